@@ -116,7 +116,7 @@ typedef struct integrand {
     double dT, omega_u, v; // BOUND: 1 below omega_u
 } integrand;
 
-static double value(const void* user, double omega)
+static double design_value(const void* user, double omega)
 {
     const integrand* f = user;
     const crdi_complex g = crdi_response(f->e, I * (omega * f->dT), NULL);
@@ -138,7 +138,7 @@ static double piece(const integrand* f, double lo, double hi)
     const double c = 0.5 * (lo + hi), h = 0.5 * (hi - lo);
     double sum = 0;
     for (int i = 0; i < 2; i++) {
-        sum += w[i] * (value(f, c - h * x[i]) + value(f, c + h * x[i]));
+        sum += w[i] * (design_value(f, c - h * x[i]) + design_value(f, c + h * x[i]));
     }
     return sum * h;
 }
@@ -150,7 +150,7 @@ static double between(const integrand* f, double lo, double f_lo, double hi, dou
     const bool positive_only = f->what == BOUND;
     if ((f_lo < 0) == (f_hi < 0)) { return fabs(piece(f, lo, hi)); }
     // A phase that jumps by a full turn has no zero in between.
-    const double zero = crdi_bisect(value, f, lo, hi);
+    const double zero = crdi_bisect(design_value, f, lo, hi);
     const double left = piece(f, lo, zero), right = piece(f, zero, hi);
     if (positive_only) { return fmax(left, 0) + fmax(right, 0); }
     return fabs(left) + fabs(right);
@@ -159,10 +159,10 @@ static double between(const integrand* f, double lo, double f_lo, double hi, dou
 // n intervals, the first ones shorter (cubic grading): an excess just above omega_u is narrow.
 static double integrate(const integrand* f, double lo, double hi, int n, bool graded)
 {
-    double sum = 0, at = lo, f_at = value(f, lo);
+    double sum = 0, at = lo, f_at = design_value(f, lo);
     for (int i = 1; i <= n; i++) {
         const double u = (double)i / n, next = lo + (hi - lo) * (graded ? u * u * u : u);
-        const double f_next = value(f, next);
+        const double f_next = design_value(f, next);
         sum += between(f, at, f_at, next, f_next);
         at = next;
         f_at = f_next;

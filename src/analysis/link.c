@@ -39,13 +39,13 @@ crd_status crd_link_emulate(crd_context* ctx, crd_arena* arena, double delay, do
     return CRD_OK;
 }
 
-static int by_size(const void* a, const void* b)
+static int link_by_size(const void* a, const void* b)
 {
     const double x = *(const double*)a, y = *(const double*)b;
     return x < y ? -1 : x > y;
 }
 
-static int steps_of(double delay, double step)
+static int link_steps_of(double delay, double step)
 {
     return (int)ceil(delay / step - 1e-6);
 }
@@ -65,7 +65,7 @@ crd_status crd_link_examine(crd_context* ctx, crd_link* l, double step)
         crd_free(ctx, sorted);
         return crdi_fail(ctx, CRD_E_RANGE, "the link loses every packet");
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    qsort(sorted, (size_t)n, sizeof *sorted, link_by_size);
     const double median = sorted[n / 2];
     l->lost = l->count - n;
     l->mean /= (double)n;
@@ -79,9 +79,9 @@ crd_status crd_link_examine(crd_context* ctx, crd_link* l, double step)
                          "compensated",
                          l->high, most, step);
     }
-    l->k_low = steps_of(l->low, step);
-    l->k_most = steps_of(median, step);
-    l->k_high = steps_of(l->high, step) + lost;
+    l->k_low = link_steps_of(l->low, step);
+    l->k_most = link_steps_of(median, step);
+    l->k_high = link_steps_of(l->high, step) + lost;
     return CRD_OK;
 }
 

@@ -5,7 +5,7 @@
 
 // ---- checks ------------------------------------------------------------------------------------
 
-static crd_status check_numbers(crd_context* ctx, const char* what, const double* x, int64_t n)
+static crd_status loop_check_numbers(crd_context* ctx, const char* what, const double* x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(x[i])) {
@@ -23,8 +23,8 @@ static crd_status check_transfer(crd_context* ctx, const crd_transfer* t, int i)
                          "transfer function %d has degrees %d over %d, expected 0 to 100", i + 1,
                          t->num_degree, t->den_degree);
     }
-    crd_status st = check_numbers(ctx, "numerator", t->num, t->num_degree + 1);
-    if (st >= 0) { st = check_numbers(ctx, "denominator", t->den, t->den_degree + 1); }
+    crd_status st = loop_check_numbers(ctx, "numerator", t->num, t->num_degree + 1);
+    if (st >= 0) { st = loop_check_numbers(ctx, "denominator", t->den, t->den_degree + 1); }
     if (st >= 0 && t->den[t->den_degree] == 0) {
         st = crdi_fail(ctx, CRD_E_RANGE,
                        "transfer function %d: the highest coefficient of its denominator is 0",
@@ -33,7 +33,7 @@ static crd_status check_transfer(crd_context* ctx, const crd_transfer* t, int i)
     return st;
 }
 
-static crd_status check_network(crd_context* ctx, const crd_plant* n, double dT)
+static crd_status loop_check_network(crd_context* ctx, const crd_plant* n, double dT)
 {
     crd_status st = CRD_OK;
     if (n->states < 0 || n->inputs < 1 || n->outputs < 1 || n->states > 1000 || n->inputs > 1000 ||
@@ -43,10 +43,12 @@ static crd_status check_network(crd_context* ctx, const crd_plant* n, double dT)
                          "each and at least one input and output",
                          n->states, n->inputs, n->outputs);
     }
-    CRD_TRY(check_numbers(ctx, "matrix A", n->A, (int64_t)n->states * n->states));
-    CRD_TRY(check_numbers(ctx, "matrix B", n->B, (int64_t)n->states * n->inputs));
-    CRD_TRY(check_numbers(ctx, "matrix C", n->C, (int64_t)n->outputs * n->states));
-    if (n->D) { CRD_TRY(check_numbers(ctx, "matrix D", n->D, (int64_t)n->outputs * n->inputs)); }
+    CRD_TRY(loop_check_numbers(ctx, "matrix A", n->A, (int64_t)n->states * n->states));
+    CRD_TRY(loop_check_numbers(ctx, "matrix B", n->B, (int64_t)n->states * n->inputs));
+    CRD_TRY(loop_check_numbers(ctx, "matrix C", n->C, (int64_t)n->outputs * n->states));
+    if (n->D) {
+        CRD_TRY(loop_check_numbers(ctx, "matrix D", n->D, (int64_t)n->outputs * n->inputs));
+    }
     for (int i = 0; i < n->link_count; i++) {
         const crd_plant_link* l = &n->links[i];
         if (l->from < 0 || l->from >= n->outputs || l->to < 0 || l->to >= n->inputs) {
@@ -72,7 +74,7 @@ fail:
 static crd_status check_loop(crd_context* ctx, const crd_loop* loop)
 {
     crd_status st = CRD_OK;
-    if (loop->network) { return check_network(ctx, loop->network, loop->dT); }
+    if (loop->network) { return loop_check_network(ctx, loop->network, loop->dT); }
     if (loop->transfer_count < 1) {
         return crdi_fail(ctx, CRD_E_RANGE, "the loop has no transfer function");
     }
@@ -125,7 +127,8 @@ crd_status crdi_evaluator_init(crd_context* ctx, crd_arena* arena, const crd_loo
 
 // ---- one loop ----------------------------------------------------------------------------------
 
-static crdi_complex polynomial(int degree, const double* c, crdi_complex s, crdi_complex* slope)
+static crdi_complex loop_polynomial(int degree, const double* c, crdi_complex s,
+                                    crdi_complex* slope)
 {
     crdi_complex p = 0, d = 0;
     for (int i = degree; i >= 0; i--) {
@@ -164,8 +167,8 @@ static bool evaluate_loop(const crdi_evaluator* e, crdi_complex s, crdi_value* o
     for (int i = 0; i < e->loop->transfer_count; i++) {
         const crd_transfer* t = &e->loop->transfers[i];
         crdi_complex num_slope, den_slope;
-        const crdi_complex num = polynomial(t->num_degree, t->num, s, &num_slope);
-        const crdi_complex den = polynomial(t->den_degree, t->den, s, &den_slope);
+        const crdi_complex num = loop_polynomial(t->num_degree, t->num, s, &num_slope);
+        const crdi_complex den = loop_polynomial(t->den_degree, t->den, s, &den_slope);
         if (den == 0) { return false; }
         multiply_value(&v, num / den, (num_slope - num / den * den_slope) / den);
     }

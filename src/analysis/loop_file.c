@@ -39,7 +39,7 @@ static bool is_kind(const node* n, crdi_json_kind kind)
     return n->value && n->value->kind == kind;
 }
 
-static node member(const node* n, const char* key)
+static node loop_file_member(const node* n, const char* key)
 {
     const crdi_json* m = is_kind(n, CRDI_JSON_OBJECT) ? n->value->first : NULL;
     while (m && strcmp(m->key, key) != 0) {
@@ -64,7 +64,7 @@ static bool whole_number(const node* n, int64_t* out)
            crdi_parse_int64(n->value->text, strlen(n->value->text), out);
 }
 
-static const char* next_word(void* user)
+static const char* loop_file_next_word(void* user)
 {
     const char* const** words = user;
     return **words ? *(*words)++ : NULL;
@@ -82,7 +82,7 @@ static crd_status check_keys(const reader* r, const node* n, const char* const* 
         }
         if (*k) { continue; }
         const char* const* words = known;
-        const char* near = crdi_nearest(m->key, next_word, &words);
+        const char* near = crdi_nearest(m->key, loop_file_next_word, &words);
         return FAIL(r, *m, "unknown key '%s'%s%s%s", m->key, near ? ", did you mean '" : "",
                     near ? near : "", near ? "'?" : "");
     }
@@ -109,7 +109,7 @@ static double time_of(const char* text, bool* bare)
 }
 
 // "10 ms", or a number of s
-static crd_status read_time(const reader* r, const node* n, double* out)
+static crd_status loop_file_read_time(const reader* r, const node* n, double* out)
 {
     bool bare = true;
     const double t = is_kind(n, CRDI_JSON_NUMBER) ? n->value->number
@@ -254,7 +254,8 @@ static bool is_none(const node* n)
 }
 
 // `own` is the latency that the link says, -1: none. `*out` NULL: connected directly.
-static crd_status add_element(const reader* r, const node* n, int own, const crd_linear** out)
+static crd_status loop_file_add_element(const reader* r, const node* n, int own,
+                                        const crd_linear** out)
 {
     crd_element* loaded = NULL;
     const crd_element* e = r->o->element;
@@ -285,7 +286,7 @@ fail:
 static crd_status read_transfer(const reader* r, const node* n, crd_transfer* t)
 {
     static const char* const keys[] = {"num", "den", NULL};
-    const node num = member(n, "num"), den = member(n, "den");
+    const node num = loop_file_member(n, "num"), den = loop_file_member(n, "den");
     crd_status st = CRD_OK;
     CRD_TRY(check_keys(r, n, keys));
     if (!num.value || !den.value) {
@@ -334,7 +335,7 @@ static crd_status read_elements(const reader* r, const node* n)
     for (const crdi_json* v = n->value ? n->value->first : NULL; v; v = v->next) {
         const node one = as_node(v, n->name);
         const crd_linear* e = NULL;
-        const crd_status st = add_element(r, &one, -1, &e);
+        const crd_status st = loop_file_add_element(r, &one, -1, &e);
         if (st < 0) { return st; }
         if (e) { list[r->m->loop.element_count++] = e; }
     }
@@ -346,13 +347,14 @@ static crd_status read_transfer_loop(const reader* r, const node* root)
 {
     static const char* const keys[] = {"loop",     "name",    "step",  "transfers",
                                        "elements", "latency", "delay", NULL};
-    const node transfers = member(root, "transfers"), elements = member(root, "elements"),
-               delay = member(root, "delay");
+    const node transfers = loop_file_member(root, "transfers"),
+               elements = loop_file_member(root, "elements"),
+               delay = loop_file_member(root, "delay");
     crd_status st = CRD_OK;
     CRD_TRY(check_keys(r, root, keys));
     CRD_TRY(read_transfers(r, &transfers));
     CRD_TRY(read_elements(r, &elements));
-    if (delay.value) { CRD_TRY(read_time(r, &delay, &r->m->loop.delay)); }
+    if (delay.value) { CRD_TRY(loop_file_read_time(r, &delay, &r->m->loop.delay)); }
 fail:
     return st;
 }
@@ -370,7 +372,8 @@ typedef struct units {
     } * list;
 } units;
 
-static crd_status read_names(const reader* r, const node* n, int count, const crdi_json** out)
+static crd_status loop_file_read_names(const reader* r, const node* n, int count,
+                                       const crdi_json** out)
 {
     *out = n->value;
     if (!n->value) { return CRD_OK; }
@@ -384,11 +387,12 @@ static crd_status read_names(const reader* r, const node* n, int count, const cr
     return CRD_OK;
 }
 
-static crd_status read_unit(const reader* r, const node* n, const char* name, units* u)
+static crd_status loop_file_read_unit(const reader* r, const node* n, const char* name, units* u)
 {
     static const char* const keys[] = {"A", "B", "C", "D", "inputs", "outputs", NULL};
-    const node A = member(n, "A"), B = member(n, "B"), C = member(n, "C"), D = member(n, "D");
-    const node inputs = member(n, "inputs"), outputs = member(n, "outputs");
+    const node A = loop_file_member(n, "A"), B = loop_file_member(n, "B"),
+               C = loop_file_member(n, "C"), D = loop_file_member(n, "D");
+    const node inputs = loop_file_member(n, "inputs"), outputs = loop_file_member(n, "outputs");
     crd_plant* b = &u->blocks[u->count];
     struct unit* names = &u->list[u->count++];
     crd_status st = CRD_OK;
@@ -407,16 +411,16 @@ static crd_status read_unit(const reader* r, const node* n, const char* name, un
         CRD_TRY(read_matrix(r, &C, &b->outputs, &b->states, &b->C));
         if (D.value) { CRD_TRY(read_matrix(r, &D, &b->outputs, &b->inputs, &b->D)); }
     }
-    CRD_TRY(read_names(r, &inputs, b->inputs, &names->input_names));
-    CRD_TRY(read_names(r, &outputs, b->outputs, &names->output_names));
+    CRD_TRY(loop_file_read_names(r, &inputs, b->inputs, &names->input_names));
+    CRD_TRY(loop_file_read_names(r, &outputs, b->outputs, &names->output_names));
 fail:
     return st;
 }
 
 static crd_status read_units(const reader* r, const node* n, units* u)
 {
-    const bool one = member(n, "A").value || member(n, "B").value || member(n, "C").value ||
-                     member(n, "D").value;
+    const bool one = loop_file_member(n, "A").value || loop_file_member(n, "B").value ||
+                     loop_file_member(n, "C").value || loop_file_member(n, "D").value;
     const size_t size = !is_kind(n, CRDI_JSON_OBJECT) ? 0 : one ? 1 : (size_t)n->value->count;
     if (size < 1 || size > MOST_NUMBERS) {
         return FAIL(r, *n,
@@ -426,10 +430,10 @@ static crd_status read_units(const reader* r, const node* n, units* u)
     u->blocks = crdi_arena_new(&r->m->arena, size, sizeof *u->blocks);
     u->list = crdi_arena_new(&r->m->arena, size, sizeof *u->list);
     if (!u->blocks || !u->list) { return CRD_E_MEMORY; }
-    if (one) { return read_unit(r, n, "", u); }
+    if (one) { return loop_file_read_unit(r, n, "", u); }
     for (const crdi_json* v = n->value->first; v; v = v->next) {
         const node unit = as_node(v, v->key);
-        const crd_status st = read_unit(r, &unit, v->key, u);
+        const crd_status st = loop_file_read_unit(r, &unit, v->key, u);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -495,9 +499,9 @@ static crd_status read_port(const reader* r, const node* n, const units* u, bool
 static crd_status read_link(const reader* r, const node* n, const units* u, crd_plant_link* l)
 {
     static const char* const keys[] = {"from", "to", "gain", "element", "latency", "delay", NULL};
-    const node from = member(n, "from"), to = member(n, "to"), gain = member(n, "gain"),
-               element = member(n, "element"), latency = member(n, "latency"),
-               delay = member(n, "delay");
+    const node from = loop_file_member(n, "from"), to = loop_file_member(n, "to"),
+               gain = loop_file_member(n, "gain"), element = loop_file_member(n, "element"),
+               latency = loop_file_member(n, "latency"), delay = loop_file_member(n, "delay");
     int k = -1;
     crd_status st = CRD_OK;
     CRD_TRY(check_keys(r, n, keys));
@@ -507,16 +511,16 @@ static crd_status read_link(const reader* r, const node* n, const units* u, crd_
     if (gain.value) { CRD_TRY(read_number(r, &gain, &l->gain)); }
     if (l->gain == 0) { CRD_TRY(FAIL(r, gain, "gain: 0 would be no link; leave it out")); }
     if (latency.value) { CRD_TRY(read_latency(r, &latency, r->m->loop.dT, &k)); }
-    CRD_TRY(add_element(r, &element, k, &l->element));
-    if (delay.value) { CRD_TRY(read_time(r, &delay, &l->delay)); }
+    CRD_TRY(loop_file_add_element(r, &element, k, &l->element));
+    if (delay.value) { CRD_TRY(loop_file_read_time(r, &delay, &l->delay)); }
 fail:
     return st;
 }
 
-static crd_status read_network(const reader* r, const node* root)
+static crd_status loop_file_read_network(const reader* r, const node* root)
 {
     static const char* const keys[] = {"loop", "name", "step", "units", "links", "latency", NULL};
-    const node blocks = member(root, "units"), links = member(root, "links");
+    const node blocks = loop_file_member(root, "units"), links = loop_file_member(root, "links");
     units u = {0};
     crd_status st = CRD_OK;
     CRD_TRY(check_keys(r, root, keys));
@@ -542,8 +546,8 @@ fail:
 
 static crd_status read_loop(reader* r, const node* root)
 {
-    const node version = member(root, "loop"), step = member(root, "step"),
-               latency = member(root, "latency");
+    const node version = loop_file_member(root, "loop"), step = loop_file_member(root, "step"),
+               latency = loop_file_member(root, "latency");
     crd_status st = CRD_OK;
     int64_t number = 0;
     if (!whole_number(&version, &number) || number != 1) {
@@ -555,16 +559,16 @@ static crd_status read_loop(reader* r, const node* root)
         if (!step.value) {
             CRD_TRY(FAIL(r, *root, "expected step: the macro step, such as 1 ms; or --step"));
         }
-        CRD_TRY(read_time(r, &step, dT));
+        CRD_TRY(loop_file_read_time(r, &step, dT));
         if (!(*dT > 0)) { CRD_TRY(FAIL(r, step, "step: expected a time > 0")); }
     }
     if (latency.value) { CRD_TRY(read_latency(r, &latency, *dT, &r->latency)); }
     r->m->exact = true;
-    const bool transfers = member(root, "transfers").value != NULL;
-    if (!transfers && !member(root, "units").value) {
+    const bool transfers = loop_file_member(root, "transfers").value != NULL;
+    if (!transfers && !loop_file_member(root, "units").value) {
         CRD_TRY(FAIL(r, *root, "expected transfers: [{num, den}, ...] or units: and links:"));
     }
-    CRD_TRY(transfers ? read_transfer_loop(r, root) : read_network(r, root));
+    CRD_TRY(transfers ? read_transfer_loop(r, root) : loop_file_read_network(r, root));
     CRD_TRY(crd_loop_model_finish(r->m));
 fail:
     return st;

@@ -16,7 +16,8 @@ typedef struct sampled {
     int32_t* pivots;
 } sampled;
 
-static crd_status check_network(crd_context* ctx, const crd_plant* w, double dT, int* depth)
+static crd_status monodromy_check_network(crd_context* ctx, const crd_plant* w, double dT,
+                                          int* depth)
 {
     const crd_loop loop = {.dT = dT, .network = w};
     crd_complex value;
@@ -200,7 +201,7 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
     double* matrix = NULL;
     crd_arena arena;
     crd_arena_init(&arena, ctx);
-    CRD_TRY(check_network(ctx, network, dT, &s.depth));
+    CRD_TRY(monodromy_check_network(ctx, network, dT, &s.depth));
     s.n = network->states;
     s.in = network->inputs;
     s.out = network->outputs;

@@ -59,7 +59,7 @@ static void put_together(const crd_network* n, const double* rows, const double*
 }
 
 // Up to rounding
-static bool same(const double* a, const double* b, int n)
+static bool pieces_same(const double* a, const double* b, int n)
 {
     double size = 0, apart = 0;
     for (int i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ static bool solve_free(int n, double Q[VECTORS][VECTORS], const bool* is_free, d
 }
 
 // From w towards `to`, as far as all weights stay >= 0; what becomes 0 is no longer free.
-static bool move(int n, const double* to, bool* is_free, double* w)
+static bool pieces_move(int n, const double* to, bool* is_free, double* w)
 {
     double part = 1;
     for (int i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static double shortest_mean(int n, double products[VECTORS][VECTORS])
         if (best < 0) { break; }
         is_free[best] = true;
         for (int i = 0; i < VECTORS; i++) {
-            if (!solve_free(n, Q, is_free, to) || move(n, to, is_free, w)) { break; }
+            if (!solve_free(n, Q, is_free, to) || pieces_move(n, to, is_free, w)) { break; }
         }
     }
     double length = 0, sum = 0;
@@ -246,7 +246,8 @@ crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_netw
         if (!possible(n, v, (uint32_t)pattern)) { continue; }
         put_together(n, rows, constants, (uint32_t)pattern, a);
         int found = 0;
-        while (found < p.count && !same(a, p.linear[found].a, n->m + 1)) { // with its constant
+        while (found < p.count &&
+               !pieces_same(a, p.linear[found].a, n->m + 1)) { // with its constant
             found++;
         }
         if (found == p.count) {

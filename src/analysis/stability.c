@@ -41,7 +41,8 @@ static bool has_map(const crd_loop_model* m)
 }
 
 // `*stable` becomes false if a mode of the exact map grows; a loop that has none is left as it is.
-static crd_status check_modes(const crd_loop_model* m, crd_sampling sampling, bool* stable)
+static crd_status stability_check_modes(const crd_loop_model* m, crd_sampling sampling,
+                                        bool* stable)
 {
     crd_monodromy map = {0};
     crd_complex slowest = {-1, 0};
@@ -66,8 +67,8 @@ crd_status crd_analysis_margins(const crd_loop_model* m, crd_margins* out)
                          .phase = phase ? phase->margin : (double)NAN,
                          .delay = n.delay_margin,
                          .nearest = n.min_distance};
-    CRD_TRY(check_modes(m, CRD_SAMPLE_AFTER, &found.stable));
-    CRD_TRY(check_modes(m, CRD_SAMPLE_BEFORE, &found.stable));
+    CRD_TRY(stability_check_modes(m, CRD_SAMPLE_AFTER, &found.stable));
+    CRD_TRY(stability_check_modes(m, CRD_SAMPLE_BEFORE, &found.stable));
     if (!found.stable) { found.delay = 0; }
     *out = found;
 fail:

@@ -27,7 +27,7 @@ crd_design_task crd_design_task_defaults(void)
 
 // ---- bands -------------------------------------------------------------------------------------
 
-static int by_size(const void* a, const void* b)
+static int task_by_size(const void* a, const void* b)
 {
     const double x = *(const double*)a, y = *(const double*)b;
     return x < y ? -1 : x > y;
@@ -40,7 +40,7 @@ static crd_status noise_floor(crd_arena* arena, const crd_spectrum* s, double* o
     double* d = crdi_arena_new(arena, (size_t)n, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     memcpy(d, s->density + from, (size_t)n * sizeof *d);
-    qsort(d, (size_t)n, sizeof *d, by_size);
+    qsort(d, (size_t)n, sizeof *d, task_by_size);
     *out = d[n / 2];
     return CRD_OK;
 }

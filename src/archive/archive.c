@@ -147,7 +147,7 @@ static crd_status fail_entry(const crdi_archive* a, const char* entry, const cha
                      what);
 }
 
-static crd_status add_entry(crdi_archive* a, int32_t i)
+static crd_status archive_add_entry(crdi_archive* a, int32_t i)
 {
     zip_stat_t s;
     if (zip_stat_index(a->zip, (zip_uint64_t)i, 0, &s) != 0 || !(s.valid & ZIP_STAT_NAME)) {
@@ -214,7 +214,7 @@ static crd_status read_directory(crdi_archive* a, const crdi_archive_limits* lim
     CRD_TRY(crdi_map_reserve(&a->names, (size_t)count));
     uint64_t total = 0;
     for (; a->count < count; a->count++) {
-        CRD_TRY(add_entry(a, a->count));
+        CRD_TRY(archive_add_entry(a, a->count));
         const uint64_t size = a->entries[a->count].repeated ? 0 : a->entries[a->count].size;
         if (size > limits->max_unpacked - total) { // total never exceeds the limit
             return crdi_fail(a->ctx, CRD_E_FORMAT,

@@ -22,7 +22,7 @@ static void make_key(uint64_t key[2])
     key[1] = (uint64_t)(uintptr_t)key ^ (uint64_t)now.tv_sec << 32;
 }
 
-static inline uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t map_rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
@@ -30,15 +30,15 @@ static inline uint64_t rotate(uint64_t x, int bits)
 static inline void sip_round(uint64_t v[4])
 {
     v[0] += v[1];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[0] = rotate(v[0], 32);
+    v[1] = map_rotate(v[1], 13) ^ v[0];
+    v[0] = map_rotate(v[0], 32);
     v[2] += v[3];
-    v[3] = rotate(v[3], 16) ^ v[2];
+    v[3] = map_rotate(v[3], 16) ^ v[2];
     v[0] += v[3];
-    v[3] = rotate(v[3], 21) ^ v[0];
+    v[3] = map_rotate(v[3], 21) ^ v[0];
     v[2] += v[1];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[2] = rotate(v[2], 32);
+    v[1] = map_rotate(v[1], 17) ^ v[2];
+    v[2] = map_rotate(v[2], 32);
 }
 
 // SipHash (Aumasson and Bernstein 2012) with one round per word and three at the end; 32 bits of

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void* allocate(crd_context* ctx, void* p, size_t size)
+static void* memory_allocate(crd_context* ctx, void* p, size_t size)
 {
     void* q = ctx->opt.realloc(ctx->opt.realloc_user, p, size);
     if (!q) { (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu bytes were asked for", size); }
@@ -13,7 +13,7 @@ static void* allocate(crd_context* ctx, void* p, size_t size)
 
 void* crdi_new(crd_context* ctx, size_t size)
 {
-    void* p = allocate(ctx, NULL, size ? size : 1);
+    void* p = memory_allocate(ctx, NULL, size ? size : 1);
     return p ? memset(p, 0, size) : NULL;
 }
 
@@ -37,7 +37,7 @@ void* crdi_grow(crd_context* ctx, void* p, size_t* capacity, size_t need, size_t
         (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
         return NULL;
     }
-    void* q = allocate(ctx, p, n * size);
+    void* q = memory_allocate(ctx, p, n * size);
     if (q) { *capacity = n; }
     return q;
 }
@@ -50,7 +50,7 @@ void crd_free(crd_context* ctx, void* p)
 char* crdi_strdup(crd_context* ctx, const char* text)
 {
     const size_t n = strlen(text) + 1;
-    char* p = allocate(ctx, NULL, n);
+    char* p = memory_allocate(ctx, NULL, n);
     return p ? memcpy(p, text, n) : NULL;
 }
 
@@ -60,7 +60,7 @@ char* crdi_format(crd_context* ctx, const char* format, ...)
     va_start(args, format);
     const int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    char* p = allocate(ctx, NULL, (size_t)n + 1);
+    char* p = memory_allocate(ctx, NULL, (size_t)n + 1);
     if (p) {
         va_start(args, format);
         vsnprintf(p, (size_t)n + 1, format, args);
@@ -106,7 +106,7 @@ static void* arena_take(crd_arena* a, size_t size, size_t align)
             (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu bytes", size);
             return NULL;
         }
-        c = allocate(a->ctx, NULL, HEADER + room);
+        c = memory_allocate(a->ctx, NULL, HEADER + room);
         if (!c) { return NULL; }
         *c = (crdi_chunk){.next = a->chunks, .size = room};
         a->chunks = c;

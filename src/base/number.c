@@ -180,7 +180,7 @@ int crdi_format_double(char* out, double x)
 // ---- from text ---------------------------------------------------------------------------------
 
 // w * 10^q, w not 0; false where the answer is not certain or not a normal number
-static bool scale(uint64_t w, int64_t q, double* out)
+static bool number_scale(uint64_t w, int64_t q, double* out)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -345,7 +345,7 @@ bool crdi_parse_double(const char* text, size_t length, double* out)
         }
         if (digits <= 19 && w == 0) {
             value = 0;
-        } else if (digits > 19 || !scale(w, q + e, &value)) {
+        } else if (digits > 19 || !number_scale(w, q + e, &value)) {
             value = slowly(first, p, e);
         }
     }

@@ -143,7 +143,7 @@ static const symbol* find_symbol(const char* name, size_t length)
     return NULL;
 }
 
-static bool look_up(const char* name, size_t length, scale* out)
+static bool quantity_look_up(const char* name, size_t length, scale* out)
 {
     const symbol* u = find_symbol(name, length);
     if (u) {
@@ -264,7 +264,7 @@ static bool read_exponent(const char** p, int* exponent)
 }
 
 // a *= b^exponent. false when an exponent leaves its type or the factor its range.
-static bool multiply(scale* a, const scale* b, int exponent)
+static bool quantity_multiply(scale* a, const scale* b, int exponent)
 {
     const int n = exponent < 0 ? -exponent : exponent;
     const double num = exponent < 0 ? b->den : b->num, den = exponent < 0 ? b->num : b->den;
@@ -291,7 +291,7 @@ static bool read_factor(const char** p, int depth, scale* out)
     int exponent = 1;
     const size_t n = name_length(*p);
     if (n > 0) {
-        if (!look_up(*p, n, &one)) { return false; }
+        if (!quantity_look_up(*p, n, &one)) { return false; }
         *p += n;
     } else if (**p == '1') { // "1/s"; nothing else, so that "1 1 1" stays a list of numbers
         const char* next = *p + 1;
@@ -308,7 +308,7 @@ static bool read_factor(const char** p, int depth, scale* out)
     }
     if (!read_exponent(p, &exponent)) { return false; }
     *out = (scale){.num = 1, .den = 1};
-    if (!multiply(out, &one, exponent)) { return false; }
+    if (!quantity_multiply(out, &one, exponent)) { return false; }
     if (exponent == 1) { out->shift = one.shift; }
     return true;
 }
@@ -328,7 +328,9 @@ static bool read_product(const char** p, int depth, scale* out)
     }
     for (;;) {
         scale factor = {.num = 1, .den = 1};
-        if (!read_factor(p, depth, &factor) || !multiply(out, &factor, sign)) { return false; }
+        if (!read_factor(p, depth, &factor) || !quantity_multiply(out, &factor, sign)) {
+            return false;
+        }
         shift = factor.shift;
         count++;
         const bool blank = is_blank(**p);

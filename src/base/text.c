@@ -15,7 +15,7 @@ static int min3(int a, int b, int c)
 
 // Edit distance with transpositions (optimal string alignment), case counts half as much as a
 // letter. In units of half an edit.
-static int distance(const char* a, const char* b)
+static int base_text_distance(const char* a, const char* b)
 {
     const size_t na = strlen(a), nb = strlen(b);
     if (na > LONGEST || nb > LONGEST) { return INT_MAX; }
@@ -49,7 +49,7 @@ const char* crdi_nearest(const char* word, const char* (*next)(void* user), void
     for (const char* c = next(user); c; c = next(user)) {
         // The beginning of a longer name is what was meant, if there is enough of it.
         const bool begins = length > 2 && strncasecmp(word, c, (size_t)length) == 0;
-        const int d = begins ? 1 : distance(word, c);
+        const int d = begins ? 1 : base_text_distance(word, c);
         if (d >= 2 * length) { continue; }
         const int score = 2 * d + (c[0] != word[0]);
         if (score < best_score) {

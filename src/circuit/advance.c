@@ -343,7 +343,7 @@ static void push_point(crdi_control* a, double* states, double step) // states a
     if (a->points < POINTS) { a->points++; }
 }
 
-static int order_of(const crdi_control* a, crd_circuit_method method)
+static int advance_order_of(const crdi_control* a, crd_circuit_method method)
 {
     return a->start || method == CRD_METHOD_BDF1 ? 1 : method == CRD_METHOD_BDF3 ? 3 : 2;
 }
@@ -353,7 +353,7 @@ static void accept(crd_circuit* c, double step, double error, double largest)
 {
     crdi_control* a = c->control;
     const bool one_step = c->opt.method == CRD_METHOD_TR || c->opt.method == CRD_METHOD_TRBDF2;
-    const int order = order_of(a, c->opt.method);
+    const int order = advance_order_of(a, c->opt.method);
     const bool catching_up = 2 * a->step <= a->cruise; // the size of before the jump
     const int wait = (one_step ? 2 : order + 1) - (catching_up ? 1 : 0);
     c->counts.steps += a->start ? 2 : 1;
@@ -381,7 +381,7 @@ static void accept(crd_circuit* c, double step, double error, double largest)
 // ---- events ------------------------------------------------------------------------------------
 
 // How far the control of every switch is beyond its two thresholds.
-static void measure(const crd_circuit* c, double* excess)
+static void advance_measure(const crd_circuit* c, double* excess)
 {
     const crdi_control* a = c->control;
     for (int i = 0; i < a->switch_count; i++) {
@@ -406,7 +406,7 @@ static crd_status try_again(crd_circuit* c, double step, double* beyond)
     crdi_circuit_return(c, a->save);
     const crd_status st = try_step(c, step);
     if (st < 0) { return st; }
-    measure(c, a->beyond);
+    advance_measure(c, a->beyond);
     *beyond = passed(c, a->beyond);
     return CRD_OK;
 }
@@ -449,7 +449,7 @@ typedef struct goal {
 } goal;
 
 // A corner is seen from the left: the step ends where sources do not know of it yet.
-static goal plan(const crd_circuit* c, double t, double stop)
+static goal advance_plan(const crd_circuit* c, double t, double stop)
 {
     const crdi_control* a = c->control;
     const double to = fmin(stop, a->corner), rest = to - t;
@@ -471,7 +471,7 @@ static goal plan(const crd_circuit* c, double t, double stop)
 static bool reject(crd_circuit* c, const goal* g, double error, int times)
 {
     crdi_control* a = c->control;
-    const int order = order_of(a, c->opt.method);
+    const int order = advance_order_of(a, c->opt.method);
     const int most = isfinite(error) ? (int)ceil(log2(2 * error) / (order + 1)) : 3;
     c->counts.rejected++;
     crdi_circuit_return(c, a->save);
@@ -510,7 +510,7 @@ static void arrive(crd_circuit* c, const goal* g, bool event)
     a->time = t;
 }
 
-static crd_status advance(crd_circuit* c, double stop, const crd_circuit_control* o)
+static crd_status advance_to(crd_circuit* c, double stop, const crd_circuit_control* o)
 {
     crdi_control* a = c->control;
     const double t = crdi_circuit_time(c, 0);
@@ -522,11 +522,11 @@ static crd_status advance(crd_circuit* c, double stop, const crd_circuit_control
     c->t0 = t; // a count does not help where steps change
     c->steps = 0;
     crd_circuit_save(c, a->save);
-    measure(c, a->excess);
+    advance_measure(c, a->excess);
     const bool hurried = restless(a, t);
     if (hurried) { a->step = fmin(rung(a, a->base), largest); }
     for (int times = 1;; times++) {
-        goal g = plan(c, t, stop);
+        goal g = advance_plan(c, t, stop);
         bool event = false;
         crd_status st = try_step(c, g.step);
         const double error = st == CRD_OK ? local_error(c, o, g.step) : (double)INFINITY;
@@ -534,7 +534,7 @@ static crd_status advance(crd_circuit* c, double stop, const crd_circuit_control
         // A start that is that short moves only what jumps.
         const bool good = st == CRD_OK && (error <= 1 || hurried || (last && a->start));
         if (good) {
-            measure(c, a->beyond);
+            advance_measure(c, a->beyond);
             event = passed(c, a->beyond) > 0;
             if (event && !hurried && g.step > 16 * smallest && a->flutter < FLUTTER) {
                 st = locate(c, &g.step);
@@ -604,5 +604,5 @@ crd_status crd_circuit_advance(crd_circuit* c, double t_stop, const crd_circuit_
         arrive(c, &(goal){0, to}, false);
         to = fmin(t_stop, c->control->corner);
     }
-    return crdi_circuit_time(c, 0) < t_stop ? advance(c, t_stop, control) : CRD_OK;
+    return crdi_circuit_time(c, 0) < t_stop ? advance_to(c, t_stop, control) : CRD_OK;
 }

@@ -18,7 +18,7 @@ static bool add_neighbour(int32_t* two, int32_t other)
 }
 
 // Along the paths from their ends; what is not met lies on rings.
-static int32_t walk(int32_t n, int32_t* near, int32_t* order)
+static int32_t chain_walk(int32_t n, int32_t* near, int32_t* order)
 {
     int32_t count = 0;
     for (int32_t end = 0; end < n; end++) {
@@ -49,7 +49,7 @@ crd_status crdi_chain_order(crd_context* ctx, int32_t n, size_t count, const int
     for (size_t k = 0; k < count && narrow; k++) {
         narrow = rows[k] == columns[k] || add_neighbour(near + 2 * rows[k], columns[k]);
     }
-    *is = narrow && walk(n, near, order) == n;
+    *is = narrow && chain_walk(n, near, order) == n;
     crd_free(ctx, near);
     return CRD_OK;
 }

@@ -387,7 +387,7 @@ typedef struct where { // state and potential of a node
     const double* potential; // NULL: 0
 } where;
 
-static where find(const crdi_ladder* l, int32_t node)
+static where chain_ladder_find(const crdi_ladder* l, int32_t node)
 {
     const crdi_lane_place at = crdi_lanes_place(&l->lanes, node);
     if (at.kept >= 0) {
@@ -400,9 +400,9 @@ static where find(const crdi_ladder* l, int32_t node)
                    b->drive ? b->drive + CRDI_LANES * (2 * row + 1) + lane : NULL};
 }
 
-static where find_link(const crdi_ladder* l, int32_t link)
+static where chain_ladder_find_link(const crdi_ladder* l, int32_t link)
 {
-    return link < l->lanes.n ? find(l, link) : (where){end_at(l, l->ends), 1, NULL};
+    return link < l->lanes.n ? chain_ladder_find(l, link) : (where){end_at(l, l->ends), 1, NULL};
 }
 
 static void load_links(crdi_ladder* l, const double* v, const double* const* link)
@@ -410,7 +410,7 @@ static void load_links(crdi_ladder* l, const double* v, const double* const* lin
     const int32_t n = l->lanes.n;
     const double* outer = l->end_drive + 2 * (size_t)l->ends;
     for (int32_t k = 0; k <= n; k++) {
-        const where at = find_link(l, k);
+        const where at = chain_ladder_find_link(l, k);
         double* x = at.x + link_first(l) * at.stride;
         if (l->method != CRDI_LADDER_TR) {
             for (int j = 0; j < l->method; j++) {
@@ -434,7 +434,7 @@ void crdi_ladder_load(crdi_ladder* l, const double* const* i, const double* cons
         l->past.old[k] = k + 1;
     }
     for (int32_t node = 0; node < l->lanes.n; node++) {
-        const where at = find(l, node);
+        const where at = chain_ladder_find(l, node);
         const bool branch = l->branch[node];
         if (l->method == CRDI_LADDER_TR) {
             const double half = l->beta[node] / 2, now = branch ? i[0][node] : v[node];
@@ -455,7 +455,7 @@ void crdi_ladder_load(crdi_ladder* l, const double* const* i, const double* cons
 
 double crdi_ladder_voltage(const crdi_ladder* l, int32_t node)
 {
-    const where at = find(l, node);
+    const where at = chain_ladder_find(l, node);
     const double e = at.potential ? *at.potential : 0, z = 1 / l->g[node];
     if (l->method == CRDI_LADDER_TR) {
         const double i = at.x[2 * at.stride];
@@ -469,20 +469,20 @@ double crdi_ladder_voltage(const crdi_ladder* l, int32_t node)
 double crdi_ladder_current(const crdi_ladder* l, int32_t node)
 {
     if (!l->branch[node]) { return 0; }
-    const where at = find(l, node);
+    const where at = chain_ladder_find(l, node);
     return at.x[(l->method == CRDI_LADDER_TR ? 2 : 2 * (size_t)l->past.fresh) * at.stride];
 }
 
 double crdi_ladder_capacitor(const crdi_ladder* l, int32_t node)
 {
-    const where at = find(l, node);
+    const where at = chain_ladder_find(l, node);
     if (l->method == CRDI_LADDER_TR) { return at.x[0] - l->alpha[node] / 2 * at.x[2 * at.stride]; }
     return at.x[(2 * (size_t)l->past.fresh + 1) * at.stride];
 }
 
 double crdi_ladder_link(const crdi_ladder* l, int32_t link)
 {
-    const where at = find_link(l, link);
+    const where at = chain_ladder_find_link(l, link);
     return at.x[link_current(l) * at.stride];
 }
 
@@ -490,7 +490,7 @@ void crdi_ladder_store(const crdi_ladder* l, double* const* i, double* const* vc
                        double* const* link)
 {
     for (int32_t k = 0; k <= l->lanes.n && l->linked; k++) {
-        const where at = find_link(l, k);
+        const where at = chain_ladder_find_link(l, k);
         link[0][k] = crdi_ladder_link(l, k);
         for (int j = 1; j < crdi_ladder_levels(l); j++) {
             link[j][k] = at.x[(link_first(l) + (size_t)l->past.old[j - 1]) * at.stride];
@@ -500,7 +500,7 @@ void crdi_ladder_store(const crdi_ladder* l, double* const* i, double* const* vc
         v[node] = crdi_ladder_voltage(l, node);
         i[0][node] = crdi_ladder_current(l, node);
         vc[0][node] = crdi_ladder_capacitor(l, node);
-        const where at = find(l, node);
+        const where at = chain_ladder_find(l, node);
         for (int k = 1; k < crdi_ladder_levels(l); k++) {
             const double* level = at.x + 2 * (size_t)l->past.old[k - 1] * at.stride;
             i[k][node] = l->branch[node] ? level[0] : 0;

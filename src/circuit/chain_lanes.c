@@ -191,7 +191,7 @@ static const crdi_lane_block* twin(const crdi_lanes* p, const crdi_lane_matrix* 
 }
 
 // Memory for the factors: own rows have eight numbers each, equal ones one.
-static crd_status make_room(crdi_lanes* p, const crdi_lane_matrix* m)
+static crd_status chain_lanes_make_room(crdi_lanes* p, const crdi_lane_matrix* m)
 {
     size_t numbers = 0, branches = 0, links = 0, driven = 0;
     for (int32_t k = 0; k < p->blocks; k++) {
@@ -378,7 +378,7 @@ crd_status crdi_lanes_factor(crdi_lanes* p, const crdi_lane_matrix* m, int32_t* 
     for (int attempt = 0; attempt < 2; attempt++) {
         cut(p, attempt == 0 ? BLOCK : BLOCK_FAR);
         sort_blocks(p, m);
-        if (make_room(p, m) < 0) { return CRD_E_MEMORY; }
+        if (chain_lanes_make_room(p, m) < 0) { return CRD_E_MEMORY; }
         give_room(p, m);
         memset(p->excess, 0, (size_t)p->kept * sizeof *p->excess);
         for (int32_t k = 0; k < p->blocks && *bad < 0; k++) {

@@ -36,7 +36,7 @@ typedef struct search {
     int64_t used;
 } search;
 
-static double look(const search* s, crd_circuit* c, int signal)
+static double choose_look(const search* s, crd_circuit* c, int signal)
 {
     return s->n->output_count > 0 ? crd_circuit_get_output(c, signal)
                                   : crd_circuit_voltage(c, signal + 1);
@@ -58,7 +58,7 @@ static void clear(search* s)
     crd_free(s->ctx, s->use);
 }
 
-static crd_status make_room(search* s)
+static crd_status choose_make_room(search* s)
 {
     const crd_netlist* n = s->n;
     s->signals = n->output_count > 0 ? n->output_count : n->node_count - 1;
@@ -134,7 +134,8 @@ static void add_sample(search* s, int i, const double* row, const double* refere
 
 // ---- the reference -----------------------------------------------------------------------------
 
-static crd_status create(search* s, crd_circuit_method method, double step, crd_circuit** out)
+static crd_status choose_create(search* s, crd_circuit_method method, double step,
+                                crd_circuit** out)
 {
     crd_circuit_options o = s->opt;
     o.method = method;
@@ -165,7 +166,7 @@ static crd_status run_reference(search* s, crd_circuit* c, double relative, doub
                              s->accuracy, MOST_VARIED);
         }
         for (int k = 0; k < s->signals && st == CRD_OK; k++) {
-            *y++ = look(s, c, k);
+            *y++ = choose_look(s, c, k);
         }
     }
     return st;
@@ -178,7 +179,7 @@ static crd_status find_reference(search* s)
     crd_status st = CRD_OK;
     double relative = 0.1 * s->accuracy, off = (double)INFINITY;
     int worst = 0;
-    CRD_TRY(create(s, CRD_METHOD_BDF3, s->unit, &c));
+    CRD_TRY(choose_create(s, CRD_METHOD_BDF3, s->unit, &c));
     CRD_TRY(run_reference(s, c, relative, s->y));
     for (int round = 0; round < ROUNDS && !(off <= TRUSTED * s->accuracy); round++) {
         relative = fmax(SHARPER * relative, 1e-13);
@@ -237,7 +238,7 @@ static crd_status run_trial(search* s, crd_circuit* c, int64_t parts, trial* out
         }
         const double* reference = s->y + (size_t)i * (size_t)s->signals;
         for (int k = 0; k < s->signals && st == CRD_OK && s->use[i]; k++) {
-            const double e = look(s, c, k) - reference[k];
+            const double e = choose_look(s, c, k) - reference[k];
             s->sum[k] += e * e;
         }
     }
@@ -250,7 +251,7 @@ static crd_status run_trial(search* s, crd_circuit* c, int64_t parts, trial* out
     return st;
 }
 
-static int order_of(crd_circuit_method method)
+static int choose_order_of(crd_circuit_method method)
 {
     return method == CRD_METHOD_BDF1 ? 1 : method == CRD_METHOD_BDF3 ? 3 : 2;
 }
@@ -260,7 +261,7 @@ static crd_status try_method(search* s, crd_circuit_method method, crd_circuit_c
                              int64_t* cost)
 {
     crd_circuit* c = NULL;
-    crd_status st = create(s, method, s->unit, &c);
+    crd_status st = choose_create(s, method, s->unit, &c);
     const double units = (double)s->stride * s->samples;
     const int solves = method == CRD_METHOD_TRBDF2 ? 2 : 1;
     for (int k = 0; st == CRD_OK; k++) {
@@ -286,7 +287,7 @@ static crd_status try_method(search* s, crd_circuit_method method, crd_circuit_c
             break;
         }
         // Far off: leave out what its order says cannot do, with a factor of 4 for luck.
-        const double far = pow(t.error / s->accuracy / 4, 1.0 / order_of(method));
+        const double far = pow(t.error / s->accuracy / 4, 1.0 / choose_order_of(method));
         while (isfinite(far) && (double)divisor(k + 1) < far * steps / units && k < 40) {
             k++;
         }
@@ -295,7 +296,7 @@ static crd_status try_method(search* s, crd_circuit_method method, crd_circuit_c
     return st;
 }
 
-static bool is_plain(const crd_netlist* n) // linear, without switches
+static bool choose_is_plain(const crd_netlist* n) // linear, without switches
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         if (!crdi_part_is_linear(&n->parts[i])) { return false; }
@@ -320,8 +321,9 @@ static crd_status check_wishes(crd_context* ctx, const crd_circuit_options* opt,
     return CRD_OK;
 }
 
-static crd_status choose(crd_context* ctx, const crd_netlist* n, const crd_circuit_options* opt,
-                         double accuracy, double stop, crd_circuit_choice* out, bool* tired)
+static crd_status choose_method(crd_context* ctx, const crd_netlist* n,
+                                const crd_circuit_options* opt, double accuracy, double stop,
+                                crd_circuit_choice* out, bool* tired)
 {
     static const crd_circuit_method methods[] = {CRD_METHOD_BDF3, CRD_METHOD_TR, CRD_METHOD_BDF2,
                                                  CRD_METHOD_TRBDF2, CRD_METHOD_BDF1};
@@ -331,7 +333,7 @@ static crd_status choose(crd_context* ctx, const crd_netlist* n, const crd_circu
     int64_t cost = INT64_MAX;
     crd_status st = check_wishes(ctx, opt, accuracy, stop);
     if (st < 0) { return st; }
-    CRD_TRY(make_room(&s));
+    CRD_TRY(choose_make_room(&s));
     mark_corners(&s);
     if (s.used == 0) {
         st = crdi_fail(ctx, CRD_E_RANGE,
@@ -341,7 +343,7 @@ static crd_status choose(crd_context* ctx, const crd_netlist* n, const crd_circu
         goto fail;
     }
     CRD_TRY(find_reference(&s));
-    const bool plain = is_plain(n);
+    const bool plain = choose_is_plain(n);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         if (plain && methods[i] == CRD_METHOD_TRBDF2) { continue; }
         CRD_TRY(try_method(&s, methods[i], &best, &cost));
@@ -371,11 +373,11 @@ crd_status crd_circuit_choose(crd_context* ctx, const crd_netlist* n,
                               crd_circuit_choice* out)
 {
     bool tired = false;
-    crd_status st = choose(ctx, n, opt, accuracy, stop, out, &tired);
+    crd_status st = choose_method(ctx, n, opt, accuracy, stop, out, &tired);
     if (st == CRD_E_CONVERGENCE && opt->form == CRD_FORM_AUTO && !tired) {
         crd_circuit_options other = *opt;
         other.form = CRD_FORM_DAE;
-        st = choose(ctx, n, &other, accuracy, stop, out, &tired);
+        st = choose_method(ctx, n, &other, accuracy, stop, out, &tired);
     }
     return st;
 }

@@ -13,7 +13,7 @@ crd_circuit_options crd_circuit_defaults(void)
         .method = CRD_METHOD_TR, .max_iterations = 50, .tolerance = 1e-10, .projection = INFINITY};
 }
 
-static crd_status check_options(crd_context* ctx, const crd_circuit_options* o)
+static crd_status circuit_check_options(crd_context* ctx, const crd_circuit_options* o)
 {
     if (!(o->step > 0 && isfinite(o->step))) {
         return crdi_fail(ctx, CRD_E_RANGE, "circuit: step = %g s, expected > 0", o->step);
@@ -61,7 +61,7 @@ static crd_status create_form(crd_circuit* c)
     return c->form->create(c, &c->self);
 }
 
-static crd_status make_room(crd_circuit* c)
+static crd_status circuit_make_room(crd_circuit* c)
 {
     const crd_netlist* n = c->n;
     int most = 0;
@@ -84,7 +84,7 @@ static crd_status make_room(crd_circuit* c)
 crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
                               const crd_circuit_options* opt, crd_circuit** out)
 {
-    crd_status st = check_options(ctx, opt);
+    crd_status st = circuit_check_options(ctx, opt);
     if (st < 0) { return st; }
     const crdi_form* form = form_of(opt->form);
     if (!form) {
@@ -94,7 +94,7 @@ crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
     if (!c) { return CRD_E_MEMORY; }
     *c = (crd_circuit){.ctx = ctx, .n = n, .opt = *opt, .form = form};
     CRD_TRY(crdi_circuit_check(ctx, n));
-    CRD_TRY(make_room(c));
+    CRD_TRY(circuit_make_room(c));
     CRD_TRY(crdi_past_init(c));
     CRD_TRY(create_form(c));
     *out = c;

@@ -42,7 +42,7 @@ static void free_entries(crd_context* ctx, crdi_entries* e)
     crd_free(ctx, e->value);
 }
 
-static void destroy(crd_circuit* c, void* self)
+static void dae_destroy(crd_circuit* c, void* self)
 {
     crdi_dae* d = self;
     if (!d) { return; }
@@ -61,7 +61,7 @@ static void destroy(crd_circuit* c, void* self)
     crd_free(ctx, d);
 }
 
-static crd_status create(crd_circuit* c, void** self)
+static crd_status dae_create(crd_circuit* c, void** self)
 {
     crdi_dae* d = crdi_new(c->ctx, sizeof *d);
     crd_status st = CRD_OK;
@@ -77,7 +77,7 @@ static crd_status create(crd_circuit* c, void** self)
     *self = d;
     return CRD_OK;
 fail:
-    destroy(c, d);
+    dae_destroy(c, d);
     return st;
 }
 
@@ -135,30 +135,30 @@ static void restart(crd_circuit* c)
     if (crdi_dae_switch(d, d->x[0])) { d->factored = d->projected = false; }
 }
 
-static size_t state_size(const crd_circuit* c)
+static size_t dae_state_size(const crd_circuit* c)
 {
     return ((const crdi_dae*)c->self)->state_count * sizeof(double);
 }
 
 static void save(const crd_circuit* c, void* state)
 {
-    memcpy(state, ((const crdi_dae*)c->self)->state, state_size(c));
+    memcpy(state, ((const crdi_dae*)c->self)->state, dae_state_size(c));
 }
 
 static void restore(crd_circuit* c, const void* state)
 {
     crdi_dae* d = c->self;
     const size_t before = (size_t)(d->closed - d->state) * sizeof(double);
-    if (memcmp(d->closed, (const char*)state + before, state_size(c) - before) != 0) {
+    if (memcmp(d->closed, (const char*)state + before, dae_state_size(c) - before) != 0) {
         d->factored = d->projected = false; // switches stood elsewhere
     }
-    memcpy(d->state, state, state_size(c));
+    memcpy(d->state, state, dae_state_size(c));
 }
 
 const crdi_form crdi_form_dae = {
     .name = "dae",
-    .create = create,
-    .destroy = destroy,
+    .create = dae_create,
+    .destroy = dae_destroy,
     .structure = structure,
     .begin = crdi_dae_begin,
     .step = crdi_dae_step,
@@ -167,7 +167,7 @@ const crdi_form crdi_form_dae = {
     .states = states,
     .restep = restep,
     .restart = restart,
-    .state_size = state_size,
+    .state_size = dae_state_size,
     .save = save,
     .restore = restore,
 };

@@ -126,7 +126,7 @@ void crdi_dae_forget(crdi_dae* d)
     clear_stack(d, &d->tangent);
 }
 
-static void gather(crdi_dae* d, crdi_stack* s)
+static void dae_begin_gather(crdi_dae* d, crdi_stack* s)
 {
     for (size_t k = 0; k < s->count; k++) {
         const int32_t from = s->source[k];
@@ -134,9 +134,9 @@ static void gather(crdi_dae* d, crdi_stack* s)
     }
 }
 
-static crd_status fill(crdi_dae* d, crdi_stack* s, double t, double penalty)
+static crd_status dae_begin_fill(crdi_dae* d, crdi_stack* s, double t, double penalty)
 {
-    gather(d, s);
+    dae_begin_gather(d, s);
     const crd_status st = crdi_least_factor(&s->least, s->value, penalty);
     return st == CRD_E_CONVERGENCE ? crdi_dae_stuck(d, t, "the equations are singular") : st;
 }
@@ -168,7 +168,7 @@ static void want(crdi_dae* d, const crdi_stack* s, const double* x, double t)
     }
 }
 
-static crd_status iterate(crdi_dae* d, crdi_stack* s, double* x, double t)
+static crd_status dae_begin_iterate(crdi_dae* d, crdi_stack* s, double* x, double t)
 {
     double before = (double)INFINITY;
     for (int k = 0; k < MOST; k++) {
@@ -177,7 +177,7 @@ static crd_status iterate(crdi_dae* d, crdi_stack* s, double* x, double t)
         if (!crdi_dae_finite(d, d->residual, s->least.rows) || (d->undefined && k == MOST - 1)) {
             return crdi_dae_undefined(d, x, t);
         }
-        const crd_status st = fill(d, s, t, 0);
+        const crd_status st = dae_begin_fill(d, s, t, 0);
         if (st < 0) { return st; }
         crdi_least_solve(&s->least, d->residual, d->delta);
         for (int32_t i = 0; i < d->n; i++) {
@@ -200,7 +200,7 @@ crd_status crdi_dae_pull(crdi_dae* d, double* x, double t)
     for (int k = 0; k < MOST; k++) {
         want(d, &d->tangent, x, t);
         if (!(d->linear && d->projected)) {
-            const crd_status st = fill(d, &d->tangent, t, 0);
+            const crd_status st = dae_begin_fill(d, &d->tangent, t, 0);
             if (st < 0) { return st; }
             d->projected = true;
         }
@@ -221,7 +221,7 @@ crd_status crdi_dae_project(crdi_dae* d, const double* x, double t)
     double* r = d->residual;
     crdi_dae_eval(d, x, t, NULL, r); // r: Phi, b
     if (!(d->linear && d->projected)) {
-        const crd_status st = fill(d, &d->tangent, t, isfinite(alpha) ? alpha : 0);
+        const crd_status st = dae_begin_fill(d, &d->tangent, t, isfinite(alpha) ? alpha : 0);
         if (st < 0) { return st; }
         d->projected = true;
     }
@@ -247,17 +247,17 @@ crd_status crdi_dae_project(crdi_dae* d, const double* x, double t)
 static crd_status approach(crdi_dae* d, crdi_stack* s, double* x, double t)
 {
     const double last = d->leak;
-    crd_status st = iterate(d, s, x, t);
+    crd_status st = dae_begin_iterate(d, s, x, t);
     if (st != CRD_E_CONVERGENCE || d->diodes == 0) { return st; }
     memset(x, 0, (size_t)d->n * sizeof *x);
     memset(d->limit, 0, (size_t)d->diodes * sizeof *d->limit);
     st = CRD_OK;
     for (double leak = 1e-2; leak > 2 * last && st == CRD_OK; leak /= 10) {
         d->leak = leak;
-        st = iterate(d, s, x, t);
+        st = dae_begin_iterate(d, s, x, t);
     }
     d->leak = last;
-    return st < 0 ? st : iterate(d, s, x, t);
+    return st < 0 ? st : dae_begin_iterate(d, s, x, t);
 }
 
 // ---- the beginning -----------------------------------------------------------------------------
@@ -287,7 +287,7 @@ static crd_status find_rates(crdi_dae* d, const double* x, double t, bool* uniqu
 {
     double* r = d->residual;
     crdi_dae_eval(d, x, t, NULL, r);
-    const crd_status st = fill(d, &d->tangent, t, 0);
+    const crd_status st = dae_begin_fill(d, &d->tangent, t, 0);
     if (st < 0) { return st; }
     crdi_dae_rates(d, x, t, r);
     for (int32_t i = 0; i < d->n; i++) {
@@ -316,9 +316,9 @@ static crd_status find_beginning(crdi_dae* d, double* x, double t, bool given)
     CRD_TRY(find_rates(d, x, t, &unique));
     if (!unique) {
         memcpy(d->middle, x, (size_t)d->n * sizeof *x);
-        st = iterate(d, &d->joint, x, t);
+        st = dae_begin_iterate(d, &d->joint, x, t);
         // Values that contradict the circuit were a compromise until now; Phi is none.
-        if (st == CRD_OK) { st = iterate(d, &d->algebraic, x, t); }
+        if (st == CRD_OK) { st = dae_begin_iterate(d, &d->algebraic, x, t); }
         if (st == CRD_E_CONVERGENCE && d->stages == 1) { // far apart: a moment later it is clear
             memcpy(x, d->middle, (size_t)d->n * sizeof *x);
             st = crdi_dae_settle(d, t);
@@ -377,7 +377,7 @@ int crdi_dae_rank(crd_circuit* c)
 {
     crdi_dae* d = c->self;
     crdi_dae_eval(d, d->x[0], crdi_circuit_time(c, 0), NULL, d->residual);
-    gather(d, &d->tangent);
+    dae_begin_gather(d, &d->tangent);
     d->projected = false;
     return crdi_least_rank(&d->tangent.least, d->tangent.value);
 }

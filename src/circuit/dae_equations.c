@@ -280,7 +280,7 @@ static crd_status make_entries(crdi_dae* d, crdi_entries* e)
     return e->row && e->column && e->value ? CRD_OK : CRD_E_MEMORY;
 }
 
-static bool is_linear(const crd_netlist* n) // where the switches stand
+static bool dae_equations_is_linear(const crd_netlist* n) // where the switches stand
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
@@ -341,7 +341,7 @@ crd_status crdi_dae_layout(crdi_dae* d)
     if (!d->part) { return st; }
     d->n = number_columns(d);
     number_rows(d);
-    d->linear = is_linear(n);
+    d->linear = dae_equations_is_linear(n);
     d->row_part = crdi_new_array(ctx, (size_t)d->n, sizeof *d->row_part);
     d->column_part = crdi_new_array(ctx, (size_t)d->n, sizeof *d->column_part);
     d->column_kind = crdi_new_array(ctx, (size_t)d->n, sizeof *d->column_kind);

@@ -267,7 +267,7 @@ static void set_weight(crdi_dae* d, int i, int j, double w)
 }
 
 // s += factor * A x
-static void add_product(crdi_dae* d, double factor, const double* x)
+static void dae_step_add_product(crdi_dae* d, double factor, const double* x)
 {
     crdi_dae_multiply(d, x, d->product);
     for (int32_t i = 0; i < d->p; i++) {
@@ -284,7 +284,7 @@ static void add_rate(crdi_dae* d, const double* x, double t)
     }
 }
 
-static void guess(crdi_dae* d, const double* x)
+static void dae_step_guess(crdi_dae* d, const double* x)
 {
     for (int i = 0; i < d->stages; i++) {
         memcpy(d->next + i * d->n, x, (size_t)d->n * sizeof *x);
@@ -305,10 +305,10 @@ static crd_status bdf(crdi_dae* d, int order, double t1, double h)
 {
     double w[4];
     crdi_bdf_weights(order, h, d->age, w);
-    guess(d, d->x[0]);
+    dae_step_guess(d, d->x[0]);
     set_weight(d, 0, 0, w[0]);
     for (int k = 1; k <= order; k++) {
-        add_product(d, w[k], d->x[k - 1]);
+        dae_step_add_product(d, w[k], d->x[k - 1]);
     }
     return newton(d, &t1);
 }
@@ -348,9 +348,9 @@ crd_status crdi_dae_solvable(crdi_dae* d)
 // A (x1 - x0) 2/h + b(x1) + b(x0) = 0: derivatives are not carried.
 static crd_status trapezoid(crdi_dae* d, double t0, double t1, double h)
 {
-    guess(d, d->x[0]);
+    dae_step_guess(d, d->x[0]);
     set_weight(d, 0, 0, 2 / h);
-    add_product(d, -2 / h, d->x[0]);
+    dae_step_add_product(d, -2 / h, d->x[0]);
     add_rate(d, d->x[0], t0);
     return newton(d, &t1);
 }
@@ -358,10 +358,10 @@ static crd_status trapezoid(crdi_dae* d, double t0, double t1, double h)
 // Eq. (3.16): x' belongs to the state.
 static crd_status trapezoid_carried(crdi_dae* d, double t1, double h)
 {
-    guess(d, d->x[0]);
+    dae_step_guess(d, d->x[0]);
     set_weight(d, 0, 0, 2 / h);
-    add_product(d, -2 / h, d->x[0]);
-    add_product(d, -1, d->rate);
+    dae_step_add_product(d, -2 / h, d->x[0]);
+    dae_step_add_product(d, -1, d->rate);
     const crd_status st = newton(d, &t1);
     if (st < 0) { return st; }
     for (int32_t i = 0; i < d->n; i++) {
@@ -375,16 +375,16 @@ static crd_status trbdf2(crdi_dae* d, double t0, double t1, double h)
 {
     const crdi_trbdf2 m = crdi_trbdf2_of(h);
     const double tg = t0 + m.g * h;
-    guess(d, d->x[0]);
+    dae_step_guess(d, d->x[0]);
     set_weight(d, 0, 0, m.w);
-    add_product(d, -m.w, d->x[0]);
+    dae_step_add_product(d, -m.w, d->x[0]);
     add_rate(d, d->x[0], t0);
     const crd_status st = newton(d, &tg);
     if (st < 0) { return st; }
     memcpy(d->middle, d->next, (size_t)d->n * sizeof *d->middle);
-    guess(d, d->middle);
-    add_product(d, m.middle, d->middle);
-    add_product(d, m.first, d->x[0]);
+    dae_step_guess(d, d->middle);
+    dae_step_add_product(d, m.middle, d->middle);
+    dae_step_add_product(d, m.first, d->x[0]);
     return newton(d, &t1);
 }
 
@@ -394,7 +394,7 @@ static crd_status gauss(crdi_dae* d, double t0, double t1, double h)
 {
     const int s = d->stages;
     double times[CRDI_STAGES];
-    guess(d, d->x[0]);
+    dae_step_guess(d, d->x[0]);
     crdi_dae_multiply(d, d->x[0], d->product);
     for (int i = 0; i < s; i++) {
         times[i] = t0 + d->gauss_c[i] * h;
@@ -425,7 +425,7 @@ static crd_status gauss(crdi_dae* d, double t0, double t1, double h)
     return crdi_dae_pull(d, d->next, t1);
 }
 
-static crd_status advance(crdi_dae* d)
+static crd_status dae_step_advance(crdi_dae* d)
 {
     const crd_circuit* c = d->c;
     const double t0 = crdi_circuit_time(c, 0), t1 = crdi_circuit_time(c, 1), h = c->opt.step;
@@ -456,7 +456,7 @@ crd_status crdi_dae_step(crd_circuit* c)
     memcpy(d->saved, d->state, d->state_count * sizeof *d->state);
     c->iterations = 0;
     for (int pass = 0; pass < 10; pass++) {
-        const crd_status st = advance(d);
+        const crd_status st = dae_step_advance(d);
         if (st < 0) {
             memcpy(d->state, d->saved, d->state_count * sizeof *d->state);
             return st;

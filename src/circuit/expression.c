@@ -19,7 +19,7 @@ typedef struct reader {
     int32_t bound[CRDI_ARGUMENTS_MOST]; // nodes of its arguments
 } reader;
 
-static crd_status choose(reader* r, int32_t* out);
+static crd_status expression_choose(reader* r, int32_t* out);
 
 void crdi_builder_init(crdi_builder* b, crd_context* ctx)
 {
@@ -75,7 +75,7 @@ static crd_status push(reader* r, crdi_operation n, int32_t* out)
     return CRD_OK;
 }
 
-static crd_status number(reader* r, double k, int32_t* out)
+static crd_status expression_number(reader* r, double k, int32_t* out)
 {
     return push(r, (crdi_operation){.op = OP_CONST, .k = k}, out);
 }
@@ -102,7 +102,7 @@ static crd_status operation(reader* r, crdi_op op, int32_t a, int32_t b, int32_t
             if (count < 3 && (size_t)a + (size_t)count == top && (count < 2 || b == a + 1)) {
                 bu->count = (size_t)a;
             }
-            return number(r, k, out);
+            return expression_number(r, k, out);
         }
         n.bad = true;
     }
@@ -161,7 +161,7 @@ static crd_status constant_argument(reader* r, double* out)
     crd_status st = CRD_OK;
     int32_t node;
     const size_t mark = r->b->count, points = r->b->table_count;
-    CRD_TRY(choose(r, &node));
+    CRD_TRY(expression_choose(r, &node));
     if (!constant(r, node) && !r->names->dry) {
         return crdi_scan_fail(r->s, CRD_E_RANGE, "the points of a table are finite constants");
     }
@@ -178,7 +178,7 @@ static crd_status table(reader* r, crdi_op op, int32_t* out)
     crd_status st = CRD_OK;
     crdi_builder* b = r->b;
     int32_t x;
-    CRD_TRY(choose(r, &x));
+    CRD_TRY(expression_choose(r, &x));
     const size_t first = b->table_count;
     size_t count = 0; // numbers
     while (crdi_scan_take(r->s, ',')) {
@@ -205,13 +205,13 @@ fail:
     return st;
 }
 
-static crd_status call(reader* r, crdi_word name, size_t f, int32_t* out)
+static crd_status expression_call(reader* r, crdi_word name, size_t f, int32_t* out)
 {
     crd_status st = CRD_OK;
     int32_t v[3] = {0};
     for (int i = 0; i < functions[f].arguments; i++) {
         if (i) { CRD_TRY(expect(r, ',', "between the arguments of a function")); }
-        CRD_TRY(choose(r, &v[i]));
+        CRD_TRY(expression_choose(r, &v[i]));
     }
     if (crdi_scan_peek(r->s) == ',') {
         return crdi_scan_fail(r->s, CRD_E_FORMAT, "%s() has %d argument%s",
@@ -234,7 +234,7 @@ static crd_status use(reader* r, bool current, int32_t* out)
             s->p++;
         }
         CRD_TRY(expect(r, ')', "behind the name"));
-        return number(r, 1, out);
+        return expression_number(r, 1, out);
     }
     if (!r->names->use) {
         return crdi_scan_fail(s, CRD_E_RANGE, "%s is a constant and cannot use v() or i()",
@@ -271,10 +271,10 @@ static crd_status user_function(reader* r, const crdi_function* f, int32_t* out)
     CRD_TRY(count_work(r));
     for (int i = 0; i < f->count; i++) {
         if (i) { CRD_TRY(expect(r, ',', "between the arguments of a function")); }
-        CRD_TRY(choose(r, &inner.bound[i]));
+        CRD_TRY(expression_choose(r, &inner.bound[i]));
     }
     CRD_TRY(expect(r, ')', "behind the arguments of a function"));
-    CRD_TRY(choose(&inner, out));
+    CRD_TRY(expression_choose(&inner, out));
 fail:
     return st;
 }
@@ -287,14 +287,14 @@ static crd_status function(reader* r, const crdi_scan* at, crdi_word name, int32
     if (crdi_word_is(name, "table")) { return table(r, OP_TABLE, out); }
     if (crdi_word_is(name, "pwl")) { return table(r, OP_PWL, out); }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (crdi_word_is(name, functions[i].name)) { return call(r, name, i, out); }
+        if (crdi_word_is(name, functions[i].name)) { return expression_call(r, name, i, out); }
     }
     const crdi_function* f = NULL;
     if (r->names->function) { f = r->names->function(r->names->user, name); }
     if (f) { return user_function(r, f, out); }
     if (r->names->dry) { // it may be defined later
         do {
-            CRD_TRY(choose(r, out));
+            CRD_TRY(expression_choose(r, out));
         } while (crdi_scan_take(r->s, ','));
         return expect(r, ')', "behind the arguments of a function");
     }
@@ -304,7 +304,7 @@ fail:
     return st;
 }
 
-static crd_status name_of(reader* r, const crdi_scan* at, crdi_word name, int32_t* out)
+static crd_status expression_name_of(reader* r, const crdi_scan* at, crdi_word name, int32_t* out)
 {
     crd_status st = CRD_OK;
     const crdi_names* names = r->names;
@@ -315,16 +315,18 @@ static crd_status name_of(reader* r, const crdi_scan* at, crdi_word name, int32_
         const crdi_word w = r->inside->arguments[i];
         if (w.n == name.n && strncasecmp(w.p, name.p, w.n) == 0) {
             // A constant gets a node of its own: folding takes those on top away.
-            if (constant(r, r->bound[i])) { return number(r, r->b->nodes[r->bound[i]].k, out); }
+            if (constant(r, r->bound[i])) {
+                return expression_number(r, r->b->nodes[r->bound[i]].k, out);
+            }
             *out = r->bound[i];
             return CRD_OK;
         }
     }
-    if (names->dry) { return number(r, 1, out); }
+    if (names->dry) { return expression_number(r, 1, out); }
     if (names->parameter) {
         CRD_TRY(names->parameter(names->user, at, name, &value, &found));
         r->b->count = mark;
-        if (found) { return number(r, value, out); }
+        if (found) { return expression_number(r, value, out); }
     }
     if (names->use) {
         crdi_operation n = {.op = OP_USE};
@@ -345,7 +347,7 @@ static crd_status name_of(reader* r, const crdi_scan* at, crdi_word name, int32_
                  {"echarge", 1.602176634e-19},
                  {"kelvin", -273.15}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (crdi_word_is(name, known[i].name)) { return number(r, known[i].value, out); }
+        if (crdi_word_is(name, known[i].name)) { return expression_number(r, known[i].value, out); }
     }
     st = crdi_scan_fail(at, CRD_E_NOT_FOUND, "there is no parameter%s \"%s\"",
                         names->use ? " or input" : "", crdi_word_clip(name).text);
@@ -363,11 +365,11 @@ static crd_status primary(reader* r, int32_t* out)
     crdi_scan* s = r->s;
     const crdi_scan at = *s;
     if (crdi_scan_take(s, '(')) {
-        CRD_TRY(choose(r, out));
+        CRD_TRY(expression_choose(r, out));
         return expect(r, ')', "behind the expression in brackets");
     }
     if (crdi_scan_take(s, '{')) { // of a parameter, where all is an expression
-        CRD_TRY(choose(r, out));
+        CRD_TRY(expression_choose(r, out));
         return expect(r, '}', "behind the expression in braces");
     }
     const crdi_word name = identifier(s);
@@ -376,14 +378,14 @@ static crd_status primary(reader* r, int32_t* out)
             s->p++;
             return function(r, &at, name, out);
         }
-        return name_of(r, &at, name, out);
+        return expression_name_of(r, &at, name, out);
     }
     double value;
     bool found = false;
     if (crdi_scan_peek(s) != '-' && crdi_scan_peek(s) != '+') {
         CRD_TRY(crdi_scan_number(s, &value, &found));
     }
-    if (found) { return number(r, value, out); }
+    if (found) { return expression_number(r, value, out); }
     st = crdi_scan_fail(s, CRD_E_FORMAT, "\"%s\" where a number or a name is expected",
                         crdi_word_clip(crdi_scan_look(s)).text);
 fail:
@@ -479,7 +481,7 @@ fail:
     return st;
 }
 
-static crd_status choose(reader* r, int32_t* out)
+static crd_status expression_choose(reader* r, int32_t* out)
 {
     crd_status st = CRD_OK;
     int32_t yes, no;
@@ -489,9 +491,9 @@ static crd_status choose(reader* r, int32_t* out)
     }
     CRD_TRY(binary(r, 1, out));
     if (crdi_scan_take(r->s, '?')) {
-        CRD_TRY(choose(r, &yes));
+        CRD_TRY(expression_choose(r, &yes));
         CRD_TRY(expect(r, ':', "between the two values of ?:"));
-        CRD_TRY(choose(r, &no));
+        CRD_TRY(expression_choose(r, &no));
         CRD_TRY(operation(r, OP_CHOOSE, *out, yes, no, out));
     }
 fail:
@@ -575,7 +577,7 @@ static int32_t repeated(const crd_expression* e, const crdi_step* s)
     return -1;
 }
 
-static void fill(reader* r, int32_t root, crd_expression* e)
+static void expression_fill(reader* r, int32_t root, crd_expression* e)
 {
     crdi_operation* n = r->b->nodes;
     size_t points = 0;
@@ -609,7 +611,7 @@ static void fill(reader* r, int32_t root, crd_expression* e)
     }
 }
 
-static crd_status finish(reader* r, int32_t root, crd_arena* arena, crd_expression** out)
+static crd_status expression_finish(reader* r, int32_t root, crd_arena* arena, crd_expression** out)
 {
     crd_status st = CRD_OK;
     int steps, uses;
@@ -621,7 +623,7 @@ static crd_status finish(reader* r, int32_t root, crd_arena* arena, crd_expressi
     e->steps = crdi_arena_new(arena, (size_t)steps, sizeof *e->steps);
     e->table = crdi_arena_new(arena, 2 * points, sizeof *e->table);
     if (!e->uses || !e->steps || !e->table) { return CRD_E_MEMORY; }
-    fill(r, root, e);
+    expression_fill(r, root, e);
     *out = e;
 fail:
     return st;
@@ -637,9 +639,11 @@ crd_status crdi_expression_read(crdi_builder* b, crdi_scan* s, const crdi_names*
     *e = NULL;
     *value = (double)NAN;
     if (b->depth == 0) { b->work = 0; }
-    CRD_TRY(choose(&r, &root));
+    CRD_TRY(expression_choose(&r, &root));
     if (constant(&r, root)) { *value = b->nodes[root].k; }
-    if (!names->dry && (always || !constant(&r, root))) { CRD_TRY(finish(&r, root, arena, e)); }
+    if (!names->dry && (always || !constant(&r, root))) {
+        CRD_TRY(expression_finish(&r, root, arena, e));
+    }
 fail:
     b->count = r.base;
     b->table_count = points;

@@ -73,12 +73,12 @@ static int piece(const double* p, int count, double x)
     return low;
 }
 
-static double slope(const double* p, int k)
+static double expression_eval_slope(const double* p, int k)
 {
     return (p[2 * k + 3] - p[2 * k + 1]) / (p[2 * k + 2] - p[2 * k]);
 }
 
-static double look_up(const crdi_step* s, double x, const double* table, bool held)
+static double expression_eval_look_up(const crdi_step* s, double x, const double* table, bool held)
 {
     const double* p = table + s->b;
     const int n = s->c;
@@ -86,7 +86,7 @@ static double look_up(const crdi_step* s, double x, const double* table, bool he
     if (held && x <= p[0]) { return p[1]; }
     if (held && x >= p[2 * n - 2]) { return p[2 * n - 1]; }
     const int k = piece(p, n, x);
-    return p[2 * k + 1] + slope(p, k) * (x - p[2 * k]);
+    return p[2 * k + 1] + expression_eval_slope(p, k) * (x - p[2 * k]);
 }
 
 static double look_up_slope(const crdi_step* s, double x, const double* table, bool held)
@@ -94,7 +94,7 @@ static double look_up_slope(const crdi_step* s, double x, const double* table, b
     const double* p = table + s->b;
     const int n = s->c;
     if (n == 1 || (held && (x < p[0] || x > p[2 * n - 2]))) { return 0; }
-    return slope(p, piece(p, n, x));
+    return expression_eval_slope(p, piece(p, n, x));
 }
 
 static double sign(double x)
@@ -202,9 +202,9 @@ double crdi_op_value(const crdi_step* s, double a, double b, double c, const dou
     case OP_LIMIT:
         return a < b ? b : a > c ? c : a;
     case OP_TABLE:
-        return look_up(s, a, table, true);
+        return expression_eval_look_up(s, a, table, true);
     case OP_PWL:
-        return look_up(s, a, table, false);
+        return expression_eval_look_up(s, a, table, false);
     }
     return (double)NAN;
 }
@@ -382,8 +382,8 @@ void crdi_expression_backward(const crd_expression* e, int last, const double* v
     }
 }
 
-static inline double run(const crd_expression* e, const double* x, double t, double* gradient,
-                         double* v, double* d)
+static inline double expression_eval_run(const crd_expression* e, const double* x, double t,
+                                         double* gradient, double* v, double* d)
 {
     crdi_expression_forward(e, 0, e->count, x, t, v);
     if (gradient) { crdi_expression_backward(e, e->count - 1, v, d, gradient); }
@@ -395,12 +395,12 @@ static __attribute__((noinline)) double run_large(const crd_expression* e, const
                                                   double t, double* gradient)
 {
     double v[CRDI_OPERATIONS_MOST], d[CRDI_OPERATIONS_MOST];
-    return run(e, x, t, gradient, v, d);
+    return expression_eval_run(e, x, t, gradient, v, d);
 }
 
 double crd_expression_eval(const crd_expression* e, const double* x, double t, double* gradient)
 {
     double v[64], d[64];
     if (e->count > 64) { return run_large(e, x, t, gradient); }
-    return run(e, x, t, gradient, v, d);
+    return expression_eval_run(e, x, t, gradient, v, d);
 }

@@ -92,7 +92,7 @@ static void find_weights(crdi_law* l)
     l->affine = true;
 }
 
-static void forget(crdi_law* l)
+static void law_forget(crdi_law* l)
 {
     for (int i = 0; i < 2; i++) {
         l->cell[i] = (cell){.exact = true};
@@ -127,7 +127,7 @@ crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law**
     }
     crdi_expression_forward(e, 0, e->constants, NULL, 0, l->v);
     find_weights(l);
-    forget(l);
+    law_forget(l);
     *out = l;
     return CRD_OK;
 }
@@ -261,14 +261,14 @@ static double behind(crdi_law* l, const double* x, double neck)
     return l->v[l->e->count - 1];
 }
 
-static inline double polynomial(const double* c, double z)
+static inline double law_polynomial(const double* c, double z)
 {
     const double z2 = z * z, z4 = z2 * z2;
     return (c[0] + c[1] * z + (c[2] + c[3] * z) * z2) +
            z4 * (c[4] + c[5] * z + (c[6] + c[7] * z) * z2);
 }
 
-static double slope(const double* c, double z)
+static double law_slope(const double* c, double z)
 {
     const double z2 = z * z, z4 = z2 * z2;
     return (c[1] + 2 * c[2] * z + (3 * c[3] + 4 * c[4] * z) * z2) +
@@ -294,7 +294,7 @@ static void to_powers(const double* a, double* c)
 
 // The coefficients have to fall so fast that those left out are rounding; and at places between the
 // nodes the polynomial is compared with the expression.
-static bool fits(crdi_law* l, const double* x, cell* c, double half)
+static bool law_fits(crdi_law* l, const double* x, cell* c, double half)
 {
     static const double check[] = {-1, -0.4, 0, 0.7, 1};
     const double pi = 3.14159265358979323846;
@@ -316,7 +316,7 @@ static bool fits(crdi_law* l, const double* x, cell* c, double half)
     to_powers(a, c->c);
     for (size_t k = 0; k < sizeof check / sizeof *check; k++) {
         const double want = behind(l, x, c->middle + half * check[k]);
-        if (!(fabs(polynomial(c->c, check[k]) - want) <= 1e-13 * most)) { return false; }
+        if (!(fabs(law_polynomial(c->c, check[k]) - want) <= 1e-13 * most)) { return false; }
     }
     return true;
 }
@@ -344,7 +344,7 @@ static void make_cell(crdi_law* l, const double* x, cell* c, uint64_t key)
     c->scale = 1 / half;
     crdi_expression_forward(l->e, l->e->constants, l->e->count, x, 0, l->v);
     if (fabs(from) >= 1e-100 && fabs(to) <= 1e100 && is_smooth(l, fmin(from, to), fmax(from, to))) {
-        c->exact = !fits(l, x, c, half);
+        c->exact = !law_fits(l, x, c, half);
     }
 }
 
@@ -377,7 +377,7 @@ static bool is_patient(crdi_law* l, const double* x, double* memory)
         return false;
     }
     if (!held) {
-        forget(l);
+        law_forget(l);
         for (int k = 0; k < l->inputs; k++) {
             l->held[k] = x[l->input[k]];
         }
@@ -396,7 +396,7 @@ double crdi_law_eval(crdi_law* l, const double* x, double* gradient, double* mem
     if (c->exact) { return crd_expression_eval(e, x, 0, gradient); }
     const double z = (neck - c->middle) * c->scale;
     if (gradient) {
-        const double factor = slope(c->c, z) * c->scale;
+        const double factor = law_slope(c->c, z) * c->scale;
         if (l->affine) {
             memcpy(gradient, l->weight, (size_t)e->use_count * sizeof *gradient);
         } else {
@@ -407,5 +407,5 @@ double crdi_law_eval(crdi_law* l, const double* x, double* gradient, double* mem
             gradient[k] *= factor;
         }
     }
-    return polynomial(c->c, z);
+    return law_polynomial(c->c, z);
 }

@@ -70,7 +70,7 @@ typedef struct table {
     crdi_circuit_model* m;
 } table;
 
-static crd_status add_variable(table* t, crd_model_variable row)
+static crd_status circuit_model_add_variable(table* t, crd_model_variable row)
 {
     row.name = printable(t->t.arena, row.name);
     crdi_model_add(&t->t, row);
@@ -85,7 +85,7 @@ static bool is_taken(const table* t, const char* name)
     return false;
 }
 
-static crd_status add_inputs(table* t)
+static crd_status circuit_model_add_inputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
@@ -93,7 +93,8 @@ static crd_status add_inputs(table* t)
     for (int i = 0; i < n->input_count; i++) {
         const crd_circuit_input* in = &n->inputs[i];
         const size_t at = t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double);
-        CRD_TRY(add_variable(t, crdi_model_input(in->name, in->unit, in->start, at, NULL)));
+        CRD_TRY(circuit_model_add_variable(
+            t, crdi_model_input(in->name, in->unit, in->start, at, NULL)));
     }
 fail:
     return st;
@@ -122,7 +123,7 @@ static crd_status direct_inputs(table* t, const crd_expression* e, const char** 
     return lost ? CRD_E_MEMORY : CRD_OK;
 }
 
-static crd_status add_outputs(table* t)
+static crd_status circuit_model_add_outputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
@@ -136,7 +137,7 @@ static crd_status add_outputs(table* t)
                                   .unit = n->outputs[i].unit,
                                   .starts_with_all = true};
         CRD_TRY(direct_inputs(t, n->outputs[i].what, &row.depends));
-        CRD_TRY(add_variable(t, row));
+        CRD_TRY(circuit_model_add_variable(t, row));
     }
 fail:
     return st;
@@ -156,14 +157,15 @@ static crd_status add_parameters(table* t)
         if (!p->plain) { continue; }
         m->names[m->parameter_count] = p->name;
         m->starts[m->parameter_count++] = p->value;
-        CRD_TRY(add_variable(t, (crd_model_variable){.name = p->written,
-                                                     .causality = CRD_PARAMETER,
-                                                     .variability = CRD_FIXED,
-                                                     .offset = crdi_model_take(&t->t, 1),
-                                                     .start = p->value,
-                                                     .description = "of the netlist (.param)"}));
+        CRD_TRY(circuit_model_add_variable(
+            t, (crd_model_variable){.name = p->written,
+                                    .causality = CRD_PARAMETER,
+                                    .variability = CRD_FIXED,
+                                    .offset = crdi_model_take(&t->t, 1),
+                                    .start = p->value,
+                                    .description = "of the netlist (.param)"}));
     }
-    CRD_TRY(add_variable(
+    CRD_TRY(circuit_model_add_variable(
         t, (crd_model_variable){.name = is_taken(t, own_step) ? "circuit.step" : own_step,
                                 .causality = CRD_PARAMETER,
                                 .variability = CRD_FIXED,
@@ -181,7 +183,7 @@ fail:
 
 // ---- what does not make a model ----------------------------------------------------------------
 
-static crd_status check(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
+static crd_status circuit_model_check(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
 {
     const crd_netlist* n = m->netlist;
     if (n->output_count == 0) {
@@ -206,7 +208,7 @@ static crd_status check(crdi_circuit_model* m, const crdi_circuit_model_options*
 
 // ---- create and destroy ------------------------------------------------------------------------
 
-static crd_status build(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
+static crd_status circuit_model_build(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = m->netlist;
@@ -219,8 +221,8 @@ static crd_status build(crdi_circuit_model* m, const crdi_circuit_model_options*
                      .used = (sizeof(crdi_circuit_self) + 15) / 16 * 16}};
     t.t.rows = crdi_arena_new(&m->arena, most, sizeof *t.t.rows);
     if (!t.t.rows) { return CRD_E_MEMORY; }
-    CRD_TRY(add_inputs(&t));
-    CRD_TRY(add_outputs(&t));
+    CRD_TRY(circuit_model_add_inputs(&t));
+    CRD_TRY(circuit_model_add_outputs(&t));
     CRD_TRY(add_parameters(&t));
     CRD_TRY(crdi_model_check_names(&t.t, "which is what FMI calls the time",
                                    ", and an FMU would not know which is meant; inputs, outputs "
@@ -263,8 +265,8 @@ crd_status crdi_circuit_model_create(crd_context* ctx, const char* text, size_t 
     CRD_TRY(m->text && m->file ? CRD_OK : CRD_E_MEMORY);
     const crd_netlist_options n = {.defines = opt->defines, .define_count = opt->define_count};
     CRD_TRY(crd_netlist_parse(ctx, text, length, file, &n, &m->netlist));
-    CRD_TRY(check(m, opt));
-    CRD_TRY(build(m, opt));
+    CRD_TRY(circuit_model_check(m, opt));
+    CRD_TRY(circuit_model_build(m, opt));
     *out = &m->base;
     return CRD_OK;
 fail:

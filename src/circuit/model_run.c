@@ -22,7 +22,7 @@ struct crdi_circuit_run {
     bool sure;      // linear: no step fails, nobody goes back
 };
 
-static void destroy(crdi_circuit_run* run)
+static void model_run_destroy(crdi_circuit_run* run)
 {
     if (!run) { return; }
     crd_context* ctx = run->ctx;
@@ -37,7 +37,7 @@ static void destroy(crdi_circuit_run* run)
 void crdi_circuit_model_clear(void* self)
 {
     crdi_circuit_self* own = self;
-    destroy(own->run);
+    model_run_destroy(own->run);
     own->run = NULL;
 }
 
@@ -67,7 +67,7 @@ fail:
     return st;
 }
 
-static crd_status bring_up(crdi_circuit_run* run)
+static crd_status model_run_bring_up(crdi_circuit_run* run)
 {
     crd_status st = CRD_OK;
     const crdi_circuit_model* m = run->model;
@@ -92,7 +92,7 @@ fail:
     return st;
 }
 
-static bool fits(void* self, const crdi_circuit_model* m)
+static bool model_run_fits(void* self, const crdi_circuit_model* m)
 {
     const crdi_circuit_self* own = self;
     const size_t bytes = (size_t)m->parameter_count * sizeof(double);
@@ -105,7 +105,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
 {
     crdi_circuit_self* own = self;
     const crdi_circuit_model* m = host->model->user;
-    if (fits(self, m)) { return CRD_MODEL_OK; }
+    if (model_run_fits(self, m)) { return CRD_MODEL_OK; }
     crdi_circuit_model_clear(self);
     const size_t count = (size_t)m->parameter_count;
     crd_context* ctx = crdi_context_child(m->ctx);
@@ -119,7 +119,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
     *run = (crdi_circuit_run){.ctx = ctx, .model = m, .values = values, .step = own->step};
     if (count) { memcpy(values, crdi_model_field(self, m->parameters), count * sizeof *values); }
     own->run = run;
-    if (bring_up(run) < 0) {
+    if (model_run_bring_up(run) < 0) {
         crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
         crdi_circuit_model_clear(self);
         return CRD_MODEL_ERROR;
@@ -130,7 +130,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
 // ---- values ------------------------------------------------------------------------------------
 
 // The inputs at tau behind the beginning of the step.
-static crd_status set_inputs(void* self, double tau)
+static crd_status model_run_set_inputs(void* self, double tau)
 {
     const crdi_circuit_run* run = ((const crdi_circuit_self*)self)->run;
     const crdi_circuit_model* m = run->model;
@@ -148,7 +148,7 @@ void crdi_circuit_model_outputs(void* self, double t)
     const crdi_circuit_run* run = ((const crdi_circuit_self*)self)->run;
     if (!run) { return; } // its initialisation failed
     const crdi_circuit_model* m = run->model;
-    (void)set_inputs(self, 0); // those that outputs name themselves
+    (void)model_run_set_inputs(self, 0); // those that outputs name themselves
     for (int i = 0; i < m->netlist->output_count; i++) {
         double* y = crdi_model_field(self, m->outputs) + (ptrdiff_t)i * CRDI_MODEL_STRIDE;
         y[0] = crd_circuit_get_output(run->circuit, i);
@@ -161,7 +161,7 @@ crd_model_status crdi_circuit_model_initialize(void* self, const crd_model_host*
     const crd_model_status st = provide(self, host);
     if (st != CRD_MODEL_OK) { return st; }
     crdi_circuit_run* run = ((crdi_circuit_self*)self)->run;
-    if (set_inputs(self, 0) < 0 || crd_circuit_begin(run->circuit, t) < 0) {
+    if (model_run_set_inputs(self, 0) < 0 || crd_circuit_begin(run->circuit, t) < 0) {
         return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
     }
     return CRD_MODEL_OK;
@@ -174,7 +174,7 @@ typedef struct plan {
     double step;   // and how long they are
 } plan;
 
-static crd_status make_plan(const crdi_circuit_run* run, double end, plan* out)
+static crd_status model_run_make_plan(const crdi_circuit_run* run, double end, plan* out)
 {
     const double way = end - crd_circuit_time(run->circuit);
     const double n = fmax(1, ceil(way / run->step - slack));
@@ -212,7 +212,7 @@ static crd_status go(void* self, crdi_circuit_run* run, const plan* p)
     const double at = has_middle(run->model->method) ? 0.5 : 1;
     CRD_TRY(change_step(run, p->step));
     for (int64_t i = 0; i < p->count; i++) {
-        CRD_TRY(set_inputs(self, ((double)i + at) * p->step));
+        CRD_TRY(model_run_set_inputs(self, ((double)i + at) * p->step));
         CRD_TRY(crd_circuit_step(run->circuit));
     }
 fail:
@@ -236,7 +236,7 @@ crd_model_status crdi_circuit_model_step(void* self, const crd_model_host* host,
     plan p = {0};
     if (!run) { return crdi_model_refuse(host, CRD_MODEL_ERROR, "the circuit is not initialised"); }
     const double inner = run->inner;
-    crd_status st = make_plan(run, t + h, &p);
+    crd_status st = model_run_make_plan(run, t + h, &p);
     if (st < 0) { return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx)); }
     const bool lonely = p.count == 1 && p.step == inner; // then the circuit goes back by itself
     const bool saved = !lonely && !run->sure;

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-static crdi_mark place_of(const crd_part* part)
+static crdi_mark netlist_place_of(const crd_part* part)
 {
     return (crdi_mark){part->file, part->line};
 }
 
-static const char* name_of(const crdi_parser* p, const crd_part* part)
+static const char* netlist_name_of(const crdi_parser* p, const crd_part* part)
 {
     return p->out->names.data + part->name;
 }
@@ -18,9 +18,9 @@ static const char* name_of(const crdi_parser* p, const crd_part* part)
 static crd_status fail_part(crdi_parser* p, const crd_part* part, crd_status st, const char* what,
                             double value, const char* want)
 {
-    const crdi_mark at = place_of(part);
+    const crdi_mark at = netlist_place_of(part);
     return crdi_fail(p->ctx, st, "%s:%d: %s: %s = %g, expected %s", p->out->files[at.file], at.line,
-                     crdi_clip(name_of(p, part)).text, what, value, want);
+                     crdi_clip(netlist_name_of(p, part)).text, what, value, want);
 }
 
 // ---- finishing ---------------------------------------------------------------------------------
@@ -33,12 +33,12 @@ static crd_status map_parts(crdi_parser* p)
     for (int32_t i = 0; i < p->n->part_count; i++) {
         const crd_part* part = &p->n->parts[i];
         bool fresh = false;
-        CRD_TRY(crdi_map_add(map, name_of(p, part), i, &fresh));
+        CRD_TRY(crdi_map_add(map, netlist_name_of(p, part), i, &fresh));
         if (!fresh) {
-            const crd_part* other = &p->n->parts[crdi_map_find(map, name_of(p, part))];
+            const crd_part* other = &p->n->parts[crdi_map_find(map, netlist_name_of(p, part))];
             return crdi_fail(p->ctx, CRD_E_FORMAT, "%s:%d: %s is there twice, first in line %d",
                              p->out->files[part->file], part->line,
-                             crdi_clip(name_of(p, part)).text, other->line);
+                             crdi_clip(netlist_name_of(p, part)).text, other->line);
         }
     }
     for (int32_t i = 0; i < p->pending_count; i++) {
@@ -65,9 +65,9 @@ static crd_status resolve_parts(crdi_parser* p)
             if (other->kind != (mutual ? CRD_PART_INDUCTOR : CRD_PART_VOLTAGE)) {
                 return crdi_fail(p->ctx, CRD_E_RANGE, "%s:%d: %s needs %s, and %s is none",
                                  p->out->files[part->file], part->line,
-                                 crdi_clip(name_of(p, part)).text,
+                                 crdi_clip(netlist_name_of(p, part)).text,
                                  mutual ? "two inductors" : "the current of a voltage source",
-                                 crdi_clip(name_of(p, other)).text);
+                                 crdi_clip(netlist_name_of(p, other)).text);
             }
             part->refs[k] = to;
         }
@@ -100,10 +100,11 @@ static crd_status check_nodes(crdi_parser* p)
 static crd_status needs_tran(crdi_parser* p, const crd_part* part, const char* what)
 {
     return crdi_fail(p->ctx, CRD_E_FORMAT, "%s:%d: %s: %s is missing, and there is no .tran for it",
-                     p->out->files[part->file], part->line, crdi_clip(name_of(p, part)).text, what);
+                     p->out->files[part->file], part->line,
+                     crdi_clip(netlist_name_of(p, part)).text, what);
 }
 
-static void fill(double* v, double value)
+static void netlist_fill(double* v, double value)
 {
     if (isnan(*v)) { *v = value; }
 }
@@ -115,13 +116,13 @@ static crd_status complete_wave(crdi_parser* p, const crd_part* part, crd_wavefo
     const bool tran = !isnan(stop);
     double* v = w->v;
     if (w->kind == CRD_WAVE_SIN) {
-        fill(&v[2], 1 / stop);
+        netlist_fill(&v[2], 1 / stop);
         if (isnan(v[2])) { return needs_tran(p, part, "the frequency"); }
-        fill(&v[3], 0);
-        fill(&v[4], 0);
-        fill(&v[5], 0);
+        netlist_fill(&v[3], 0);
+        netlist_fill(&v[4], 0);
+        netlist_fill(&v[5], 0);
     } else if (w->kind == CRD_WAVE_PULSE) {
-        fill(&v[2], 0);
+        netlist_fill(&v[2], 0);
         for (int i = 3; i < 7; i++) {
             if (v[i] < 0) { return fail_part(p, part, CRD_E_RANGE, "a time", v[i], ">= 0"); }
             if (isnan(v[i]) || v[i] == 0) {
@@ -129,10 +130,10 @@ static crd_status complete_wave(crdi_parser* p, const crd_part* part, crd_wavefo
             }
         }
     } else if (w->kind == CRD_WAVE_EXP) {
-        fill(&v[2], 0);
+        netlist_fill(&v[2], 0);
         for (int i = 3; i < 6; i++) {
             if (i != 4 && v[i] == 0) { v[i] = (double)NAN; }
-            fill(&v[i], i == 4 ? v[2] + step : step);
+            netlist_fill(&v[i], i == 4 ? v[2] + step : step);
             if (isnan(v[i])) { return needs_tran(p, part, "a time"); }
             if (i != 4 && !(v[i] > 0)) {
                 return fail_part(p, part, CRD_E_RANGE, "a time constant", v[i], "> 0");
@@ -174,14 +175,14 @@ static crd_status complete_inputs(crdi_parser* p)
         if (part && !crdi_part_is_source(part)) {
             return crdi_fail(p->ctx, CRD_E_RANGE, "%s:%d: .input %s: %s is no source V or I",
                              o->files[part->file], part->line, crdi_clip(in->name).text,
-                             crdi_clip(name_of(p, part)).text);
+                             crdi_clip(netlist_name_of(p, part)).text);
         }
         if (part) {
             crd_waveform* w = &o->waves[part->index];
             if (w->kind == CRD_WAVE_INPUT && w->input != i) {
                 return crdi_fail(p->ctx, CRD_E_RANGE, "%s:%d: %s has two inputs, %s and %s",
-                                 o->files[part->file], part->line, crdi_clip(name_of(p, part)).text,
-                                 crdi_clip(in->name).text,
+                                 o->files[part->file], part->line,
+                                 crdi_clip(netlist_name_of(p, part)).text, crdi_clip(in->name).text,
                                  crdi_clip(o->inputs[w->input].name).text);
             }
             if (isnan(in->start) && w->kind == CRD_WAVE_DC) { in->start = w->v[0]; }
@@ -204,7 +205,7 @@ static crd_status complete_starts(crdi_parser* p)
     return CRD_OK;
 }
 
-static crd_status finish(crdi_parser* p)
+static crd_status netlist_finish(crdi_parser* p)
 {
     crd_status st = CRD_OK;
     crdi_netlist* o = p->out;
@@ -270,7 +271,7 @@ static crd_status apply_defines(crdi_parser* p, crdi_env* root)
 }
 
 // A number stands there, in braces or without, and behind it the next parameter or nothing.
-static bool is_number(crdi_parser* p, const crdi_card* value)
+static bool netlist_is_number(crdi_parser* p, const crdi_card* value)
 {
     crdi_scan s = crdi_card_scan(p, value);
     crdi_word key;
@@ -297,14 +298,14 @@ static crd_status keep_parameters(crdi_parser* p, const crdi_env* root)
         const crdi_param* q = &s->params[i];
         list[i].written = crdi_arena_text(&p->n->arena, q->written.p, q->written.n);
         if (!list[i].written) { return CRD_E_MEMORY; }
-        list[i].plain = is_number(p, &q->value);
+        list[i].plain = netlist_is_number(p, &q->value);
     }
     p->n->parameters = list;
     p->n->parameter_count = s->param_count;
     return CRD_OK;
 }
 
-static crd_status expand(crdi_parser* p)
+static crd_status netlist_expand(crdi_parser* p)
 {
     crd_status st = CRD_OK;
     crdi_env root = {0};
@@ -313,7 +314,7 @@ static crd_status expand(crdi_parser* p)
     CRD_TRY(crdi_controls_early(p, &root));
     CRD_TRY(crdi_scope_expand(p, &root));
     CRD_TRY(crdi_controls_late(p, &root));
-    CRD_TRY(finish(p));
+    CRD_TRY(netlist_finish(p));
     CRD_TRY(keep_parameters(p, &root));
 fail:
     crdi_env_clear(p, &root);
@@ -408,7 +409,7 @@ crd_status crd_netlist_parse(crd_context* ctx, const char* text, size_t length, 
     p->n = &p->out->n;
     CRD_TRY(add_ground(p));
     CRD_TRY(crdi_netlist_lines(p, text, length, file));
-    CRD_TRY(expand(p));
+    CRD_TRY(netlist_expand(p));
     crdi_netlist* made = p->out;
     clear_parser(p);
     *out = &made->n;
@@ -451,7 +452,7 @@ void crd_netlist_destroy(crd_netlist* n)
     crd_free(ctx, o);
 }
 
-static int32_t find(const crd_map* map, const char* name)
+static int32_t netlist_find(const crd_map* map, const char* name)
 {
     char text[CRDI_PATH_MOST + 1];
     const size_t n = strlen(name);
@@ -465,11 +466,11 @@ static int32_t find(const crd_map* map, const char* name)
 
 int32_t crd_netlist_node(const crd_netlist* n, const char* name)
 {
-    const int32_t node = find(&((const crdi_netlist*)n)->node_map, name);
+    const int32_t node = netlist_find(&((const crdi_netlist*)n)->node_map, name);
     return node < 0 && crdi_word_is((crdi_word){name, strlen(name)}, "gnd") ? 0 : node;
 }
 
 int32_t crd_netlist_part(const crd_netlist* n, const char* name)
 {
-    return find(&((const crdi_netlist*)n)->part_map, name);
+    return netlist_find(&((const crdi_netlist*)n)->part_map, name);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static crd_status expected(const crdi_reading* r, const char* what)
+static crd_status netlist_controls_expected(const crdi_reading* r, const char* what)
 {
     return crdi_scan_fail(&r->s, CRD_E_FORMAT, "%s: \"%s\" where %s is expected",
                           crdi_word_clip(r->name).text, crdi_word_clip(crdi_scan_look(&r->s)).text,
@@ -14,7 +14,7 @@ static crd_status expected(const crdi_reading* r, const char* what)
 
 static crd_status at_end(crdi_reading* r)
 {
-    return crdi_scan_end(&r->s) ? CRD_OK : expected(r, "the end of the line");
+    return crdi_scan_end(&r->s) ? CRD_OK : netlist_controls_expected(r, "the end of the line");
 }
 
 static crd_status celsius(crdi_reading* r, double* kelvin)
@@ -30,7 +30,7 @@ static crd_status celsius(crdi_reading* r, double* kelvin)
     return CRD_OK;
 }
 
-static crd_status options(crdi_reading* r)
+static crd_status netlist_controls_options(crdi_reading* r)
 {
     crd_status st = CRD_OK;
     while (!crdi_scan_end(&r->s)) {
@@ -38,7 +38,7 @@ static crd_status options(crdi_reading* r)
         char text[CRDI_NAME_MOST + 1];
         const bool valued = crdi_key(&r->s, &key);
         if (!valued) { key = crdi_scan_word(&r->s); }
-        if (!key.n) { return expected(r, "an option"); }
+        if (!key.n) { return netlist_controls_expected(r, "an option"); }
         if (valued && crdi_word_is(key, "temp")) {
             CRD_TRY(celsius(r, &r->p->n->temperature));
         } else if (valued && crdi_word_is(key, "tnom")) {
@@ -55,7 +55,7 @@ static crd_status options(crdi_reading* r)
             if (c == '{' || c == '\'') {
                 CRD_TRY(crdi_value(r, false, "an option", &unused));
             } else if (valued && !crdi_scan_word(&r->s).n) {
-                return expected(r, "the value of an option");
+                return netlist_controls_expected(r, "the value of an option");
             }
             if (crdi_word_fold(key, text)) {
                 crdi_netlist_note(r->p, &r->s, text, "(.options) is not used here");
@@ -98,12 +98,12 @@ static crd_status transient(crdi_reading* r)
             n->uic = true;
             break;
         }
-        if (count == 4) { return expected(r, "uic or the end of the line"); }
+        if (count == 4) { return netlist_controls_expected(r, "uic or the end of the line"); }
         CRD_TRY(crdi_value(r, false, "a time", &v[count]));
         count++;
     }
     CRD_TRY(at_end(r));
-    if (count == 0) { return expected(r, "step and stop"); }
+    if (count == 0) { return netlist_controls_expected(r, "step and stop"); }
     choose_step(r, count, v);
     if (!(v[0] > 0) || !(v[1] > 0)) {
         return crdi_scan_fail(&r->s, CRD_E_RANGE,
@@ -134,7 +134,7 @@ static crd_status unit(crdi_reading* r, const char** out)
             r->s.p++;
         }
         w.n = (size_t)(r->s.p - w.p);
-        if (!crdi_scan_take(&r->s, '"')) { return expected(r, "the closing \""); }
+        if (!crdi_scan_take(&r->s, '"')) { return netlist_controls_expected(r, "the closing \""); }
     } else {
         w = crdi_scan_word(&r->s);
     }
@@ -160,7 +160,7 @@ static crd_status input(crdi_reading* r)
     crdi_word key;
     bool fresh = false;
     const crdi_word name = crdi_scan_word(&r->s);
-    if (!name.n || !crdi_word_fold(name, text)) { return expected(r, "a name"); }
+    if (!name.n || !crdi_word_fold(name, text)) { return netlist_controls_expected(r, "a name"); }
     while (crdi_key(&r->s, &key)) {
         if (crdi_word_is(key, "unit")) {
             CRD_TRY(unit(r, &in.unit));
@@ -230,7 +230,7 @@ static crd_status output(crdi_reading* r, crd_map* names)
     }
     if (!named) { name = text; }
     if (name.n > CRDI_NAME_MOST || memchr(name.p, '\n', name.n)) {
-        return expected(r, "a name in front of a long expression");
+        return netlist_controls_expected(r, "a name in front of a long expression");
     }
     out.unit = default_unit(text);
     crdi_scan before = r->s;
@@ -261,7 +261,7 @@ fail:
     return st;
 }
 
-static crdi_reading begin(crdi_parser* p, crdi_env* root, int i)
+static crdi_reading netlist_controls_begin(crdi_parser* p, crdi_env* root, int i)
 {
     const crdi_card* card = &p->cards[p->controls[i]];
     crdi_reading r = {.p = p, .env = root, .card = card, .s = crdi_card_scan(p, card)};
@@ -273,18 +273,18 @@ crd_status crdi_controls_early(crdi_parser* p, crdi_env* root)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < p->control_count; i++) { // first: expressions may use temp
-        crdi_reading r = begin(p, root, i);
+        crdi_reading r = netlist_controls_begin(p, root, i);
         if (crdi_word_is(r.name, ".temp")) {
             CRD_TRY(celsius(&r, &p->n->temperature));
             CRD_TRY(at_end(&r));
         } else if (crdi_word_is(r.name, ".options") || crdi_word_is(r.name, ".option") ||
                    crdi_word_is(r.name, ".opt")) {
-            CRD_TRY(options(&r));
+            CRD_TRY(netlist_controls_options(&r));
         }
     }
     CRD_TRY(crdi_env_params(p, root));
     for (int i = 0; i < p->control_count; i++) {
-        crdi_reading r = begin(p, root, i);
+        crdi_reading r = netlist_controls_begin(p, root, i);
         if (crdi_word_is(r.name, ".tran")) { CRD_TRY(transient(&r)); }
         if (crdi_word_is(r.name, ".input")) { CRD_TRY(input(&r)); }
     }
@@ -298,10 +298,10 @@ crd_status crdi_controls_late(crdi_parser* p, crdi_env* root)
     crd_map names;
     crdi_map_init(&names, p->ctx);
     for (int i = 0; i < p->control_count; i++) {
-        crdi_reading r = begin(p, root, i);
+        crdi_reading r = netlist_controls_begin(p, root, i);
         if (!crdi_word_is(r.name, ".output")) { continue; }
         if (crdi_scan_end(&r.s)) {
-            st = expected(&r, "v(node), i(part) or name=expression");
+            st = netlist_controls_expected(&r, "v(node), i(part) or name=expression");
             goto fail;
         }
         while (!crdi_scan_end(&r.s)) {

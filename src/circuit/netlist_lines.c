@@ -137,7 +137,7 @@ static crd_status fold(const crdi_scan* s, crdi_word w, char out[CRDI_NAME_MOST 
                           crdi_word_clip(w).text, CRDI_NAME_MOST);
 }
 
-static crd_status expected(const crdi_scan* s, const char* what)
+static crd_status netlist_lines_expected(const crdi_scan* s, const char* what)
 {
     return crdi_scan_fail(s, CRD_E_FORMAT, "\"%s\" where %s is expected",
                           crdi_word_clip(crdi_scan_look(s)).text, what);
@@ -151,8 +151,9 @@ static crd_status at_end(crdi_scan* s)
 }
 
 // A name into the working memory, and into a map under the next number.
-static crd_status add_name(crdi_parser* p, const crdi_scan* s, crdi_word w, crd_map* map,
-                           int32_t number, const char* what, const char** out)
+static crd_status netlist_lines_add_name(crdi_parser* p, const crdi_scan* s, crdi_word w,
+                                         crd_map* map, int32_t number, const char* what,
+                                         const char** out)
 {
     crd_status st = CRD_OK;
     char text[CRDI_NAME_MOST + 1];
@@ -184,7 +185,8 @@ static crd_status skip_value(crdi_parser* p, crdi_scan* s)
     if (quoted) { s->p++; }
     CRD_TRY(crdi_expression_read(&p->builder, s, &names, NULL, false, &value, &e));
     if (quoted && !crdi_scan_take(s, quote == '{' ? '}' : '\'')) {
-        return expected(s, quote == '{' ? "the '}' of the expression" : "the closing '");
+        return netlist_lines_expected(s,
+                                      quote == '{' ? "the '}' of the expression" : "the closing '");
     }
 fail:
     return st;
@@ -207,7 +209,9 @@ static crd_status add_params(crdi_parser* p, const crdi_card* card, crdi_scan* s
     while (crdi_scan_take(s, ',') || !crdi_scan_end(s)) {
         crdi_scope* scope = &p->scopes[p->scope];
         crdi_word key;
-        if (!crdi_key(s, &key)) { return expected(s, "the name of a parameter and '='"); }
+        if (!crdi_key(s, &key)) {
+            return netlist_lines_expected(s, "the name of a parameter and '='");
+        }
         if (!is_identifier(key)) {
             return crdi_scan_fail(s, CRD_E_FORMAT,
                                   "\"%s\" cannot be a parameter: letters, digits and _ only",
@@ -219,8 +223,8 @@ static crd_status add_params(crdi_parser* p, const crdi_card* card, crdi_scan* s
         scope->params = list;
         crdi_param* q = &list[scope->param_count];
         *q = (crdi_param){.written = key, .value = {s->p, card->end, card->file, s->line, -1, -1}};
-        CRD_TRY(
-            add_name(p, s, key, &scope->param_map, scope->param_count, "the parameter", &q->name));
+        CRD_TRY(netlist_lines_add_name(p, s, key, &scope->param_map, scope->param_count,
+                                       "the parameter", &q->name));
         scope->param_count++;
         CRD_TRY(skip_value(p, s));
     }
@@ -233,14 +237,15 @@ static crd_status add_model(crdi_parser* p, const crdi_card* card, crdi_scan* s)
     crd_status st = CRD_OK;
     crdi_scope* scope = &p->scopes[p->scope];
     const crdi_word name = crdi_scan_word(s);
-    if (!name.n) { return expected(s, "the name of a model"); }
+    if (!name.n) { return netlist_lines_expected(s, "the name of a model"); }
     crdi_named* list = crdi_grow(p->ctx, scope->models, &scope->model_capacity,
                                  (size_t)scope->model_count + 1, sizeof *list);
     if (!list) { return CRD_E_MEMORY; }
     scope->models = list;
     crdi_named* m = &list[scope->model_count];
     *m = (crdi_named){.card = {s->p, card->end, card->file, s->line, -1, -1}};
-    CRD_TRY(add_name(p, s, name, &scope->model_map, scope->model_count, "the model", &m->name));
+    CRD_TRY(netlist_lines_add_name(p, s, name, &scope->model_map, scope->model_count, "the model",
+                                   &m->name));
     scope->model_count++;
 fail:
     return st;
@@ -253,17 +258,21 @@ static crd_status add_function(crdi_parser* p, crdi_scan* s)
     crdi_scope* scope = &p->scopes[p->scope];
     crdi_function f = {0};
     const crdi_word name = crdi_scan_word(s);
-    if (!is_identifier(name)) { return expected(s, "the name of a function"); }
-    if (!crdi_scan_take(s, '(')) { return expected(s, "'(' and the names of the arguments"); }
+    if (!is_identifier(name)) { return netlist_lines_expected(s, "the name of a function"); }
+    if (!crdi_scan_take(s, '(')) {
+        return netlist_lines_expected(s, "'(' and the names of the arguments");
+    }
     do {
         if (f.count == CRDI_ARGUMENTS_MOST) {
             return crdi_scan_fail(s, CRD_E_RANGE, "a function has at most %d arguments",
                                   CRDI_ARGUMENTS_MOST);
         }
         f.arguments[f.count] = crdi_scan_word(s);
-        if (!is_identifier(f.arguments[f.count++])) { return expected(s, "an argument's name"); }
+        if (!is_identifier(f.arguments[f.count++])) {
+            return netlist_lines_expected(s, "an argument's name");
+        }
     } while (crdi_scan_take(s, ','));
-    if (!crdi_scan_take(s, ')')) { return expected(s, "')' behind the arguments"); }
+    if (!crdi_scan_take(s, ')')) { return netlist_lines_expected(s, "')' behind the arguments"); }
     (void)crdi_scan_take(s, '=');
     f.body = *s;
     CRD_TRY(skip_value(p, s));
@@ -273,8 +282,8 @@ static crd_status add_function(crdi_parser* p, crdi_scan* s)
                                     (size_t)scope->function_count + 1, sizeof *list);
     if (!list) { return CRD_E_MEMORY; }
     scope->functions = list;
-    CRD_TRY(
-        add_name(p, s, name, &scope->function_map, scope->function_count, "the function", &f.name));
+    CRD_TRY(netlist_lines_add_name(p, s, name, &scope->function_map, scope->function_count,
+                                   "the function", &f.name));
     list[scope->function_count++] = f;
 fail:
     return st;
@@ -311,11 +320,11 @@ static crd_status begin_subckt(crdi_parser* p, const crdi_card* card, crdi_scan*
                               CRDI_NESTING_MOST);
     }
     const crdi_word name = crdi_scan_word(s);
-    if (!name.n) { return expected(s, "the name of a subcircuit"); }
+    if (!name.n) { return netlist_lines_expected(s, "the name of a subcircuit"); }
     const int32_t parent = p->scope;
     const char* text;
-    CRD_TRY(add_name(p, s, name, &p->scopes[parent].child_map, p->scope_count, "the subcircuit",
-                     &text));
+    CRD_TRY(netlist_lines_add_name(p, s, name, &p->scopes[parent].child_map, p->scope_count,
+                                   "the subcircuit", &text));
     CRD_TRY(push_scope(p, parent, s, card->file));
     crdi_scope* scope = &p->scopes[p->scope];
     scope->name = text;
@@ -329,12 +338,13 @@ static crd_status begin_subckt(crdi_parser* p, const crdi_card* card, crdi_scan*
         }
         w = crdi_scan_word(s);
         if (crdi_word_is(w, "params:")) { break; }
-        if (!w.n) { return expected(s, "a node"); }
+        if (!w.n) { return netlist_lines_expected(s, "a node"); }
         if (crdi_word_is(w, "0")) {
             return crdi_scan_fail(s, CRD_E_FORMAT, "ground is everywhere and cannot be handed in");
         }
         const char* port;
-        CRD_TRY(add_name(p, s, w, &scope->port_map, scope->port_count, "the node", &port));
+        CRD_TRY(netlist_lines_add_name(p, s, w, &scope->port_map, scope->port_count, "the node",
+                                       &port));
         scope->port_count++;
     }
     CRD_TRY(add_params(p, card, s));
@@ -370,7 +380,7 @@ static crd_status begin_thermal(crdi_parser* p, const crdi_card* card, crdi_scan
     crdi_word key = {0};
     if (!crdi_scan_end(s)) {
         if (!crdi_key(s, &key) || !crdi_word_is(key, "start")) {
-            return expected(s, key.n ? "start= instead of this word" : "start=");
+            return netlist_lines_expected(s, key.n ? "start= instead of this word" : "start=");
         }
         const crd_status st = skip_value(p, s);
         if (st < 0) { return st; }
@@ -392,7 +402,7 @@ static crd_status add_globals(crdi_parser* p, crdi_scan* s)
     while (!crdi_scan_end(s)) {
         char text[CRDI_NAME_MOST + 1];
         const crdi_word w = crdi_scan_word(s);
-        if (!w.n) { return expected(s, "a node"); }
+        if (!w.n) { return netlist_lines_expected(s, "a node"); }
         CRD_TRY(fold(s, w, text));
         const char* name = crdi_arena_text(&p->work, text, w.n);
         if (!name) { return CRD_E_MEMORY; }
@@ -465,12 +475,14 @@ static crd_status include(crdi_parser* p, const crdi_card* card, crdi_scan* s)
             s->p++;
         }
         w = (crdi_word){first, (size_t)(s->p - first)};
-        if (s->p == s->end || *s->p != quote) { return expected(s, "the closing quote"); }
+        if (s->p == s->end || *s->p != quote) {
+            return netlist_lines_expected(s, "the closing quote");
+        }
         s->p++;
     } else {
         w = crdi_scan_word(s);
     }
-    if (!w.n) { return expected(s, "the name of a file"); }
+    if (!w.n) { return netlist_lines_expected(s, "the name of a file"); }
     CRD_TRY(at_end(s));
     if (w.n > FILE_NAME_MOST) {
         return crdi_scan_fail(s, CRD_E_RANGE, "the name of the file has more than %d bytes",

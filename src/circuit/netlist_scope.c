@@ -120,7 +120,7 @@ void crdi_env_clear(crdi_parser* p, crdi_env* e)
 
 // ---- nodes and parts by name -------------------------------------------------------------------
 
-static crd_status too_long(const crdi_reading* r, crdi_word w)
+static crd_status netlist_scope_too_long(const crdi_reading* r, crdi_word w)
 {
     return crdi_scan_fail(&r->s, CRD_E_RANGE, "the name \"%s\" is longer than %d bytes",
                           crdi_word_clip(w).text, CRDI_NAME_MOST);
@@ -130,7 +130,7 @@ crd_status crdi_full_name(crdi_reading* r, crdi_word w, char out[CRDI_PATH_MOST 
 {
     const crdi_parser* p = r->p;
     char text[CRDI_NAME_MOST + 1];
-    if (!crdi_word_fold(w, text)) { return too_long(r, w); }
+    if (!crdi_word_fold(w, text)) { return netlist_scope_too_long(r, w); }
     const size_t prefix = p->path_length ? p->path_length + 1 : 0;
     if (prefix + w.n > CRDI_PATH_MOST) {
         return crdi_scan_fail(&r->s, CRD_E_RANGE, "the name \"%s\" in %s has more than %d bytes",
@@ -185,7 +185,7 @@ crd_status crdi_node(crdi_reading* r, crdi_word w, int32_t* out)
         return crdi_scan_fail(&r->s, CRD_E_FORMAT, "\"%s\" where a node is expected",
                               crdi_word_clip(crdi_scan_look(&r->s)).text);
     }
-    if (!crdi_word_fold(w, name)) { return too_long(r, w); }
+    if (!crdi_word_fold(w, name)) { return netlist_scope_too_long(r, w); }
     if (strcmp(name, "0") == 0 || strcmp(name, "gnd") == 0) {
         *out = 0;
         return CRD_OK;
@@ -421,7 +421,7 @@ fail:
     return st;
 }
 
-static crd_status enter(crdi_reading* r, crdi_env* inner, int32_t words)
+static crd_status netlist_scope_enter(crdi_reading* r, crdi_env* inner, int32_t words)
 {
     crd_status st = CRD_OK;
     crdi_parser* p = r->p;
@@ -487,7 +487,7 @@ static crd_status instance(crdi_reading* r)
     }
     crdi_env inner;
     st = crdi_env_init(p, scope, outer, &inner);
-    if (st == CRD_OK) { st = enter(r, &inner, words); }
+    if (st == CRD_OK) { st = netlist_scope_enter(r, &inner, words); }
     crdi_env_clear(p, &inner);
 fail:
     return st;

@@ -53,7 +53,7 @@ fail:
     return st;
 }
 
-static crd_status add_point(crdi_reading* r, points* q, double t, double y)
+static crd_status netlist_sources_add_point(crdi_reading* r, points* q, double t, double y)
 {
     crd_context* ctx = r->p->ctx;
     if (q->count && t < q->t[q->count - 1]) {
@@ -86,7 +86,7 @@ static crd_status read_points(crdi_reading* r, bool bracket, points* q)
                                   crdi_word_clip(r->name).text, t);
         }
         CRD_TRY(crdi_value(r, false, "a value", &y));
-        CRD_TRY(add_point(r, q, t, y));
+        CRD_TRY(netlist_sources_add_point(r, q, t, y));
     }
     if (q->count == 0) {
         st = crdi_scan_fail(&r->s, CRD_E_FORMAT, "%s: pwl has no points",

@@ -122,7 +122,7 @@ static crd_status find_roles(builder* b)
 
 // ---- trees of voltage sources ------------------------------------------------------------------
 
-static int32_t find(int32_t* tree, int32_t a)
+static int32_t network_find(int32_t* tree, int32_t a)
 {
     while (tree[a] != a) {
         tree[a] = tree[tree[a]];
@@ -141,8 +141,8 @@ static crd_status list_ties(builder* b)
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         if (b->role[i] != CRDI_ROLE_TIE) { continue; }
-        const int32_t x = find(b->tree, n->parts[i].nodes[0]);
-        const int32_t y = find(b->tree, n->parts[i].nodes[1]);
+        const int32_t x = network_find(b->tree, n->parts[i].nodes[0]);
+        const int32_t y = network_find(b->tree, n->parts[i].nodes[1]);
         if (x == y) {
             return crdi_fail(w->ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
                              crdi_clip(crdi_part_name(n, i)).text);
@@ -178,7 +178,7 @@ static void grow_trees(builder* b)
     }
     int32_t count = 0;
     for (int32_t start = 0; start < n->node_count; start++) {
-        if (find(b->tree, start) != start) { continue; }
+        if (network_find(b->tree, start) != start) { continue; }
         int32_t head = 0, tail = 0;
         b->queue[tail++] = start;
         while (head < tail) {
@@ -208,7 +208,8 @@ static bool vanishes(const builder* b, int32_t node)
 
 // Follows the branch that begins with this part at its kept end. Members go to w->member; the
 // second end is returned.
-static int32_t follow(builder* b, int32_t part, int32_t branch, int32_t* members, bool backwards)
+static int32_t network_follow(builder* b, int32_t part, int32_t branch, int32_t* members,
+                              bool backwards)
 {
     crdi_network* w = b->w;
     const crd_netlist* n = b->n;
@@ -238,7 +239,7 @@ static int32_t follow(builder* b, int32_t part, int32_t branch, int32_t* members
     }
 }
 
-static int group_of(const crdi_network* w, int32_t branch)
+static int network_group_of(const crdi_network* w, int32_t branch)
 {
     return w->l[branch] > 0 ? 2 : w->s[branch] > 0 ? 1 : 0;
 }
@@ -256,13 +257,13 @@ static crd_status sort_branches(crdi_network* w, int32_t members)
     if (room) {
         int32_t start[4] = {0};
         for (int32_t i = 0; i < w->branches; i++) {
-            start[group_of(w, i) + 1]++;
+            start[network_group_of(w, i) + 1]++;
         }
         w->resistive = start[1];
         w->capacitive = start[1] + start[2];
         start[2] += start[1];
         for (int32_t i = 0; i < w->branches; i++) {
-            to[start[group_of(w, i)]++] = i; // from here on: place -> old branch
+            to[start[network_group_of(w, i)]++] = i; // from here on: place -> old branch
         }
         int32_t at = 0;
         for (size_t i = 0; i < count; i++) {
@@ -314,15 +315,15 @@ static int32_t follow_all(builder* b)
         if (!first && !second) { continue; } // met from one of its ends
         const int32_t branch = w->branches++;
         w->from[branch] = p->nodes[first ? 0 : 1];
-        w->to[branch] = follow(b, i, branch, &members, !first);
+        w->to[branch] = network_follow(b, i, branch, &members, !first);
         w->first[branch + 1] = members;
     }
     return members;
 }
 
-static bool is_known(builder* b, int32_t node)
+static bool network_is_known(builder* b, int32_t node)
 {
-    return find(b->tree, node) == 0;
+    return network_find(b->tree, node) == 0;
 }
 
 // The node behind the resistors that a branch begins (or ends) with; -1: it does with none.
@@ -349,8 +350,8 @@ static bool split_parallel(builder* b)
     bool split = false;
     for (int pass = 0; pass < 2 && w->purpose == CRDI_NETWORK_STEPS; pass++) {
         for (int32_t k = 0; k < w->branches; k++) {
-            const bool from = is_known(b, w->from[k]), to = is_known(b, w->to[k]);
-            if (from == to || group_of(w, k) == 0) { continue; }
+            const bool from = network_is_known(b, w->from[k]), to = network_is_known(b, w->to[k]);
+            if (from == to || network_group_of(w, k) == 0) { continue; }
             const int32_t x = from ? w->to[k] : w->from[k];
             const int32_t inner = behind_resistors(w, k, from);
             if (pass == 0) {
@@ -572,7 +573,7 @@ static crd_status fill_touches(builder* b)
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-static crd_status make_room(builder* b)
+static crd_status network_make_room(builder* b)
 {
     crdi_network* w = b->w;
     const size_t parts = (size_t)b->n->part_count, nodes = (size_t)b->n->node_count;
@@ -602,10 +603,10 @@ static crd_status make_room(builder* b)
     return CRD_OK;
 }
 
-static crd_status build(builder* b)
+static crd_status network_build(builder* b)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(make_room(b));
+    CRD_TRY(network_make_room(b));
     CRD_TRY(find_roles(b));
     CRD_TRY(list_ties(b));
     grow_trees(b);
@@ -622,7 +623,7 @@ crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlis
 {
     *w = (crdi_network){.ctx = ctx, .n = n, .purpose = purpose};
     builder b = {.w = w, .n = n};
-    const crd_status st = build(&b);
+    const crd_status st = network_build(&b);
     void* const all[] = {b.role,  b.plain, b.wanted, b.seen,       b.sourced, b.busy,      b.degree,
                          b.meets, b.tree,  b.queue,  b.hang_first, b.hang,    b.parent_tie};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -632,7 +633,7 @@ crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlis
     return st;
 }
 
-static void move(int32_t* at, int32_t unknowns, const int32_t* to)
+static void network_move(int32_t* at, int32_t unknowns, const int32_t* to)
 {
     if (*at >= 0 && *at < unknowns) { *at = to[*at]; }
 }
@@ -641,33 +642,33 @@ void crdi_network_renumber(crdi_network* w, const int32_t* to)
 {
     const int32_t n = w->unknowns;
     for (int32_t k = 0; k < w->branches; k++) {
-        move(&w->from[k], n, to);
-        move(&w->to[k], n, to);
+        network_move(&w->from[k], n, to);
+        network_move(&w->to[k], n, to);
     }
     for (int32_t k = 0; k < w->ties; k++) {
-        move(&w->tie[k].parent, n, to);
-        move(&w->root[n + 1 + k], n, to);
+        network_move(&w->tie[k].parent, n, to);
+        network_move(&w->root[n + 1 + k], n, to);
     }
     for (int32_t k = 0; k < w->rows; k++) {
         crdi_row* r = &w->row[k];
-        move(&r->unknown, n, to);
-        move(&r->from, n, to);
-        move(&r->to, n, to);
-        move(&r->c, n, to);
-        move(&r->d, n, to);
+        network_move(&r->unknown, n, to);
+        network_move(&r->from, n, to);
+        network_move(&r->to, n, to);
+        network_move(&r->c, n, to);
+        network_move(&r->d, n, to);
     }
     for (int32_t k = 0; k < w->gains; k++) {
-        move(&w->gain[k].from, n, to);
-        move(&w->gain[k].to, n, to);
-        move(&w->gain[k].c, n, to);
-        move(&w->gain[k].d, n, to);
+        network_move(&w->gain[k].from, n, to);
+        network_move(&w->gain[k].to, n, to);
+        network_move(&w->gain[k].c, n, to);
+        network_move(&w->gain[k].d, n, to);
     }
     for (int32_t k = 0; k < w->flows; k++) {
-        move(&w->flow[k].from, n, to);
-        move(&w->flow[k].to, n, to);
+        network_move(&w->flow[k].from, n, to);
+        network_move(&w->flow[k].to, n, to);
     }
     for (int32_t k = 0; k < w->n->node_count; k++) {
-        move(&w->node_at[k], n, to);
+        network_move(&w->node_at[k], n, to);
     }
 }
 

@@ -127,7 +127,7 @@ static crd_status make_sets(crdi_nodal* d)
     return crdi_nodal_choose(d, w);
 }
 
-static void destroy(crd_circuit* c, void* self)
+static void nodal_destroy(crd_circuit* c, void* self)
 {
     crdi_nodal* d = self;
     if (!d) { return; }
@@ -160,7 +160,7 @@ static void destroy(crd_circuit* c, void* self)
     crd_free(c->ctx, d);
 }
 
-static crd_status create(crd_circuit* c, void** self)
+static crd_status nodal_create(crd_circuit* c, void** self)
 {
     crd_status st = check_method(c);
     if (st < 0) { return st; }
@@ -189,7 +189,7 @@ static crd_status create(crd_circuit* c, void** self)
     *self = d;
     return CRD_OK;
 fail:
-    destroy(c, d);
+    nodal_destroy(c, d);
     return st;
 }
 
@@ -234,7 +234,7 @@ static double capacitor_voltage(const crdi_nodal* d, int32_t branch, int32_t par
 }
 
 // What lies between `from` of a branch and its end
-static double drop(const crdi_nodal* d, int32_t branch, int32_t part)
+static double nodal_drop(const crdi_nodal* d, int32_t branch, int32_t part)
 {
     const crdi_network* net = &d->net;
     const crd_part* p = &net->n->parts[part];
@@ -265,7 +265,7 @@ static double voltage(const crd_circuit* c, int32_t node)
     double v = d->pot[net->from[branch]];
     for (int32_t k = net->first[branch]; k < net->first[branch + 1]; k++) {
         const int32_t m = net->member[k], part = m < 0 ? ~m : m;
-        v -= drop(d, branch, part);
+        v -= nodal_drop(d, branch, part);
         if (net->n->parts[part].nodes[m < 0 ? 0 : 1] == node) { break; }
     }
     return v;
@@ -361,7 +361,7 @@ static double* walk_state(crdi_nodal* d, double* at, bool save)
     return copy(at, &d->theta, 1, save);
 }
 
-static size_t state_size(const crd_circuit* c)
+static size_t nodal_state_size(const crd_circuit* c)
 {
     const crdi_nodal* d = c->self;
     const crdi_network* net = &d->net;
@@ -389,8 +389,8 @@ static void restore_state(crd_circuit* c, const void* state)
 
 const crdi_form crdi_form_nodal = {
     .name = "nodal",
-    .create = create,
-    .destroy = destroy,
+    .create = nodal_create,
+    .destroy = nodal_destroy,
     .structure = structure,
     .begin = crdi_nodal_begin,
     .step = crdi_nodal_step,
@@ -399,7 +399,7 @@ const crdi_form crdi_form_nodal = {
     .states = states,
     .restep = restep,
     .restart = restart,
-    .state_size = state_size,
+    .state_size = nodal_state_size,
     .save = save_state,
     .restore = restore_state,
 };

@@ -12,7 +12,7 @@ enum { GIVEN, REST };
 // ---- which -------------------------------------------------------------------------------------
 
 // An operating point with capacitors that .ic holds
-static bool is_held(const crd_netlist* n)
+static bool nodal_begin_is_held(const crd_netlist* n)
 {
     bool held = false;
     for (int32_t i = 1; i < n->node_count && n->node_ic; i++) {
@@ -61,7 +61,7 @@ static crd_status make_reference(crdi_nodal* d)
 crd_status crdi_nodal_begin_init(crdi_nodal* d)
 {
     crd_status st = CRD_E_UNSUPPORTED;
-    if (d->net.devices == 0 && !is_held(d->c->n)) {
+    if (d->net.devices == 0 && !nodal_begin_is_held(d->c->n)) {
         st = make_plain(d, GIVEN); // also at rest: it says that nothing else is free
         if (st == CRD_OK && !crdi_netlist_is_given(d->c->n)) { st = make_plain(d, REST); }
     }
@@ -162,7 +162,7 @@ static void take_devices(crdi_nodal* d)
 
 // ---- both --------------------------------------------------------------------------------------
 
-static double across(const crdi_nodal* d, int32_t member) // along its branch
+static double nodal_begin_across(const crdi_nodal* d, int32_t member) // along its branch
 {
     const crd_part* p = &d->net.n->parts[member < 0 ? ~member : member];
     const double v = d->begin_v[p->nodes[0]] - d->begin_v[p->nodes[1]];
@@ -177,8 +177,8 @@ static void take_branch(crdi_nodal* d, int32_t b)
     for (int32_t p = net->first[b]; p < net->first[b + 1]; p++) {
         const int32_t m = net->member[p];
         const crdi_part_store stores = crdi_part_kind_of(&net->n->parts[m < 0 ? ~m : m])->stores;
-        if (stores == CRDI_STORES_VOLTAGE) { vc += across(d, m); }
-        if (stores == CRDI_STORES_CURRENT) { vl += across(d, m); }
+        if (stores == CRDI_STORES_VOLTAGE) { vc += nodal_begin_across(d, m); }
+        if (stores == CRDI_STORES_CURRENT) { vl += nodal_begin_across(d, m); }
     }
     d->i[0][k] = m0 < 0 ? -d->begin_i[~m0] : d->begin_i[m0];
     d->vc[0][k] = vc;
@@ -186,7 +186,8 @@ static void take_branch(crdi_nodal* d, int32_t b)
     for (int32_t p = net->first[b]; p < net->first[b + 1] && d->shift; p++) {
         const int32_t m = net->member[p], part = m < 0 ? ~m : m;
         if (crdi_part_kind_of(&net->n->parts[part])->stores == CRDI_STORES_VOLTAGE) {
-            d->shift[part] = across(d, m) - vc / (net->s[b] * net->n->parts[part].value);
+            d->shift[part] =
+                nodal_begin_across(d, m) - vc / (net->s[b] * net->n->parts[part].value);
         }
     }
 }
@@ -205,7 +206,7 @@ static void take_beginning(crdi_nodal* d, double t)
         d->pot[r->unknown] = d->begin_i[r->part];
         if (r->state < 0) { continue; }
         const bool capacitor = r->capacitor;
-        const double v = across(d, r->part);
+        const double v = nodal_begin_across(d, r->part);
         d->i[0][r->state] = d->begin_i[r->part];
         d->vc[0][r->state] = capacitor ? v : 0;
         d->vl[r->state] = capacitor ? 0 : v;

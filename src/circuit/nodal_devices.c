@@ -90,7 +90,7 @@ typedef struct places { // of matrix entries, in the whole matrix
 } places;
 
 // Where (row, column) of the active matrix lies; for the whole matrix the number of the place.
-static int32_t slot_of(crdi_nodal* d, places* p, int32_t row, int32_t column)
+static int32_t nodal_devices_slot_of(crdi_nodal* d, places* p, int32_t row, int32_t column)
 {
     const int32_t m = d->active;
     if (!d->whole) { return row == m || column == m ? m * m : row * m + column; }
@@ -106,27 +106,29 @@ static int32_t slot_of(crdi_nodal* d, places* p, int32_t row, int32_t column)
     return (int32_t)p->count++;
 }
 
-static void add_column(crdi_nodal* d, places* p, crdi_device* e, int32_t potential, int use,
-                       double sign)
+static void nodal_devices_add_column(crdi_nodal* d, places* p, crdi_device* e, int32_t potential,
+                                     int use, double sign)
 {
     crdi_column* c = &e->column[e->columns++];
     const int32_t u = crdi_device_active(d, potential);
     *c = (crdi_column){.u = u, .potential = potential, .use = use, .sign = sign};
-    c->slot[0] = slot_of(d, p, e->ua, u);
-    c->slot[1] = slot_of(d, p, e->ub, u);
+    c->slot[0] = nodal_devices_slot_of(d, p, e->ua, u);
+    c->slot[1] = nodal_devices_slot_of(d, p, e->ub, u);
 }
 
-static void make_columns(crdi_nodal* d, places* p, crdi_device* e)
+static void nodal_devices_make_columns(crdi_nodal* d, places* p, crdi_device* e)
 {
     const crdi_network* net = &d->net;
     for (int k = 0; k < e->uses; k++) {
         const crd_use* u = &e->use[k];
         if (u->kind == CRD_USE_NODE || u->kind == CRD_USE_PAIR) {
-            add_column(d, p, e, net->node_at[u->a], k, 1);
+            nodal_devices_add_column(d, p, e, net->node_at[u->a], k, 1);
         }
-        if (u->kind == CRD_USE_PAIR) { add_column(d, p, e, net->node_at[u->b], k, -1); }
+        if (u->kind == CRD_USE_PAIR) {
+            nodal_devices_add_column(d, p, e, net->node_at[u->b], k, -1);
+        }
         if (u->kind == CRD_USE_CURRENT) {
-            add_column(d, p, e, crdi_network_current_unknown(net, u->a), k, 1);
+            nodal_devices_add_column(d, p, e, crdi_network_current_unknown(net, u->a), k, 1);
         }
     }
 }
@@ -146,7 +148,7 @@ static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi
     if (e->kind->make) { e->kind->make(d, e); }
     const int32_t ends[2] = {e->ua, e->ub};
     for (int i = 0; i < 4; i++) {
-        e->slot[i] = slot_of(d, p, ends[i / 2], ends[i % 2]);
+        e->slot[i] = nodal_devices_slot_of(d, p, ends[i / 2], ends[i % 2]);
     }
     e->law = crdi_part_law(n, part);
     if (e->law) {
@@ -156,7 +158,7 @@ static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi
         e->memory = *room + 2 * e->uses;
         *room += 2 * (size_t)e->uses + crdi_law_numbers(e->table);
         e->column = *columns;
-        make_columns(d, p, e);
+        nodal_devices_make_columns(d, p, e);
         *columns += e->columns;
     }
     d->nonlinear = d->nonlinear || e->kind->nonlinear;

@@ -39,7 +39,7 @@ struct crdi_nodal_ladder {
 
 // ---- is it one? --------------------------------------------------------------------------------
 
-static bool is_known(const crdi_network* net, int32_t potential)
+static bool nodal_ladder_is_known(const crdi_network* net, int32_t potential)
 {
     return net->root[potential] < 0;
 }
@@ -49,7 +49,7 @@ static void put_branch(const crdi_network* net, struct crdi_nodal_ladder* q, int
 {
     q->has[at] = true;
     q->branch[at] = b - net->resistive;
-    q->sign[at] = is_known(net, net->from[b]) ? -1 : 1;
+    q->sign[at] = nodal_ladder_is_known(net, net->from[b]) ? -1 : 1;
     q->r[at] = net->r[b];
     q->l[at] = net->l[b];
     q->s[at] = net->s[b];
@@ -80,7 +80,7 @@ static bool put_outer(const crdi_network* net, struct crdi_nodal_ladder* q, int3
     } else {
         other = b;
     }
-    const bool begins = is_known(net, net->from[other]);
+    const bool begins = nodal_ladder_is_known(net, net->from[other]);
     q->outer[link > 0] = begins ? net->from[other] : net->to[other];
     return put_link(net, q, other, link, begins == (link == 0));
 }
@@ -90,7 +90,7 @@ static bool place_branches(const crdi_network* net, struct crdi_nodal_ladder* q)
 {
     for (int32_t b = 0; b < net->branches; b++) {
         const int32_t from = net->from[b], to = net->to[b];
-        const bool a = is_known(net, from), z = is_known(net, to);
+        const bool a = nodal_ladder_is_known(net, from), z = nodal_ladder_is_known(net, to);
         if (net->r[b] < 0 || net->l[b] < 0 || net->s[b] < 0) { return false; }
         const int32_t at = (a && z) || from == to ? -1 : q->place[a ? to : from];
         const int32_t link = a || z || at < 0 ? -1 : q->place[to] > at ? q->place[to] : at;
@@ -122,7 +122,7 @@ static bool may_be(const crdi_nodal* d)
         return false;
     }
     for (int32_t k = 0; k < net->ties; k++) {
-        if (!is_known(net, crdi_network_ground(net) + 1 + k)) { return false; }
+        if (!nodal_ladder_is_known(net, crdi_network_ground(net) + 1 + k)) { return false; }
     }
     return true;
 }
@@ -304,7 +304,7 @@ fail:
 
 // ---- between ladder and arrays -----------------------------------------------------------------
 
-static void load(crdi_nodal* d)
+static void nodal_ladder_load(crdi_nodal* d)
 {
     struct crdi_nodal_ladder* q = d->ladder;
     const int levels = crdi_ladder_levels(q->ladder);
@@ -333,7 +333,7 @@ static void load(crdi_nodal* d)
     q->ahead = false;
 }
 
-static double across(const crdi_nodal* d, int32_t state) // a branch
+static double nodal_ladder_across(const crdi_nodal* d, int32_t state) // a branch
 {
     const int32_t branch = state + d->net.resistive;
     return d->pot[d->net.from[branch]] - d->pot[d->net.to[branch]];
@@ -351,7 +351,7 @@ static void fetch(crdi_nodal* d, int32_t place)
     const double vc = q->sign[place] * crdi_ladder_capacitor(q->ladder, place);
     d->i[0][b] = i;
     d->vc[0][b] = vc;
-    d->vl[b] = q->l[place] > 0 ? across(d, b) - q->r[place] * i - vc : 0;
+    d->vl[b] = q->l[place] > 0 ? nodal_ladder_across(d, b) - q->r[place] * i - vc : 0;
 }
 
 void crdi_nodal_ladder_look(crdi_nodal* d, int32_t potential)
@@ -369,7 +369,7 @@ void crdi_nodal_ladder_look_branch(crdi_nodal* d, int32_t branch)
     const struct crdi_nodal_ladder* q = d->ladder;
     const int32_t link = q->link_of[b];
     d->i[0][b] = q->link_sign[link] * crdi_ladder_link(q->ladder, link);
-    d->vl[b] = across(d, b) - q->link_r[link] * d->i[0][b];
+    d->vl[b] = nodal_ladder_across(d, b) - q->link_r[link] * d->i[0][b];
 }
 
 void crdi_nodal_ladder_look_part(crdi_nodal* d, int32_t part)
@@ -402,7 +402,7 @@ void crdi_nodal_ladder_sync(crdi_nodal* d)
             d->i[j][b] = q->sign[k] * q->level[j][k];
             d->vc[j][b] = q->sign[k] * q->level[3 + j][k];
         }
-        d->vl[b] = q->l[k] > 0 ? across(d, b) - q->r[k] * d->i[0][b] - d->vc[0][b] : 0;
+        d->vl[b] = q->l[k] > 0 ? nodal_ladder_across(d, b) - q->r[k] * d->i[0][b] - d->vc[0][b] : 0;
     }
     for (int32_t k = 0; k <= d->net.unknowns && q->linked; k++) {
         const int32_t b = q->link_branch[k];
@@ -411,7 +411,7 @@ void crdi_nodal_ladder_sync(crdi_nodal* d)
             d->i[j][b] = q->link_sign[k] * q->link_level[j][k];
             d->vc[j][b] = 0;
         }
-        d->vl[b] = across(d, b) - q->link_r[k] * d->i[0][b];
+        d->vl[b] = nodal_ladder_across(d, b) - q->link_r[k] * d->i[0][b];
     }
     q->ahead = false;
 }
@@ -466,7 +466,7 @@ static void step_held(crdi_nodal* d)
     const crdi_nodal_set* set = d->now;
     for (int32_t k = 0; k < q->held_count; k++) {
         const int32_t b = q->held[k], branch = b + d->net.resistive;
-        const double v = across(d, b), g = set->g[b], sw = set->sw[b], lw = set->lw[b];
+        const double v = nodal_ladder_across(d, b), g = set->g[b], sw = set->sw[b], lw = set->lw[b];
         double ic = 0, ec = 0, vc;
         if (q->order == 0) {
             ec = d->vc[0][b] + sw * d->i[0][b];
@@ -499,7 +499,7 @@ crd_status crdi_nodal_ladder_step(crdi_nodal* d, double t)
         st = factor(d, h);
         if (st < 0) { return st; }
     }
-    if (!q->ready) { load(d); }
+    if (!q->ready) { nodal_ladder_load(d); }
     crdi_nodal_sources(d, t, false);
     crdi_network_spread(&d->net, d->off, d->pot);
     drive(d);

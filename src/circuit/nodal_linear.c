@@ -262,7 +262,7 @@ static crd_status init_symmetric(crdi_linear* l)
 }
 
 // The columns that row k of L has, last in l->pattern, each before those that depend on it.
-static int32_t reach(crdi_linear* l, int32_t k, double* y)
+static int32_t nodal_linear_reach(crdi_linear* l, int32_t k, double* y)
 {
     int32_t top = l->n;
     l->flag[k] = k;
@@ -307,7 +307,7 @@ static crd_status factor_symmetric(crdi_linear* l, const double* values)
         l->flag[k] = -1;
     }
     for (int32_t k = 0; k < l->n; k++) {
-        int32_t top = reach(l, k, y);
+        int32_t top = nodal_linear_reach(l, k, y);
         double d = y[k];
         y[k] = 0;
         const double whole = d;

@@ -8,8 +8,8 @@
 
 // Into Kirchhoff's law at potential `row`, or into the row of an unknown current. Columns that are
 // a known distance from their root go to the right as well.
-static void put_entry(crdi_assembly* a, const crdi_network* net, int32_t row, int32_t column,
-                      double value)
+static void nodal_matrix_put_entry(crdi_assembly* a, const crdi_network* net, int32_t row,
+                                   int32_t column, double value)
 {
     const int32_t r = net->root[row], c = net->root[column];
     if (r < 0) { return; }
@@ -35,27 +35,28 @@ static void put_conductance(crdi_assembly* a, const crdi_network* net, int32_t f
                             double g)
 {
     if (net->root[from] == net->root[to]) { return; } // within a tree: it moves nothing
-    put_entry(a, net, from, from, g);
-    put_entry(a, net, from, to, -g);
-    put_entry(a, net, to, from, -g);
-    put_entry(a, net, to, to, g);
+    nodal_matrix_put_entry(a, net, from, from, g);
+    nodal_matrix_put_entry(a, net, from, to, -g);
+    nodal_matrix_put_entry(a, net, to, from, -g);
+    nodal_matrix_put_entry(a, net, to, to, g);
 }
 
 // Its current in Kirchhoff's law of both ends, and its equation (crdi_row)
-static void put_row(crdi_assembly* a, const crdi_network* net, const crdi_row* r, double w)
+static void nodal_matrix_put_row(crdi_assembly* a, const crdi_network* net, const crdi_row* r,
+                                 double w)
 {
     const int32_t u = r->unknown;
-    put_entry(a, net, r->from, u, 1);
-    put_entry(a, net, r->to, u, -1);
+    nodal_matrix_put_entry(a, net, r->from, u, 1);
+    nodal_matrix_put_entry(a, net, r->to, u, -1);
     if (r->role == CRDI_ROLE_FLOW || r->role == CRDI_ROLE_OPEN) {
-        put_entry(a, net, u, u, 1);
+        nodal_matrix_put_entry(a, net, u, u, 1);
         return;
     }
-    put_entry(a, net, u, r->from, 1);
-    put_entry(a, net, u, r->to, -1);
-    if (r->drop) { put_entry(a, net, u, u, -r->drop(r->value, w, 1)); }
-    if (r->c >= 0) { put_entry(a, net, u, r->c, -r->value); }
-    if (r->d >= 0) { put_entry(a, net, u, r->d, r->value); }
+    nodal_matrix_put_entry(a, net, u, r->from, 1);
+    nodal_matrix_put_entry(a, net, u, r->to, -1);
+    if (r->drop) { nodal_matrix_put_entry(a, net, u, u, -r->drop(r->value, w, 1)); }
+    if (r->c >= 0) { nodal_matrix_put_entry(a, net, u, r->c, -r->value); }
+    if (r->d >= 0) { nodal_matrix_put_entry(a, net, u, r->d, r->value); }
 }
 
 void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)
@@ -66,21 +67,21 @@ void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)
         put_conductance(a, net, net->from[b], net->to[b], g);
     }
     for (int32_t k = 0; k < net->rows; k++) {
-        put_row(a, net, &net->row[k], w);
+        nodal_matrix_put_row(a, net, &net->row[k], w);
     }
     for (int32_t k = 0; k < net->couplings; k++) {
         const crdi_coupling* m = &net->coupling[k];
         const int32_t x = net->row[m->a].unknown, y = net->row[m->b].unknown;
-        put_entry(a, net, x, y, -w * m->value);
-        put_entry(a, net, y, x, -w * m->value);
+        nodal_matrix_put_entry(a, net, x, y, -w * m->value);
+        nodal_matrix_put_entry(a, net, y, x, -w * m->value);
     }
     for (int32_t k = 0; k < net->gains; k++) {
         const crdi_gain* g = &net->gain[k];
-        put_entry(a, net, g->from, g->c, g->value);
-        put_entry(a, net, g->to, g->c, -g->value);
+        nodal_matrix_put_entry(a, net, g->from, g->c, g->value);
+        nodal_matrix_put_entry(a, net, g->to, g->c, -g->value);
         if (g->by_current) { continue; }
-        put_entry(a, net, g->from, g->d, -g->value);
-        put_entry(a, net, g->to, g->d, g->value);
+        nodal_matrix_put_entry(a, net, g->from, g->d, -g->value);
+        nodal_matrix_put_entry(a, net, g->to, g->d, g->value);
     }
 }
 

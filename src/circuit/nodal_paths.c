@@ -65,7 +65,7 @@ static bool is_joined(const search* s, int32_t i)
 }
 
 // From an end of a path to the other one; they are taken into the order
-static void follow(crdi_paths* p, search* s, int32_t from)
+static void nodal_paths_follow(crdi_paths* p, search* s, int32_t from)
 {
     const int32_t first = p->inside;
     int32_t before = -1, at = from;
@@ -104,10 +104,10 @@ static void find_paths(crdi_paths* p, search* s)
                 free += other >= 0 && s->rest[other] == 0;
             }
             if (free < 2) {
-                follow(p, s, i);
+                nodal_paths_follow(p, s, i);
             } else if (pass == 1) {
                 s->rest[i] = 1;
-                follow(p, s, s->near[2 * i]);
+                nodal_paths_follow(p, s, s->near[2 * i]);
             }
         }
     }
@@ -150,8 +150,8 @@ static int32_t path_of(const crdi_paths* p, int32_t place)
 }
 
 // Where an entry between places goes; `rest` counts those of the rest, whose places are told.
-static int32_t slot_of(crdi_paths* p, int32_t i, int32_t j, int32_t* rest, int32_t* row,
-                       int32_t* column)
+static int32_t nodal_paths_slot_of(crdi_paths* p, int32_t i, int32_t j, int32_t* rest, int32_t* row,
+                                   int32_t* column)
 {
     const int32_t n = p->inside;
     if (i >= n && j >= n) {
@@ -182,7 +182,7 @@ static crd_status place_entries(crdi_paths* p, const int32_t* rows, const int32_
         p->natural = p->natural && p->order[k] == k;
     }
     for (size_t k = 0; k < p->count; k++) {
-        p->slot[k] = slot_of(p, at[rows[k]], at[columns[k]], &rest, row, column);
+        p->slot[k] = nodal_paths_slot_of(p, at[rows[k]], at[columns[k]], &rest, row, column);
     }
     for (int32_t k = 0; k < p->paths && p->rest > 0; k++) {
         for (int e = 0; e < 4; e++) { // ends that are not there: an entry of 0 somewhere
@@ -204,7 +204,7 @@ memory:
     return CRD_E_MEMORY;
 }
 
-static crd_status make_room(crdi_paths* p)
+static crd_status nodal_paths_make_room(crdi_paths* p)
 {
     const size_t n = (size_t)p->inside;
     p->value = crdi_new_array(p->ctx, 2 * n + 1 + 2 * (size_t)p->paths, sizeof *p->value);
@@ -236,7 +236,7 @@ crd_status crdi_paths_create(crd_context* ctx, int32_t n, size_t count, const in
     CRD_TRY(search_paths(p, &s, rows, columns));
     if (p->inside < n - n / 4) { goto fail; } // not worth it
     CRD_TRY(place_entries(p, rows, columns));
-    CRD_TRY(make_room(p));
+    CRD_TRY(nodal_paths_make_room(p));
     *out = p;
     p = NULL;
 fail:

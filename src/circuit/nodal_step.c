@@ -337,7 +337,7 @@ static crd_status solve_with_devices(crdi_nodal* d, double t)
     return CRD_OK;
 }
 
-static crd_status solve(crdi_nodal* d, double t)
+static crd_status nodal_step_solve(crdi_nodal* d, double t)
 {
     if (d->net.devices > 0) { return solve_with_devices(d, t); }
     crdi_linear_solve(&d->now->linear, d->r);
@@ -435,7 +435,7 @@ static void update_rows(crdi_nodal* d, double* i, double* vc)
 }
 
 // The spare arrays become the newest, the oldest ones spare.
-static void rotate(double** x)
+static void nodal_step_rotate(double** x)
 {
     double* spare = x[CRDI_HISTORY];
     for (int k = CRDI_HISTORY; k > 0; k--) {
@@ -449,8 +449,8 @@ static void copy_newest(crdi_nodal* d) // a copy of the newest comes before it
     const size_t size = (size_t)d->net.states * sizeof(double);
     memcpy(d->i[CRDI_HISTORY], d->i[0], size);
     memcpy(d->vc[CRDI_HISTORY], d->vc[0], size);
-    rotate(d->i);
-    rotate(d->vc);
+    nodal_step_rotate(d->i);
+    nodal_step_rotate(d->vc);
 }
 
 static void update(crdi_nodal* d, const formula* f)
@@ -463,8 +463,8 @@ static void update(crdi_nodal* d, const formula* f)
         multistep_update(d);
     }
     if (f->order > 0) {
-        rotate(d->i);
-        rotate(d->vc);
+        nodal_step_rotate(d->i);
+        nodal_step_rotate(d->vc);
     }
     if (d->net.rows > 0) { update_rows(d, d->i[0], d->vc[0]); }
     if (d->net.devices > 0) { crdi_nodal_settle(d, f->w[0]); }
@@ -529,7 +529,7 @@ static crd_status stage(crdi_nodal* d, const formula* f, double t)
         right_hand_side(d, f);
         d->p0 = d->off;
     }
-    st = solve(d, t);
+    st = nodal_step_solve(d, t);
     if (st < 0) { return st; }
     update(d, f);
     d->latest = d->pot;
@@ -568,7 +568,7 @@ static crd_status trbdf2(crdi_nodal* d, double t0, double t1, double h)
     return CRD_OK;
 }
 
-static crd_status advance(crdi_nodal* d)
+static crd_status nodal_step_advance(crdi_nodal* d)
 {
     const crd_circuit* c = d->c;
     const double t0 = crdi_circuit_time(c, 0), t1 = crdi_circuit_time(c, 1), h = c->opt.step;
@@ -678,7 +678,7 @@ static crd_status step_with_devices(crdi_nodal* d)
     for (int pass = 0;; pass++) {
         exchange_potentials(d);
         d->latest = d->pot_saved;
-        const crd_status st = advance(d);
+        const crd_status st = nodal_step_advance(d);
         if (st == CRD_OK && (c->hold || c->opt.method != CRD_METHOD_TRBDF2)) { return st; }
         if (st == CRD_OK && (!crdi_nodal_switch(d, d->state) || pass == 9)) { return st; }
         for (int32_t k = 0; k < d->net.devices; k++) {
@@ -724,7 +724,7 @@ crd_status crdi_nodal_step(crd_circuit* c)
 #endif
     c->iterations = 0;
     const double* newest = d->i[0];
-    const crd_status st = d->net.devices > 0 ? step_with_devices(d) : advance(d);
+    const crd_status st = d->net.devices > 0 ? step_with_devices(d) : nodal_step_advance(d);
     if (st == CRD_OK) {
         d->age[1] = d->age[0] + c->opt.step;
         d->age[0] = c->opt.step;

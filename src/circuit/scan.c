@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static char lower(char c)
+static char scan_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
@@ -15,7 +15,7 @@ static bool blank(char c)
 
 static bool letter(char c)
 {
-    return lower(c) >= 'a' && lower(c) <= 'z';
+    return scan_lower(c) >= 'a' && scan_lower(c) <= 'z';
 }
 
 static bool digit(char c)
@@ -133,7 +133,7 @@ static double suffix(const char* p, const char* end, size_t* length, double* ove
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         const size_t n = strlen(list[i].text);
         size_t k = 0;
-        while (k < n && p + k < end && lower(p[k]) == list[i].text[k]) {
+        while (k < n && p + k < end && scan_lower(p[k]) == list[i].text[k]) {
             k++;
         }
         if (k == n) {
@@ -171,7 +171,7 @@ crd_status crdi_scan_number(crdi_scan* s, double* out, bool* found)
     }
     if (!count) { return CRD_OK; }
     const char* e = p;
-    if (e < end && lower(*e) == 'e') {
+    if (e < end && scan_lower(*e) == 'e') {
         e++;
         if (e < end && (*e == '+' || *e == '-')) { e++; }
         const char* tail = digits(e, end);
@@ -211,7 +211,7 @@ crd_status crdi_scan_fail(const crdi_scan* s, crd_status st, const char* format,
 bool crdi_word_is(crdi_word w, const char* text)
 {
     for (size_t i = 0; i < w.n; i++) {
-        if (!text[i] || lower(w.p[i]) != text[i]) { return false; }
+        if (!text[i] || scan_lower(w.p[i]) != text[i]) { return false; }
     }
     return !text[w.n];
 }
@@ -229,7 +229,7 @@ bool crdi_word_fold(crdi_word w, char out[CRDI_NAME_MOST + 1])
 {
     if (w.n > CRDI_NAME_MOST) { return false; }
     for (size_t i = 0; i < w.n; i++) {
-        out[i] = lower(w.p[i]);
+        out[i] = scan_lower(w.p[i]);
     }
     out[w.n] = 0;
     return true;

@@ -10,7 +10,7 @@ typedef struct sets { // union-find over the nodes
     int32_t* parent;
 } sets;
 
-static int32_t find(const sets* s, int32_t a)
+static int32_t topology_find(const sets* s, int32_t a)
 {
     while (s->parent[a] != a) {
         s->parent[a] = s->parent[s->parent[a]]; // halve the path
@@ -19,9 +19,9 @@ static int32_t find(const sets* s, int32_t a)
     return a;
 }
 
-static bool join(const sets* s, int32_t a, int32_t b) // false: they were joined already
+static bool topology_join(const sets* s, int32_t a, int32_t b) // false: they were joined already
 {
-    const int32_t x = find(s, a), y = find(s, b);
+    const int32_t x = topology_find(s, a), y = topology_find(s, b);
     if (x == y) { return false; }
     s->parent[x > y ? x : y] = x > y ? y : x; // ground, 0, stays on top
     return true;
@@ -173,17 +173,17 @@ static int32_t part_at(const crd_netlist* n, int32_t node) // the first one; -1
 static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const sets* s,
                                  int32_t node)
 {
-    const int32_t root = find(s, node);
+    const int32_t root = topology_find(s, node);
     int32_t others = -1;
     for (int32_t i = 0; i < n->node_count; i++) {
-        others += find(s, i) == root;
+        others += topology_find(s, i) == root;
     }
     char more[48] = "";
     if (others > 0) { snprintf(more, sizeof more, " (and %d more)", (int)others); }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (crdi_part_fixes_what(p) == CRDI_FIXES_CURRENT &&
-            (find(s, p->nodes[0]) == root) != (find(s, p->nodes[1]) == root)) {
+            (topology_find(s, p->nodes[0]) == root) != (topology_find(s, p->nodes[1]) == root)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s: a cutset of current sources: only %s and the like lead to "
                              "node %s%s; a resistance to ground would do",
@@ -204,8 +204,8 @@ static void join_uses(const sets* s, const crd_expression* e)
     const crd_use* uses;
     const int count = crd_expression_uses(e, &uses);
     for (int k = 0; k < count; k++) {
-        if (uses[k].kind == CRD_USE_NODE) { join(s, uses[k].a, 0); }
-        if (uses[k].kind == CRD_USE_PAIR) { join(s, uses[k].a, uses[k].b); }
+        if (uses[k].kind == CRD_USE_NODE) { topology_join(s, uses[k].a, 0); }
+        if (uses[k].kind == CRD_USE_PAIR) { topology_join(s, uses[k].a, uses[k].b); }
     }
 }
 
@@ -215,11 +215,11 @@ static void join_all(const sets* s, const crd_netlist* n)
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (!crdi_part_kind_of(p)->couples && crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT) {
-            join(s, p->nodes[0], p->nodes[1]);
+            topology_join(s, p->nodes[0], p->nodes[1]);
         }
         const crdi_part_kind* k = crdi_part_kind_of(p);
         if (k->control == CRDI_CONTROL_VOLTAGE && !k->switches) {
-            join(s, p->nodes[2], p->nodes[3]);
+            topology_join(s, p->nodes[2], p->nodes[3]);
         }
         const crd_expression* law = crdi_part_law(n, p);
         if (law) { join_uses(s, law); }
@@ -235,13 +235,14 @@ static crd_status check_connections(crd_context* ctx, const crd_netlist* n, int3
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (crdi_part_fixes_what(p) == CRDI_FIXES_VOLTAGE && !join(&s, p->nodes[0], p->nodes[1])) {
+        if (crdi_part_fixes_what(p) == CRDI_FIXES_VOLTAGE &&
+            !topology_join(&s, p->nodes[0], p->nodes[1])) {
             return loop_found(ctx, n, i, from);
         }
     }
     join_all(&s, n);
     for (int32_t i = 1; i < n->node_count; i++) {
-        if (find(&s, i) != 0) { return floating_found(ctx, n, &s, i); }
+        if (topology_find(&s, i) != 0) { return floating_found(ctx, n, &s, i); }
     }
     return CRD_OK;
 }
@@ -295,17 +296,17 @@ static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const se
         const bool firm = !k->couples && k->stores != CRDI_STORES_CURRENT &&
                           crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT;
         if (loops ? fixed || k->stores == CRDI_STORES_VOLTAGE : firm) {
-            join(s, p->nodes[0], p->nodes[1]);
+            topology_join(s, p->nodes[0], p->nodes[1]);
         }
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (!has_corners(n, p)) { continue; }
         const bool voltage = crdi_part_kind_of(p)->fixes == CRDI_FIXES_VOLTAGE;
-        if (loops && voltage && !join(s, p->nodes[0], p->nodes[1])) {
+        if (loops && voltage && !topology_join(s, p->nodes[0], p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and lies across capacitors alone");
         }
-        if (!loops && !voltage && find(s, p->nodes[0]) != find(s, p->nodes[1])) {
+        if (!loops && !voltage && topology_find(s, p->nodes[0]) != topology_find(s, p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and leads to inductors alone");
         }
     }

@@ -156,7 +156,7 @@ const crdi_command crdi_command_help = {
 
 // ---- dispatch ----------------------------------------------------------------------------------
 
-static crd_context* make_context(crdi_cli* cli, const crdi_common* common)
+static crd_context* commands_make_context(crdi_cli* cli, const crdi_common* common)
 {
     crd_context_options opt = crd_context_defaults();
     opt.log = crdi_log_line;
@@ -169,7 +169,7 @@ static crd_context* make_context(crdi_cli* cli, const crdi_common* common)
     return crd_context_create(&opt);
 }
 
-static int finish(crdi_cli* cli, crd_status st)
+static int commands_finish(crdi_cli* cli, crd_status st)
 {
     if (st < 0 && *crd_error_text(cli->ctx)) {
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
@@ -206,7 +206,7 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         st = crdi_stdout_done(parse_ctx);
     } else {
         // The level of messages is known only now, and a context keeps its level.
-        crd_context* ctx = make_context(cli, common);
+        crd_context* ctx = commands_make_context(cli, common);
         if (ctx) {
             cli->ctx = ctx;
             cli->collect = common->json;
@@ -262,12 +262,12 @@ int crdi_cli_main(int argc, char** argv)
     const char* term = getenv("TERM");
     cli.color = cli.terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
     pthread_mutex_init(&cli.lock, NULL);
-    cli.ctx = make_context(&cli, NULL);
+    cli.ctx = commands_make_context(&cli, NULL);
     if (!cli.ctx) {
         crdi_message(&cli, CRD_LOG_ERROR, crd_status_text(CRD_E_MEMORY));
         return crd_status_exit_code(CRD_E_MEMORY);
     }
-    const int code = finish(&cli, dispatch(&cli, argc, argv));
+    const int code = commands_finish(&cli, dispatch(&cli, argc, argv));
     crd_context_destroy(cli.ctx);
     pthread_mutex_destroy(&cli.lock);
     return code;

@@ -351,7 +351,7 @@ typedef struct columns {
     int count, table, column;
 } columns;
 
-static const char* next_column(void* user)
+static const char* cli_files_next_column(void* user)
 {
     columns* c = user;
     while (c->table < c->count) {
@@ -369,13 +369,13 @@ crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
     for (int i = 0; i < patterns->count; i++) {
         const char* pattern = patterns->items[i];
         columns c = {.tables = tables, .count = count};
-        const char* name = next_column(&c);
+        const char* name = cli_files_next_column(&c);
         while (name && !crdi_glob(pattern, name)) {
-            name = next_column(&c);
+            name = cli_files_next_column(&c);
         }
         if (name) { continue; }
         c = (columns){.tables = tables, .count = count};
-        const char* near = crdi_nearest(pattern, next_column, &c);
+        const char* near = crdi_nearest(pattern, cli_files_next_column, &c);
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no signal%s%s%s", pattern,
                          near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
     }

@@ -18,7 +18,7 @@ typedef struct names {
     bool alias;
 } names;
 
-static const char* next_name(void* user)
+static const char* options_next_name(void* user)
 {
     names* n = user;
     while (n->i < n->command->option_count) {
@@ -31,7 +31,7 @@ static const char* next_name(void* user)
     return NULL;
 }
 
-static const char* next_word(void* user)
+static const char* options_next_word(void* user)
 {
     const char* const** words = user;
     return **words ? *(*words)++ : NULL;
@@ -39,7 +39,7 @@ static const char* next_word(void* user)
 
 const char* crdi_nearest_word(const char* word, const char* const* words)
 {
-    return crdi_nearest(word, next_word, &words);
+    return crdi_nearest(word, options_next_word, &words);
 }
 
 const char* crdi_option_metavar(const crdi_option* o, char* buffer, size_t size)
@@ -243,7 +243,7 @@ static crd_status parse_long(parser* p, const char* arg)
         return crdi_fail(p->ctx, CRD_E_RANGE, "unknown option --%s; here it is %s", word, hint);
     }
     names n = {.command = p->command};
-    const char* near = crdi_nearest(word, next_name, &n);
+    const char* near = crdi_nearest(word, options_next_name, &n);
     if (near) {
         return crdi_fail(p->ctx, CRD_E_RANGE, "unknown option --%s, did you mean --%s?", word,
                          near);
@@ -269,7 +269,7 @@ static crd_status parse_short(parser* p, const char* arg)
     return CRD_OK;
 }
 
-static crd_status check_count(parser* p, const crdi_list* arguments)
+static crd_status options_check_count(parser* p, const crdi_list* arguments)
 {
     const crdi_command* c = p->command;
     if (arguments->count < c->min_arguments) {
@@ -319,7 +319,7 @@ crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc,
             CRD_TRY(parse_short(&p, arg + 1));
         }
     }
-    return ((crdi_common*)values)->help ? CRD_OK : check_count(&p, arguments);
+    return ((crdi_common*)values)->help ? CRD_OK : options_check_count(&p, arguments);
 fail:
     return st;
 }

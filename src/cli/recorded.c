@@ -10,7 +10,7 @@
 static const double largest = 1e150;
 static const double most_samples = 1e8;
 
-static const char* next_column(void* user)
+static const char* recorded_next_column(void* user)
 {
     const crd_table_column** c = user;
     return (*c)->name ? ((*c)++)->name : NULL;
@@ -23,7 +23,7 @@ static crd_status unknown_signal(crd_context* ctx, const crd_table* t, const cha
     if (!columns) { return CRD_E_MEMORY; }
     memcpy(columns, t->columns, (size_t)t->column_count * sizeof *columns);
     const crd_table_column* at = columns;
-    const char* near = crdi_nearest(name, next_column, &at);
+    const char* near = crdi_nearest(name, recorded_next_column, &at);
     const crd_status st =
         near
             ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no signal '%s', did you mean '%s'?", t->path,
@@ -34,7 +34,8 @@ static crd_status unknown_signal(crd_context* ctx, const crd_table* t, const cha
     return st;
 }
 
-static crd_status find_column(crd_context* ctx, const crd_table* t, const char* name, int* out)
+static crd_status recorded_find_column(crd_context* ctx, const crd_table* t, const char* name,
+                                       int* out)
 {
     if (!name && t->column_count != 1) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s has %d signals, expected --signal with one of them",
@@ -54,7 +55,7 @@ static crd_status find_column(crd_context* ctx, const crd_table* t, const char* 
     return CRD_OK;
 }
 
-static int by_size(const void* a, const void* b)
+static int recorded_by_size(const void* a, const void* b)
 {
     const double x = *(const double*)a, y = *(const double*)b;
     return x < y ? -1 : x > y;
@@ -70,7 +71,7 @@ static crd_status find_raster(crd_context* ctx, const crd_table_column* c, doubl
     for (int64_t i = 0; i < n; i++) {
         d[i] = c->time[i + 1] - c->time[i];
     }
-    qsort(d, (size_t)n, sizeof *d, by_size);
+    qsort(d, (size_t)n, sizeof *d, recorded_by_size);
     char text[32];
     snprintf(text, sizeof text, "%.9g", d[n / 2]); // times are rounded, their differences look odd
     (void)crdi_parse_double(text, strlen(text), raster);
@@ -89,7 +90,7 @@ static bool is_usable(double x)
 }
 
 // The value at t by the line between its two rows; NaN in a gap. `*row` is the last at or before t.
-static double value_at(const crd_table_column* c, double t, double longest, int64_t* row)
+static double recorded_value_at(const crd_table_column* c, double t, double longest, int64_t* row)
 {
     while (*row + 1 < c->rows && c->time[*row + 1] <= t) {
         (*row)++;
@@ -137,7 +138,7 @@ static crd_status sample(crd_context* ctx, const crd_table* t, int column,
     int64_t row = 0;
     for (int64_t i = 0; i < out->count; i++) {
         const double at = out->start + (double)i * out->step;
-        out->y[i] = value_at(c, at, longest, &row);
+        out->y[i] = recorded_value_at(c, at, longest, &row);
         if (isnan(out->y[i])) {
             if (out->missing++ == 0) { out->gap_from = at; }
             if (isnan(out->gap_to) || at - out->gap_to < 1.5 * out->step) { out->gap_to = at; }
@@ -159,7 +160,7 @@ crd_status crdi_recorded_load(crd_context* ctx, const char* path, const crdi_rec
     int column = 0;
     crd_status st = CRD_OK;
     CRD_TRY(crd_table_read(ctx, path, &t));
-    CRD_TRY(find_column(ctx, t, o->signal, &column));
+    CRD_TRY(recorded_find_column(ctx, t, o->signal, &column));
     CRD_TRY(sample(ctx, t, column, o, out));
     out->name = crdi_strdup(ctx, t->columns[column].name);
     out->unit = out->name ? crdi_strdup(ctx, t->columns[column].unit) : NULL;

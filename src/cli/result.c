@@ -52,7 +52,7 @@ static void* new_node(crdi_result* o, size_t size)
     return p;
 }
 
-static void append(crdi_result* o, crdi_value* v)
+static void result_append(crdi_result* o, crdi_value* v)
 {
     v->next = NULL;
     if (o->last) {
@@ -78,7 +78,7 @@ void crdi_put_values(crdi_result* o, const crdi_value* values)
         *v = *values;
         if (v->kind == CRDI_VALUE_TEXT) { v->text = crdi_result_copy(o, v->text); }
         v->shown = crdi_result_copy(o, v->shown);
-        append(o, v);
+        result_append(o, v);
     }
 }
 
@@ -87,7 +87,7 @@ static crdi_result* put_node(crdi_result* o, crdi_value_kind kind, const char* k
     crdi_result* n = new_node(o, sizeof *n);
     if (!n) { return NULL; }
     *n = (crdi_result){.value = {.kind = kind, .key = key}, .root = o->root, .aside = o->aside};
-    append(o, &n->value);
+    result_append(o, &n->value);
     return n;
 }
 
@@ -232,7 +232,7 @@ static void say_text(crdi_result* o, const char* text)
     crdi_value* v = text ? new_node(o, sizeof *v) : NULL;
     if (!v) { return; }
     *v = (crdi_value){.kind = CRDI_VALUE_SAID, .text = text};
-    append(o, v);
+    result_append(o, v);
 }
 
 void crdi_say(crdi_result* o, const char* format, ...)

@@ -26,7 +26,7 @@ struct crd_coupling_bank {
     double from;
 };
 
-static size_t row_of(const crd_coupling_bank* b, int64_t age)
+static size_t bank_row_of(const crd_coupling_bank* b, int64_t age)
 {
     return (size_t)((b->head + age) % b->capacity) * b->width;
 }
@@ -97,17 +97,17 @@ void crd_coupling_bank_destroy(crd_coupling_bank* b)
 // ---- push --------------------------------------------------------------------------------------
 
 // Every signal begins with its first value, or goes on with the last one if that is of no use.
-static void start(crd_coupling_bank* b, const double* values, double stamp, int64_t sequence)
+static void bank_start(crd_coupling_bank* b, const double* values, double stamp, int64_t sequence)
 {
     crdi_timeline_start(&b->time, stamp, sequence);
-    const size_t newest = row_of(b, 0);
+    const size_t newest = bank_row_of(b, 0);
     for (size_t s = 0; s < b->n; s++) {
         const bool usable = crdi_usable(values[s]);
         const double value = usable ? values[s] : b->y[newest + s];
         b->counts.not_finite += !usable;
         for (int age = 0; age < b->capacity; age++) {
-            b->y[row_of(b, age) + s] = value;
-            b->real[row_of(b, age) + s] = age == 0;
+            b->y[bank_row_of(b, age) + s] = value;
+            b->real[bank_row_of(b, age) + s] = age == 0;
         }
     }
     b->started = b->stale = true;
@@ -142,14 +142,14 @@ static bool are_usable(const double* values, size_t n)
 static int64_t put_one_by_one(crd_coupling_bank* b, const double* values, size_t before,
                               int64_t steps)
 {
-    const size_t newest = row_of(b, 0);
+    const size_t newest = bank_row_of(b, 0);
     int64_t held = 0;
     for (size_t s = 0; s < b->n; s++) {
         const bool usable = crdi_usable(values[s]);
         const double old = b->y[before + s], value = usable ? values[s] : old;
         const double slope = (value - old) / (double)steps;
         for (int64_t j = 1; j < steps; j++) {
-            const size_t row = row_of(b, steps - j);
+            const size_t row = bank_row_of(b, steps - j);
             b->y[row + s] = old + slope * (double)j;
             b->real[row + s] = false;
         }
@@ -162,12 +162,12 @@ static int64_t put_one_by_one(crd_coupling_bank* b, const double* values, size_t
 
 static void push_new(crd_coupling_bank* b, const double* values, double stamp, int64_t steps)
 {
-    const size_t before = row_of(b, 0);
+    const size_t before = bank_row_of(b, 0);
     b->head = (int)((b->head + b->capacity - steps % b->capacity) % b->capacity);
     b->count += steps;
     if (steps == 1 && are_usable(values, b->n)) {
-        memcpy(&b->y[row_of(b, 0)], values, b->n * sizeof *values);
-        memset(&b->real[row_of(b, 0)], true, b->n * sizeof *b->real);
+        memcpy(&b->y[bank_row_of(b, 0)], values, b->n * sizeof *values);
+        memset(&b->real[bank_row_of(b, 0)], true, b->n * sizeof *b->real);
     } else {
         const int64_t held = put_one_by_one(b, values, before, steps);
         b->counts.not_finite += held;
@@ -178,29 +178,29 @@ static void push_new(crd_coupling_bank* b, const double* values, double stamp, i
 }
 
 // Interpolate a signal's filled samples between two that arrived, ages `from` < `to`.
-static void fill(crd_coupling_bank* b, size_t s, int from, int to)
+static void bank_fill(crd_coupling_bank* b, size_t s, int from, int to)
 {
-    const double newer = b->y[row_of(b, from) + s], older = b->y[row_of(b, to) + s];
+    const double newer = b->y[bank_row_of(b, from) + s], older = b->y[bank_row_of(b, to) + s];
     for (int i = from + 1; i < to; i++) {
-        b->y[row_of(b, i) + s] = newer + (older - newer) * (i - from) / (to - from);
+        b->y[bank_row_of(b, i) + s] = newer + (older - newer) * (i - from) / (to - from);
     }
 }
 
 static bool replace(crd_coupling_bank* b, size_t s, int age, double value)
 {
-    const size_t place = row_of(b, age) + s;
+    const size_t place = bank_row_of(b, age) + s;
     if (b->real[place]) { return false; }
     b->real[place] = true;
     b->y[place] = value;
     int newer = age - 1, older = age + 1;
-    while (newer > 0 && !b->real[row_of(b, newer) + s]) {
+    while (newer > 0 && !b->real[bank_row_of(b, newer) + s]) {
         newer--;
     }
-    if (newer >= 0) { fill(b, s, newer, age); }
-    while (older < b->capacity && !b->real[row_of(b, older) + s]) {
+    if (newer >= 0) { bank_fill(b, s, newer, age); }
+    while (older < b->capacity && !b->real[bank_row_of(b, older) + s]) {
         older++;
     }
-    if (older < b->capacity) { fill(b, s, age, older); }
+    if (older < b->capacity) { bank_fill(b, s, age, older); }
     return true;
 }
 
@@ -224,7 +224,7 @@ void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double s
     int64_t steps = 0;
     b->counts.samples++;
     if (!b->started) {
-        start(b, values, stamp, sequence);
+        bank_start(b, values, stamp, sequence);
         return;
     }
     switch (crdi_timeline_place(&b->time, stamp, sequence, b->count, b->capacity, &steps)) {
@@ -242,7 +242,7 @@ void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double s
         break;
     case CRDI_PLACE_RESTART:
         b->counts.restarts++;
-        start(b, values, stamp, sequence);
+        bank_start(b, values, stamp, sequence);
         break;
     }
 }
@@ -296,7 +296,7 @@ static void sum_in_order(const taps* x, const double* weights, size_t width, dou
 
 static void check_predictions(crd_coupling_bank* b)
 {
-    const double* newest = &b->y[row_of(b, 0)];
+    const double* newest = &b->y[bank_row_of(b, 0)];
     for (size_t s = 0; s < b->n; s++) {
         if (!crdi_is_prediction(b->p0[s], b->p1[s])) {
             b->counts.overflows++;
@@ -306,13 +306,13 @@ static void check_predictions(crd_coupling_bank* b)
     }
 }
 
-static void plan(crd_coupling_bank* b, int k)
+static void bank_plan(crd_coupling_bank* b, int k)
 {
     const int in_table = k <= b->opt.k_max ? k : b->opt.k_max;
     const crd_linear* l = &b->table[in_table];
     taps x = {.m = l->m};
     for (int i = 0; i < l->m; i++) {
-        x.row[i] = &b->y[row_of(b, i)];
+        x.row[i] = &b->y[bank_row_of(b, i)];
     }
     if (b->sloped) {
         sum_in_order(&x, l->a, b->width, b->p0);
@@ -338,7 +338,7 @@ static void look_back(crd_coupling_bank* b, double age, double* out)
 {
     const bool oldest = !(age < b->capacity - 1);
     const int i = oldest ? b->capacity - 1 : (int)age;
-    const double *y = &b->y[row_of(b, i)], *older = oldest ? y : &b->y[row_of(b, i + 1)];
+    const double *y = &b->y[bank_row_of(b, i)], *older = oldest ? y : &b->y[bank_row_of(b, i + 1)];
     for (size_t s = 0; s < b->n; s++) {
         out[s] = oldest ? y[s] : y[s] + (age - i) * (older[s] - y[s]);
     }
@@ -353,7 +353,7 @@ void crd_coupling_bank_eval(crd_coupling_bank* b, double t, double* out)
         return;
     }
     const int k = crdi_timeline_k(age);
-    if (b->stale || k != b->k) { plan(b, k); }
+    if (b->stale || k != b->k) { bank_plan(b, k); }
     if (!b->sloped) {
         memcpy(out, b->p0, b->n * sizeof *out);
         return;
@@ -373,7 +373,7 @@ bool crd_coupling_bank_set_step(crd_coupling_bank* b, double step)
     // In place: a row is made of rows that come later in this order, or of itself.
     for (int i = 1; i < b->capacity; i++) {
         const int age = ratio < 1 ? b->capacity - i : i;
-        look_back(b, age * ratio, &b->y[row_of(b, age)]);
+        look_back(b, age * ratio, &b->y[bank_row_of(b, age)]);
     }
     // None of the new places may be claimed by a sample of the old grid.
     memset(b->real, true, (size_t)b->capacity * b->width * sizeof *b->real);

@@ -156,7 +156,7 @@ static crd_element blank_element(crd_context* ctx)
                          .learn_server = ""};
 }
 
-static bool ends_with(const char* text, const char* tail)
+static bool coupling_describe_ends_with(const char* text, const char* tail)
 {
     const size_t n = strlen(text), k = strlen(tail);
     return n > k && strcmp(text + n - k, tail) == 0;
@@ -168,8 +168,8 @@ static crd_status read_algorithm(crdi_element_reader* r, const crdi_json* n)
     if (!n) { return CRD_OK; }
     crdi_json word = *n;
     crd_coupling_options* o = &r->e->options;
-    const bool is_switched = ends_with(n->text, switched);
-    if (is_switched || ends_with(n->text, rebased)) {
+    const bool is_switched = coupling_describe_ends_with(n->text, switched);
+    if (is_switched || coupling_describe_ends_with(n->text, rebased)) {
         const size_t tail = is_switched ? sizeof switched - 1 : sizeof rebased - 1;
         word.text = crdi_arena_text(r->arena, n->text, strlen(n->text) - tail);
         if (!word.text) { return CRD_E_MEMORY; }

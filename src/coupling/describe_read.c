@@ -66,7 +66,7 @@ typedef struct name_list {
     const char* const* names;
 } name_list;
 
-static const char* next_name(void* user)
+static const char* describe_read_next_name(void* user)
 {
     name_list* l = user;
     return *l->names ? *l->names++ : NULL;
@@ -80,7 +80,7 @@ crdi_element_suggestion crdi_element_hint(const char* word, const char* (*next)(
     return h;
 }
 
-static void join(const char* const* names, char* out, size_t size)
+static void describe_read_join(const char* const* names, char* out, size_t size)
 {
     size_t at = 0;
     for (out[0] = 0; *names; names++) {
@@ -132,9 +132,9 @@ crd_status crdi_element_read_number(crdi_element_reader* r, const crdi_json* n,
 }
 
 // A number in SI units, or a text with one of the two units; `other` says which.
-static crd_status read_quantity(crdi_element_reader* r, const crdi_json* n,
-                                const crd_dimension dims[2], const char* what, int* which,
-                                double* out)
+static crd_status describe_read_quantity(crdi_element_reader* r, const crdi_json* n,
+                                         const crd_dimension dims[2], const char* what, int* which,
+                                         double* out)
 {
     *which = 0;
     if (n->kind == CRDI_JSON_NUMBER) {
@@ -163,7 +163,7 @@ crd_status crdi_element_read_time(crdi_element_reader* r, const crdi_json* n, co
 {
     static const crd_dimension second[2] = {{.s = 1}, {.s = 1}};
     int which = 0;
-    const crd_status st = read_quantity(r, n, second, what, &which, out);
+    const crd_status st = describe_read_quantity(r, n, second, what, &which, out);
     return st < 0 ? st : crdi_element_read_range(r, n, range, *out);
 }
 
@@ -172,7 +172,7 @@ crd_status crdi_element_read_frequency(crdi_element_reader* r, const crdi_json* 
 {
     static const crd_dimension dims[2] = {{.rad = 1, .s = -1}, {.s = -1}};
     int which = 0;
-    const crd_status st = read_quantity(
+    const crd_status st = describe_read_quantity(
         r, n, dims, "a frequency such as \"5 Hz\" or \"30 rad/s\", or rad/s", &which, out);
     if (st >= 0 && which == 1) { *out *= 2 * 3.14159265358979323846; }
     return st;
@@ -182,7 +182,7 @@ crd_status crdi_element_read_choice(crdi_element_reader* r, const crdi_json* n,
                                     const char* const* choices, int* out)
 {
     char all[200], what[220];
-    join(choices, all, sizeof all);
+    describe_read_join(choices, all, sizeof all);
     snprintf(what, sizeof what, "one of %s", all);
     if (n->kind != CRDI_JSON_TEXT) { return crdi_element_expected(r, n, what); }
     for (int i = 0; choices[i]; i++) {
@@ -194,7 +194,7 @@ crd_status crdi_element_read_choice(crdi_element_reader* r, const crdi_json* n,
     name_list list = {choices};
     return crdi_element_fail(r, n, CRD_E_FORMAT, "%s is not known%s Expected %s",
                              crdi_element_shown(n).text,
-                             crdi_element_hint(n->text, next_name, &list).text, what);
+                             crdi_element_hint(n->text, describe_read_next_name, &list).text, what);
 }
 
 crd_status crdi_element_read_text(crdi_element_reader* r, const crdi_json* n, const char* what,
@@ -249,9 +249,10 @@ crd_status crdi_element_check_members(crdi_element_reader* r, const crdi_json* n
         if (names[i]) { continue; }
         char all[100];
         name_list list = {names};
-        join(names, all, sizeof all);
+        describe_read_join(names, all, sizeof all);
         return crdi_element_fail(r, m, CRD_E_FORMAT, "unknown key%s Allowed here: %s",
-                                 crdi_element_hint(m->key, next_name, &list).text, all);
+                                 crdi_element_hint(m->key, describe_read_next_name, &list).text,
+                                 all);
     }
     return CRD_OK;
 }

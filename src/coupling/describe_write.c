@@ -28,7 +28,7 @@ void crdi_element_put_text(crdi_element_writer* w, const char* key, const char* 
     crdi_text_json(w->out, text);
 }
 
-static void put_numbers(crd_text* out, const double* x, int count)
+static void describe_write_put_numbers(crd_text* out, const double* x, int count)
 {
     crdi_text_put(out, "[", 1);
     for (int i = 0; i < count; i++) {
@@ -41,7 +41,7 @@ static void put_numbers(crd_text* out, const double* x, int count)
 void crdi_element_put_list(crdi_element_writer* w, const char* key, const double* x, int count)
 {
     crdi_element_put_key(w, key);
-    put_numbers(w->out, x, count);
+    describe_write_put_numbers(w->out, x, count);
 }
 
 void crdi_element_put_rows(crdi_element_writer* w, const char* key, const double* x, int rows,
@@ -51,7 +51,7 @@ void crdi_element_put_rows(crdi_element_writer* w, const char* key, const double
     crdi_text_put(w->out, "[", 1);
     for (int i = 0; i < rows; i++) {
         if (i) { crdi_text_put(w->out, ", ", 2); }
-        put_numbers(w->out, x + (size_t)i * (size_t)columns, columns);
+        describe_write_put_numbers(w->out, x + (size_t)i * (size_t)columns, columns);
     }
     crdi_text_put(w->out, "]", 1);
 }
@@ -90,7 +90,7 @@ void crdi_element_put_algorithm(crdi_element_writer* w, const crdi_algorithm* a,
     }
 }
 
-static void put_signals(crdi_element_writer* w, const crd_element* e)
+static void describe_write_put_signals(crdi_element_writer* w, const crd_element* e)
 {
     if (!e->signal_names) {
         if (e->signal_count != 1) { crdi_element_put_int(w, "signals", e->signal_count); }
@@ -135,7 +135,7 @@ crd_status crd_element_write(const crd_element* e, crd_text* out)
     crdi_element_put_text(&w, "react", crdi_reactions[o->reaction]);
     put_latency(&w, e);
     crdi_element_put_int(&w, "late", o->late);
-    put_signals(&w, e);
+    describe_write_put_signals(&w, e);
     if (e->learn_server[0]) { crdi_element_put_text(&w, "learn", e->learn_server); }
     crdi_text_put(out, "}", 1);
     return out->failed ? CRD_E_MEMORY : CRD_OK;

@@ -134,7 +134,7 @@ static inline bool is_large(crd_detector* d, const double* size, double threshol
     return large;
 }
 
-static void keep(crd_detector* d, const double* size)
+static void detect_keep(crd_detector* d, const double* size)
 {
     const int place = (int)(d->kept % MEDIAN);
     for (int o = 0; o < ORDERS; o++) {
@@ -153,7 +153,7 @@ typedef struct misses {
     int known;                 // samples there are for that
 } misses;
 
-static double polynomial(int n, const double* x, const double* y, double at)
+static double detect_polynomial(int n, const double* x, const double* y, double at)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
@@ -189,7 +189,7 @@ static void differences_of(double sample, const double* y, double* difference)
 
 // The remainder of a polynomial through samples of ages a_1 .. a_o is the derivative of order o
 // times a_1 ... a_o / o!, so a smooth signal misses in proportion to that.
-static misses measure(const crd_detector* d, double sample, int first, int64_t steps)
+static misses detect_measure(const crd_detector* d, double sample, int first, int64_t steps)
 {
     misses m = {0};
     double age[ORDERS], y[ORDERS], stretch = 1;
@@ -198,7 +198,7 @@ static misses measure(const crd_detector* d, double sample, int first, int64_t s
     if (in_a_row) { differences_of(sample, y, m.difference); }
     for (int o = 0; o < m.known; o++) {
         stretch *= age[o] / (o + 1);
-        if (!in_a_row) { m.difference[o] = sample - polynomial(o + 1, age, y, 0); }
+        if (!in_a_row) { m.difference[o] = sample - detect_polynomial(o + 1, age, y, 0); }
         m.size[o] = fabs(m.difference[o]) / stretch;
         m.stretch[o] = stretch;
     }
@@ -275,7 +275,7 @@ CRDI_SELDOM static crd_detected take_jump(crd_detector* d, crd_detected found)
 // upside down. Then all is smooth again if it is taken out where it was.
 static crd_detected judge_near_gap(crd_detector* d, double sample, int first, int64_t steps)
 {
-    const misses m = measure(d, sample, first, steps);
+    const misses m = detect_measure(d, sample, first, steps);
     crd_detected found = judge(d, &m);
     found.age = first - 1;
     int i = first; // the sample before it
@@ -283,12 +283,12 @@ static crd_detected judge_near_gap(crd_detector* d, double sample, int first, in
         i++;
     }
     if (!found.rebase || i >= SPAN) { return found; }
-    const misses before = measure(d, d->last[d->at + i], i + 1, 1);
+    const misses before = detect_measure(d, d->last[d->at + i], i + 1, 1);
     if (before.known == 0 || before.stretch[0] == 1) { return found; }
     const double height = before.difference[compare_orders(d, &before).nearest];
     crd_detector other = *d;
     lift(&other, i, height);
-    const misses after = measure(&other, sample, first, steps);
+    const misses after = detect_measure(&other, sample, first, steps);
     const double left = after.difference[compare_orders(d, &after).nearest];
     if (fabs(left) < 0.5 * fabs(found.height) && !judge(&other, &after).jump) {
         found.height = height;
@@ -307,14 +307,14 @@ static void go_on(crd_detector* d, double sample)
 // long, the other differences have to do.
 CRDI_SELDOM static crd_detected push_behind_gap(crd_detector* d, double sample)
 {
-    const misses m = measure(d, sample, 0, 1);
+    const misses m = detect_measure(d, sample, 0, 1);
     go_on(d, sample);
     crd_detected found = d->skip > 0 ? (crd_detected){0} : judge_near_gap(d, sample, 0, 1);
     found.age++;
     remember(d, sample, true);
     d->skip -= d->skip > 0;
     d->uncertain += d->uncertain <= MEDIAN / 2;
-    if (d->uncertain > MEDIAN / 2 && m.known == ORDERS) { keep(d, m.size); }
+    if (d->uncertain > MEDIAN / 2 && m.known == ORDERS) { detect_keep(d, m.size); }
     return found.jump ? take_jump(d, found) : found;
 }
 
@@ -336,11 +336,11 @@ static crd_detected push_guarded(crd_detector* d, double sample, bool real)
     if (d->skip > 0) {
         d->skip--;
     } else if (d->kept >= MEDIAN / 4 && is_large(d, size, d->threshold, least_of(d))) {
-        const misses m = measure(d, sample, 1, 1);
+        const misses m = detect_measure(d, sample, 1, 1);
         found = judge(d, &m);
     }
     d->uncertain = 0;
-    keep(d, size);
+    detect_keep(d, size);
     return found.jump ? take_jump(d, found) : found;
 }
 
@@ -379,8 +379,8 @@ static void keep_completed(crd_detector* d, int age)
 {
     for (int newest = age > ORDERS ? age - ORDERS : 0; newest <= age; newest++) {
         if (newest + ORDERS >= SPAN || d->gaps >> newest & NEARBY) { continue; }
-        const misses m = measure(d, d->last[d->at + newest], newest + 1, 1);
-        keep(d, m.size);
+        const misses m = detect_measure(d, d->last[d->at + newest], newest + 1, 1);
+        detect_keep(d, m.size);
     }
 }
 
@@ -407,7 +407,7 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
         d->skip > 0 ? (crd_detected){0} : judge_near_gap(&then, sample, 0, steps);
     const bool here = found.jump && found.age < 0;
     if (found.rebase && !here) { lift(&then, found.age, found.height); }
-    const misses m = measure(&then, sample, 0, steps);
+    const misses m = detect_measure(&then, sample, 0, steps);
     b.n = compare_orders(&then, &m).nearest + 1;
     known_before(&then, 0, steps, b.age, b.y);
     if (b.n == 0) { // too few, too long ago: a line
@@ -423,5 +423,5 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
 
 double crdi_bridge_at(const crdi_bridge* b, double age)
 {
-    return polynomial(b->n, b->age, b->y, age);
+    return detect_polynomial(b->n, b->age, b->y, age);
 }

@@ -62,7 +62,7 @@ crd_coupling_options crd_coupling_defaults(void)
 
 // ---- create ------------------------------------------------------------------------------------
 
-static bool is_linear(const crd_coupling* c)
+static bool element_is_linear(const crd_coupling* c)
 {
     return c->algorithm->weigh || c->algorithm->linear;
 }
@@ -70,7 +70,7 @@ static bool is_linear(const crd_coupling* c)
 static crd_status make_algorithm(crd_coupling* c)
 {
     extern const crdi_algorithm crdi_algorithm_network;
-    if (is_linear(c)) { return crdi_table_make(c->ctx, &c->opt, &c->table); }
+    if (element_is_linear(c)) { return crdi_table_make(c->ctx, &c->opt, &c->table); }
     c->state = crdi_new(c->ctx, c->algorithm->size);
     if (!c->state) { return CRD_E_MEMORY; }
     if (c->algorithm == &crdi_algorithm_network) { c->networks = c->state; }
@@ -89,7 +89,7 @@ static crd_status make_fallbacks(crd_coupling* c)
 }
 
 // Samples that the algorithm looks at.
-static int reach(const crd_coupling* c)
+static int element_reach(const crd_coupling* c)
 {
     return c->state ? c->algorithm->reach(c->state) : crdi_table_taps(c->table, c->opt.k_max);
 }
@@ -97,12 +97,12 @@ static int reach(const crd_coupling* c)
 static crd_status make_weights(crd_coupling* c)
 {
     const crd_coupling_options* o = &c->opt;
-    const bool direct = is_linear(c) && o->reconstruction != CRD_RECONSTRUCT_SMOOTH &&
+    const bool direct = element_is_linear(c) && o->reconstruction != CRD_RECONSTRUCT_SMOOTH &&
                         (o->reaction != CRD_REACT_SWITCH || o->detection == CRD_DETECT_NONE) &&
                         crdi_table_moderate(c->table, o->k_max);
     c->direct_until = direct ? o->k_max + 1 - CRDI_GRID_TOLERANCE : -1;
-    if (!is_linear(c)) { return CRD_OK; }
-    const size_t ks = (size_t)o->k_max + 1, stride = 2 * (size_t)reach(c);
+    if (!element_is_linear(c)) { return CRD_OK; }
+    const size_t ks = (size_t)o->k_max + 1, stride = 2 * (size_t)element_reach(c);
     c->sloped = crdi_table_sloped(c->table, o);
     c->weights = crdi_new_array(c->ctx, ks, sizeof *c->weights);
     if (c->sloped) { c->pairs = crdi_new_array(c->ctx, ks * stride, sizeof *c->pairs); }
@@ -132,7 +132,7 @@ crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt
     if (!c->algorithm) { CRD_TRY(crd_linear_make(ctx, &opt->design, 0, NULL)); } // which says why
     CRD_TRY(make_algorithm(c));
     CRD_TRY(make_fallbacks(c));
-    CRD_TRY(crdi_history_init(&c->history, ctx, reach(c) + opt->late + CRD_DETECT_WINDOW));
+    CRD_TRY(crdi_history_init(&c->history, ctx, element_reach(c) + opt->late + CRD_DETECT_WINDOW));
     CRD_TRY(make_weights(c));
     crd_coupling_reset(c);
     *out = c;
@@ -156,25 +156,25 @@ void crd_coupling_destroy(crd_coupling* c)
     crd_free(c->ctx, c);
 }
 
-static void forget(crd_coupling* c)
+static void element_forget(crd_coupling* c)
 {
     if (c->state) { c->algorithm->forget(c->state); }
 }
 
-static void begin(crd_coupling* c)
+static void element_begin(crd_coupling* c)
 {
     c->started = c->brief = c->planned = c->jump = false;
     c->k |= STALE;
     c->active = CRD_ACTIVE_ALGORITHM;
     c->since_jump = CRDI_NEVER;
     c->p0 = c->p1 = c->gap = 0;
-    forget(c);
+    element_forget(c);
     crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
 }
 
 void crd_coupling_reset(crd_coupling* c)
 {
-    begin(c);
+    element_begin(c);
     crdi_timeline_init(&c->time, c->opt.step, c->opt.start_time);
     c->counts = (crd_coupling_counts){0};
     c->k = STALE;
@@ -193,11 +193,11 @@ static void widen(crd_coupling* c, double value)
     c->highest = value > c->highest ? value : c->highest;
 }
 
-static void start(crd_coupling* c, double value, double stamp, int64_t sequence)
+static void element_start(crd_coupling* c, double value, double stamp, int64_t sequence)
 {
-    begin(c);
+    element_begin(c);
     c->started = true;
-    c->brief = is_linear(c) && c->opt.detection == CRD_DETECT_NONE;
+    c->brief = element_is_linear(c) && c->opt.detection == CRD_DETECT_NONE;
     widen(c, value);
     crdi_timeline_start(&c->time, stamp, sequence);
     crdi_history_start(&c->history, value);
@@ -227,7 +227,7 @@ static void compare_networks(crd_coupling* c, double lift)
                                                c->history.count, lift);
 }
 
-static void append(crd_coupling* c, double value, bool real)
+static void element_append(crd_coupling* c, double value, bool real)
 {
     crdi_history_append(&c->history, value, real);
     c->counts.filled += !real;
@@ -261,7 +261,7 @@ static void fill_gap(crd_coupling* c, double value, int64_t steps)
     if (c->opt.detection == CRD_DETECT_GUARDED) {
         const crdi_bridge b = crdi_detector_bridge(&c->detector, y[0], value, steps);
         for (int64_t j = 1; j < steps; j++) {
-            append(c, crdi_bridge_at(&b, (double)(steps - j)), false);
+            element_append(c, crdi_bridge_at(&b, (double)(steps - j)), false);
         }
         return;
     }
@@ -269,14 +269,14 @@ static void fill_gap(crd_coupling* c, double value, int64_t steps)
     double slope = (value - before) / (double)steps;
     if (c->opt.detection != CRD_DETECT_NONE && !line_is_smooth(c, slope, steps)) { slope = trend; }
     for (int64_t j = 1; j < steps; j++) {
-        append(c, before + slope * (double)j, false);
+        element_append(c, before + slope * (double)j, false);
     }
 }
 
 static void push_new(crd_coupling* c, double value, double stamp, int64_t steps, bool real)
 {
     if (steps > 1) { fill_gap(c, value, steps); }
-    append(c, value, real);
+    element_append(c, value, real);
     c->counts.backwards += !crdi_timeline_advance(&c->time, stamp, steps);
     c->k |= STALE;
 }
@@ -322,7 +322,7 @@ static void push_any(crd_coupling* c, double value, double stamp, int64_t sequen
     const bool usable = crdi_usable(value);
     c->counts.not_finite += !usable;
     if (!c->started) {
-        if (usable) { start(c, value, stamp, sequence); }
+        if (usable) { element_start(c, value, stamp, sequence); }
         return;
     }
     const double held = usable ? value : *crdi_history_newest(&c->history);
@@ -340,14 +340,14 @@ static void push_any(crd_coupling* c, double value, double stamp, int64_t sequen
         break;
     case CRDI_PLACE_RESTART:
         c->counts.restarts++;
-        start(c, held, stamp, sequence);
+        element_start(c, held, stamp, sequence);
         break;
     }
 }
 
 CRDI_APART static void push_in_order(crd_coupling* c, double value, double stamp)
 {
-    append(c, value, true);
+    element_append(c, value, true);
     crdi_timeline_next(&c->time, stamp);
     c->k |= STALE;
 }
@@ -386,7 +386,7 @@ static const crd_linear* fallback_for(const crd_coupling* c, int k)
     return c->since_jump == 0 ? &c->zoh[k] : &c->foh[k];
 }
 
-static void predict(crd_coupling* c, const double* y, int k)
+static void element_predict(crd_coupling* c, const double* y, int k)
 {
     const crd_linear* l = fallback_for(c, k);
     c->active = !l ? CRD_ACTIVE_ALGORITHM : c->since_jump == 0 ? CRD_ACTIVE_ZOH : CRD_ACTIVE_FOH;
@@ -434,7 +434,7 @@ CRDI_APART static void plan(crd_coupling* c, int k, double t)
     const bool smooth = c->opt.reconstruction == CRD_RECONSTRUCT_SMOOTH && c->planned;
     const double before = smooth ? curve_at(c, t) : 0;
     const int in_table = k <= c->opt.k_max ? k : c->opt.k_max;
-    predict(c, y, in_table);
+    element_predict(c, y, in_table);
     if (k > in_table) { // no further than to the end of the last step that is compensated
         c->counts.beyond++;
         c->p0 += c->p1;
@@ -542,7 +542,7 @@ bool crd_coupling_set_step(crd_coupling* c, double step)
     const double ratio = step * c->time.per_step;
     if (!crdi_timeline_set_step(&c->time, step)) { return false; }
     crdi_history_resample(&c->history, ratio);
-    forget(c);
+    element_forget(c);
     crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
     c->since_jump = CRDI_NEVER;
     c->k |= STALE;

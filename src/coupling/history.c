@@ -20,15 +20,15 @@ void crdi_history_clear(crdi_history* h, crd_context* ctx)
     crd_free(ctx, h->spare);
 }
 
-static ptrdiff_t place_of(const crdi_history* h, ptrdiff_t age)
+static ptrdiff_t history_place_of(const crdi_history* h, ptrdiff_t age)
 {
     const ptrdiff_t place = h->newest - h->y + age;
     return place < h->capacity ? place : place - h->capacity;
 }
 
-static void set(crdi_history* h, ptrdiff_t age, double value)
+static void history_set(crdi_history* h, ptrdiff_t age, double value)
 {
-    const ptrdiff_t place = place_of(h, age);
+    const ptrdiff_t place = history_place_of(h, age);
     h->y[place] = value;
     h->y[place + h->capacity] = value;
 }
@@ -50,7 +50,7 @@ void crdi_history_mark(crdi_history* h)
 {
     const int64_t n = h->count - h->marked;
     for (int64_t i = 0; i < n && i < h->capacity; i++) {
-        h->real[place_of(h, i)] = true;
+        h->real[history_place_of(h, i)] = true;
     }
     h->marked = h->count;
 }
@@ -58,7 +58,7 @@ void crdi_history_mark(crdi_history* h)
 void crdi_history_lift(crdi_history* h, int age, double height)
 {
     for (ptrdiff_t i = age + 1; i < h->capacity; i++) {
-        const ptrdiff_t place = place_of(h, i);
+        const ptrdiff_t place = history_place_of(h, i);
         h->y[place] += height;
         h->y[place + h->capacity] = h->y[place];
     }
@@ -86,7 +86,7 @@ static void move_jump(crdi_history* h, int age, double value)
     for (int64_t j = h->jump_count - 1; j >= 0 && j >= h->jump_count - CRDI_JUMPS; j--) {
         const int64_t after = h->count - h->jumps[j % CRDI_JUMPS].at; // its age
         int i = age - 1;
-        while (i > after && !h->real[place_of(h, i)]) {
+        while (i > after && !h->real[history_place_of(h, i)]) {
             i--;
         }
         if (i != after) { continue; }
@@ -99,30 +99,30 @@ static void move_jump(crdi_history* h, int age, double value)
 }
 
 // Interpolate the filled samples between two that arrived, ages `from` < `to`.
-static void fill(crdi_history* h, int from, int to)
+static void history_fill(crdi_history* h, int from, int to)
 {
     const double* y = crdi_history_newest(h);
     const double newer = y[from], older = y[to];
     for (int i = from + 1; i < to; i++) {
-        set(h, i, newer + (older - newer) * (i - from) / (to - from));
+        history_set(h, i, newer + (older - newer) * (i - from) / (to - from));
     }
 }
 
 bool crdi_history_replace(crdi_history* h, int age, double value)
 {
-    if (h->real[place_of(h, age)]) { return false; }
-    h->real[place_of(h, age)] = true;
+    if (h->real[history_place_of(h, age)]) { return false; }
+    h->real[history_place_of(h, age)] = true;
     move_jump(h, age, value);
-    set(h, age, value + lifted(h, age));
+    history_set(h, age, value + lifted(h, age));
     int newer = age - 1, older = age + 1;
-    while (newer > 0 && !h->real[place_of(h, newer)]) {
+    while (newer > 0 && !h->real[history_place_of(h, newer)]) {
         newer--;
     }
-    if (newer >= 0) { fill(h, newer, age); }
-    while (older < h->capacity && !h->real[place_of(h, older)]) {
+    if (newer >= 0) { history_fill(h, newer, age); }
+    while (older < h->capacity && !h->real[history_place_of(h, older)]) {
         older++;
     }
-    if (older < h->capacity) { fill(h, age, older); }
+    if (older < h->capacity) { history_fill(h, age, older); }
     return true;
 }
 

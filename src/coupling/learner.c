@@ -95,7 +95,7 @@ void crdi_learner_reset(crdi_learner* r)
     }
 }
 
-static const double* row_of(const crdi_learner* r, int age)
+static const double* learner_row_of(const crdi_learner* r, int age)
 {
     const int row = r->head + age;
     return &r->R[(row < r->rows ? row : row - r->rows) * r->lags];
@@ -125,7 +125,7 @@ void crdi_learner_push(crdi_learner* r, const double* y)
     r->d[0] = crdi_clamp(d, -r->limit, r->limit);
     r->power += (r->d[0] * r->d[0] - r->power) / (count < POWER_WINDOW ? count + 1 : POWER_WINDOW);
     r->usual += (d * d - r->usual) / (count < USUAL_WINDOW ? count + 1 : USUAL_WINDOW);
-    const double* before = row_of(r, 0);
+    const double* before = learner_row_of(r, 0);
     r->head = r->head > 0 ? r->head - 1 : r->rows - 1;
     next_row(r->lags, r->mu, before, r->d, &r->R[r->head * r->lags]);
     r->count++;
@@ -136,7 +136,7 @@ static void refresh_weights(crdi_learner* r, int k)
     const int n = r->m - 1, few = r->few - 1;
     double trace = 0;
     for (int i = 0; i < n; i++) {
-        const double* row = row_of(r, k + i);
+        const double* row = learner_row_of(r, k + i);
         trace += row[0];
         memcpy(&r->matrix[i * n + i], row, (size_t)(n - i) * sizeof *row);
     }
@@ -150,7 +150,7 @@ static void refresh_weights(crdi_learner* r, int k)
         r->c[i] *= pull;
     }
     for (int l = 0; l < k; l++) {
-        const double* row = row_of(r, l) + k - l;
+        const double* row = learner_row_of(r, l) + k - l;
         for (int i = 0; i < n; i++) {
             r->c[i] += row[i];
         }

@@ -43,7 +43,7 @@ double crd_network_eval(const crd_network* n, const double* y)
     return out;
 }
 
-static double* allocate(crd_context* ctx, crd_network* n)
+static double* network_allocate(crd_context* ctx, crd_network* n)
 {
     const size_t m = (size_t)n->m, n1 = (size_t)n->n1, n2 = (size_t)n->n2;
     double* w = crdi_new_array(ctx, n1 * m + n1 + n2 * n1 + n2 + n2, sizeof *w);
@@ -142,7 +142,7 @@ crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, crd_netw
         CRD_TRY(check_finite(ctx, parts[i].name, parts[i].w, parts[i].count));
     }
     crd_network n = *from;
-    if (!allocate(ctx, &n)) { return CRD_E_MEMORY; }
+    if (!network_allocate(ctx, &n)) { return CRD_E_MEMORY; }
     crdi_network_set(&n, from);
     *out = n;
 fail:
@@ -159,7 +159,7 @@ crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha
     crd_status st = CRD_OK;
     CRD_TRY(check_shape(ctx, &n));
     CRD_TRY(check_finite(ctx, "a", l->a, l->m));
-    double* w = allocate(ctx, &n);
+    double* w = network_allocate(ctx, &n);
     if (!w) { return CRD_E_MEMORY; }
     double* W2 = w + n1 * l->m + n1;
     double* W3 = W2 + 2 * n1 + 2;
@@ -218,8 +218,8 @@ static crd_status network_check_options(crd_context* ctx, const crd_coupling_opt
 // ---- in descriptions ---------------------------------------------------------------------------
 
 // (rows x columns) by rows; columns 0: as the first row has.
-static crd_status read_rows(crdi_element_reader* r, const crdi_json* n, int* rows, int* columns,
-                            double** out)
+static crd_status network_read_rows(crdi_element_reader* r, const crdi_json* n, int* rows,
+                                    int* columns, double** out)
 {
     const char* what = "a list of rows such as [[1, 0], [0, 1]]";
     if (n->kind != CRDI_JSON_LIST || n->count == 0 || n->first->kind != CRDI_JSON_LIST ||
@@ -256,7 +256,8 @@ static crd_status read_bias(crdi_element_reader* r, const crdi_json* n, int coun
     return n ? crdi_element_read_numbers(r, n, count, count, w) : CRD_OK;
 }
 
-static crd_status check_network(crdi_element_reader* r, const crdi_json* n, const crd_network* net)
+static crd_status network_check_network(crdi_element_reader* r, const crdi_json* n,
+                                        const crd_network* net)
 {
     crd_network copy;
     const crd_status st = crdi_network_copy(r->ctx, net, &copy);
@@ -264,7 +265,7 @@ static crd_status check_network(crdi_element_reader* r, const crdi_json* n, cons
     return crdi_element_placed(r, n, st);
 }
 
-static crd_status read_network(crdi_element_reader* r, const crdi_json* n)
+static crd_status network_read_network(crdi_element_reader* r, const crdi_json* n)
 {
     static const char* const names[] = {"alpha", "W1", "b1", "W2", "b2", "W3", "b3", NULL};
     crd_status st = CRD_OK;
@@ -283,9 +284,9 @@ static crd_status read_network(crdi_element_reader* r, const crdi_json* n)
     if (!net) { return CRD_E_MEMORY; }
     double *w1 = NULL, *w2 = NULL;
     int n1 = 0;
-    CRD_TRY(read_rows(r, W1, &net->n1, &net->m, &w1));
+    CRD_TRY(network_read_rows(r, W1, &net->n1, &net->m, &w1));
     n1 = net->n1;
-    CRD_TRY(read_rows(r, W2, &net->n2, &n1, &w2));
+    CRD_TRY(network_read_rows(r, W2, &net->n2, &n1, &w2));
     net->W1 = w1;
     net->W2 = w2;
     CRD_TRY(read_bias(r, W3, net->n2, &net->W3));
@@ -294,7 +295,7 @@ static crd_status read_network(crdi_element_reader* r, const crdi_json* n)
     net->alpha = 0.01;
     if (alpha) { CRD_TRY(crdi_element_read_number(r, alpha, CRDI_ANY, &net->alpha)); }
     if (b3) { CRD_TRY(crdi_element_read_number(r, b3, CRDI_ANY, &net->b3)); }
-    CRD_TRY(check_network(r, n, net));
+    CRD_TRY(network_check_network(r, n, net));
     r->e->options.network = net;
 fail:
     return st;
@@ -395,7 +396,7 @@ static void write_network(crdi_element_writer* w, const crd_element* e)
 
 static const crdi_element_option keys[] = {
     {"any-gain", CRDI_ELEMENT_BOOL, CRDI_ELEMENT_FIELD(any_gain)},
-    {"network", .read = read_network, .write = write_network},
+    {"network", .read = network_read_network, .write = write_network},
     {.name = "start"}, // by `complete`
     {"learn", .read = read_learn},
     {0},

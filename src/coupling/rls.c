@@ -72,7 +72,7 @@ static double first_P(const rls* r)
     return p < largest ? p : 0; // 0: the signal is zero so far
 }
 
-static void start(rls* r, int k)
+static void rls_start(rls* r, int k)
 {
     double *a = &r->a[k * r->m], *P = &r->P[(size_t)k * (size_t)(r->m * r->m)];
     memset(a, 0, (size_t)r->m * sizeof *a);
@@ -89,7 +89,7 @@ static void start(rls* r, int k)
 // without bound. So while its trace is above that of the start, only the direction of x is
 // forgotten (Kulhavy 1987): a += P x e / (1 + r), P -= P x x^T P (forget - (1 - forget) / r) /
 // (forget (1 + r)).
-static void learn(rls* r, int k, const double* y)
+static void rls_learn(rls* r, int k, const double* y)
 {
     const int m = r->m;
     const double *x = y + k, forget = r->forget;
@@ -102,7 +102,7 @@ static void learn(rls* r, int k, const double* y)
     }
     const double e = y[0] - crdi_dot(m, a, x);
     if (!(xPx >= 0 && xPx < largest && fabs(e) < largest)) { // rounding has won
-        start(r, k);
+        rls_start(r, k);
         return;
     }
     double gain = 1 / (forget + xPx), down = gain, grow = 1 / forget;
@@ -134,8 +134,8 @@ static void rls_push(void* self, const double* y, double lift)
     }
     for (int k = 1; k <= r->k_max && first_P(r) > 0; k++) {
         if (r->count - r->used[k] >= IN_USE) { continue; }
-        if (r->learned[k] < 0) { start(r, k); }
-        learn(r, k, y);
+        if (r->learned[k] < 0) { rls_start(r, k); }
+        rls_learn(r, k, y);
     }
 }
 

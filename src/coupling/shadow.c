@@ -51,7 +51,7 @@ static crd_status check_number(crd_context* ctx, const char* name, double x, boo
                 : crdi_fail(ctx, CRD_E_RANGE, "replay: %s = %g, expected %s", name, x, expected);
 }
 
-static crd_status check_options(crd_context* ctx, const crd_replay_options* o)
+static crd_status shadow_check_options(crd_context* ctx, const crd_replay_options* o)
 {
     crd_status st = CRD_OK;
     CRD_TRY(check_number(ctx, "step", o->step, o->step > 0 && isfinite(1 / o->step), "> 0"));
@@ -206,7 +206,7 @@ fail:
     return st;
 }
 
-static void run(replay* r, const crd_element* e, double* estimate)
+static void shadow_run(replay* r, const crd_element* e, double* estimate)
 {
     const double dT = r->o->step, tolerance = 1e-6; // of the grid
     const double known = e->latency_steps >= 0 ? e->latency_steps * dT : e->latency;
@@ -245,14 +245,14 @@ crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e, const crd
     crd_status st = CRD_OK;
     replay r = {
         .ctx = ctx, .o = o, .y = y, .count = count, .result = {.worst_at = -1, .overshoot_at = -1}};
-    CRD_TRY(check_options(ctx, o));
+    CRD_TRY(shadow_check_options(ctx, o));
     if (count < 1) {
         return crdi_fail(ctx, CRD_E_RANGE, "replay: %lld samples, expected at least 1",
                          (long long)count);
     }
     CRD_TRY(prepare(&r, e));
     send_all(&r);
-    run(&r, e, estimate);
+    shadow_run(&r, e, estimate);
     *out = r.result;
 fail:
     crd_coupling_destroy(r.element);

@@ -25,7 +25,7 @@ bool crdi_timeline_set_step(crdi_timeline* tl, double step)
     return true;
 }
 
-static int64_t steps_of(const crdi_timeline* tl, double seconds)
+static int64_t timeline_steps_of(const crdi_timeline* tl, double seconds)
 {
     return llround(fmax(-1e15, fmin(seconds * tl->per_step, 1e15)));
 }
@@ -39,7 +39,7 @@ void crdi_timeline_start(crdi_timeline* tl, double stamp, int64_t sequence)
 {
     const bool known = isfinite(stamp);
     tl->sequence = sequence >= 0 ? bounded(sequence)
-                   : known       ? steps_of(tl, stamp - tl->start_time)
+                   : known       ? timeline_steps_of(tl, stamp - tl->start_time)
                                  : 0;
     tl->stamp = known ? stamp : tl->start_time + (double)tl->sequence * tl->step;
     tl->outdated = 0;
@@ -50,7 +50,7 @@ crdi_place crdi_timeline_place(crdi_timeline* tl, double stamp, int64_t sequence
 {
     const bool known = isfinite(stamp);
     const int64_t ahead = sequence >= 0 ? bounded(sequence) - tl->sequence
-                          : known       ? steps_of(tl, stamp - tl->stamp)
+                          : known       ? timeline_steps_of(tl, stamp - tl->stamp)
                                         : 1;
     if (ahead > capacity) { return CRDI_PLACE_RESTART; }
     *steps = ahead > 0 ? ahead : -ahead;

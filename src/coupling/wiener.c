@@ -13,8 +13,8 @@ static double mean_cos(const crd_band* b, double n)
 
 // Minimise sum_b P_b mean_b |1 - sum_i a_i e^{-j(i+k)x}|^2 + noise |a|^2 subject to sum a = 1.
 // Both sides are made of the bands' autocorrelation, a function of the distance of two taps.
-static crd_status solve(crd_context* ctx, const crd_band* bands, int n, double noise, int k, int m,
-                        double* a)
+static crd_status wiener_solve(crd_context* ctx, const crd_band* bands, int n, double noise, int k,
+                               int m, double* a)
 {
     double one[CRD_TAPS_MAX], lag[CRD_TAPS_MAX] = {0};
     double* r = crdi_new_array(ctx, (size_t)m * (size_t)m, sizeof *r);
@@ -84,7 +84,7 @@ crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* ban
     CRD_TRY(check_wiener(ctx, m, bands, n, noise));
     a = crdi_new_array(ctx, 2 * (size_t)m, sizeof *a);
     if (!a) { return CRD_E_MEMORY; }
-    CRD_TRY(solve(ctx, bands, n, noise, k, m, a));
+    CRD_TRY(wiener_solve(ctx, bands, n, noise, k, m, a));
     *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
     return CRD_OK;
 fail:
@@ -103,7 +103,7 @@ static crd_status wiener_weigh(crd_context* ctx, const crd_design* d, int k, int
                                double* A)
 {
     (void)A;
-    return solve(ctx, d->bands, d->band_count, d->noise, k, m, a);
+    return wiener_solve(ctx, d->bands, d->band_count, d->noise, k, m, a);
 }
 
 // ---- in descriptions ---------------------------------------------------------------------------

@@ -323,7 +323,7 @@ size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room)
 
 // ---- print -------------------------------------------------------------------------------------
 
-static void put_name(crdi_dcp_line* l, const char* name, uint64_t v)
+static void pdu_put_name(crdi_dcp_line* l, const char* name, uint64_t v)
 {
     if (name) {
         crdi_dcp_line_put(l, name, strlen(name));
@@ -342,13 +342,13 @@ static void put_field(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
     const uint64_t v = get_field(p, f);
     switch ((show)f->show) {
     case STATE:
-        put_name(l, crd_dcp_state_name((int)v), v);
+        pdu_put_name(l, crd_dcp_state_name((int)v), v);
         break;
     case DATA_TYPE:
-        put_name(l, crd_dcp_data_type_name((int)v), v);
+        pdu_put_name(l, crd_dcp_data_type_name((int)v), v);
         break;
     case OP_MODE:
-        put_name(l, crd_dcp_op_mode_name((int)v), v);
+        pdu_put_name(l, crd_dcp_op_mode_name((int)v), v);
         break;
     case ERROR:
         crdi_dcp_line_add(l, "0x%04" PRIX64, v);

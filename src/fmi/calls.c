@@ -452,7 +452,7 @@ static crd_status free_state(crd_fmi* i, void** fmu_state)
     CALL(i, FreeFMUstate, (i->component, fmu_state), FreeFMUState, (i->component, fmu_state));
 }
 
-static crd_status state_size(crd_fmi* i, void* fmu_state, size_t* size)
+static crd_status calls_state_size(crd_fmi* i, void* fmu_state, size_t* size)
 {
     CALL(i, SerializedFMUstateSize, (i->component, fmu_state, size), SerializedFMUStateSize,
          (i->component, fmu_state, size));
@@ -524,7 +524,7 @@ crd_status crd_fmi_serialized_size(crd_fmi* i, void* state, size_t* size)
     if (!i->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
     const saved* s = state;
     size_t n = 0;
-    const crd_status st = state_size(i, s->fmu_state, &n);
+    const crd_status st = calls_state_size(i, s->fmu_state, &n);
     if (st < 0) { return st; }
     if (n > SIZE_MAX - PREFIX) {
         return crdi_fail(i->ctx, CRD_E_UNIT, "%s: a serialized state of %zu bytes makes no sense",

@@ -543,7 +543,8 @@ static place in_structure(crdi_parser* p, const char* element, const char** attr
     return AT_OTHER;
 }
 
-static place enter(crdi_parser* p, place here, const char* element, const char** attributes)
+static place fmi_description_enter(crdi_parser* p, place here, const char* element,
+                                   const char** attributes)
 {
     switch (here) {
     case AT_ROOT:
@@ -601,7 +602,7 @@ static void XMLCALL on_start(void* user, const char* element, const char** attri
         return;
     }
     const place here = (place)p->places[p->depth];
-    p->places[++p->depth] = (uint8_t)enter(p, here, element, attributes);
+    p->places[++p->depth] = (uint8_t)fmi_description_enter(p, here, element, attributes);
 }
 
 static void XMLCALL on_end(void* user, const char* element)

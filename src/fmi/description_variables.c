@@ -144,7 +144,7 @@ static const char* start_expected(crd_type type)
 }
 
 // The start of a number, Boolean or enumeration: one value, or a list of them for an array.
-static crd_status check_start(crdi_parser* p, const crd_variable* v)
+static crd_status description_variables_check_start(crdi_parser* p, const crd_variable* v)
 {
     const char* rest = v->start;
     size_t n = 0, words = 0;
@@ -179,7 +179,8 @@ static crd_status check_name(crdi_parser* p, const char* name)
 }
 
 // A new variable with everything at its default. -1: failed.
-static int32_t add_variable(crdi_parser* p, const char* name, const char* description)
+static int32_t description_variables_add_variable(crdi_parser* p, const char* name,
+                                                  const char* description)
 {
     crd_fmu* f = p->fmu;
     const size_t i = p->variable_count;
@@ -226,7 +227,8 @@ static int32_t add_variable(crdi_parser* p, const char* name, const char* descri
 static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
 {
     crd_status st = CRD_OK;
-    const int32_t i = add_variable(p, a->value[CRDI_AT_NAME], a->value[CRDI_AT_DESCRIPTION]);
+    const int32_t i = description_variables_add_variable(p, a->value[CRDI_AT_NAME],
+                                                         a->value[CRDI_AT_DESCRIPTION]);
     if (i < 0) { return p->status; }
     p->variable = i;
     p->has_type = false;
@@ -415,8 +417,8 @@ crd_status crdi_variable_child(crdi_parser* p, const char* element, const char**
     if (strcmp(element, "Dimension") == 0) { return add_axis(p, attributes); }
     if (strcmp(element, "Start") == 0) { return add_start_text(p, attributes); }
     if (strcmp(element, "Alias") != 0) { return CRD_OK; } // annotations
-    const int32_t i =
-        add_variable(p, crdi_find(attributes, "name"), crdi_find(attributes, "description"));
+    const int32_t i = description_variables_add_variable(p, crdi_find(attributes, "name"),
+                                                         crdi_find(attributes, "description"));
     if (i < 0) { return p->status; }
     p->fmu->variables[i].alias_of = p->variable;
     return CRD_OK;
@@ -433,7 +435,7 @@ static crd_status keep_start_texts(crdi_parser* p, crd_variable* v)
         p->text_count = 1;
         p->text_length = strlen(v->start) + 1;
         if (v->type == CRD_BINARY && !hex_fits(v->start, p->text_length - 1)) {
-            return check_start(p, v);
+            return description_variables_check_start(p, v);
         }
     } else {
         v->start =
@@ -485,7 +487,7 @@ crd_status crdi_end_variable(crdi_parser* p)
     if (crd_type_kind((crd_type)v->type) == CRD_BYTES) {
         CRD_TRY(keep_start_texts(p, v));
     } else if (v->start) {
-        CRD_TRY(check_start(p, v));
+        CRD_TRY(description_variables_check_start(p, v));
     }
     set_defaults(p, v);
     for (size_t i = (size_t)p->variable + 1; i < p->variable_count; i++) {

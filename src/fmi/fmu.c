@@ -27,7 +27,7 @@ typedef struct name_list {
     size_t count, capacity;
 } name_list;
 
-static crd_status add_name(crd_fmu* f, name_list* list, const char* name, size_t length)
+static crd_status fmu_add_name(crd_fmu* f, name_list* list, const char* name, size_t length)
 {
     const char** grown =
         crdi_grow(f->ctx, list->names, &list->capacity, list->count + 1, sizeof *grown);
@@ -85,7 +85,7 @@ static crd_status list_archive(crd_fmu* f, const crdi_archive* a, const char* to
         const char* folder = e->name + top_length + 1;
         const char* slash = strchr(folder, '/');
         if (!slash || strchr(slash + 1, '/') || !wanted(slash + 1)) { continue; }
-        const crd_status st = add_name(f, out, folder, (size_t)(slash - folder));
+        const crd_status st = fmu_add_name(f, out, folder, (size_t)(slash - folder));
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -102,8 +102,8 @@ static bool folder_has(const char* path, bool (*wanted)(const char*))
     return found;
 }
 
-static crd_status list_folder(crd_fmu* f, const char* top, bool (*wanted)(const char*),
-                              name_list* out)
+static crd_status fmu_list_folder(crd_fmu* f, const char* top, bool (*wanted)(const char*),
+                                  name_list* out)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/%s", f->folder, top) >= sizeof path) {
@@ -115,7 +115,7 @@ static crd_status list_folder(crd_fmu* f, const char* top, bool (*wanted)(const 
     for (struct dirent* e = readdir(dir); e && st == CRD_OK; e = readdir(dir)) {
         const int n = snprintf(path, sizeof path, "%s/%s/%s", f->folder, top, e->d_name);
         if (e->d_name[0] == '.' || (size_t)n >= sizeof path) { continue; }
-        if (folder_has(path, wanted)) { st = add_name(f, out, e->d_name, strlen(e->d_name)); }
+        if (folder_has(path, wanted)) { st = fmu_add_name(f, out, e->d_name, strlen(e->d_name)); }
     }
     closedir(dir);
     return st;
@@ -164,9 +164,9 @@ static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
     crd_status st = CRD_OK;
     name_list platforms = {0}, standards = {0};
     CRD_TRY(a ? list_archive(f, a, "binaries", is_library, &platforms)
-              : list_folder(f, "binaries", is_library, &platforms));
+              : fmu_list_folder(f, "binaries", is_library, &platforms));
     CRD_TRY(a ? list_archive(f, a, "extra", is_manifest, &standards)
-              : list_folder(f, "extra", is_manifest, &standards));
+              : fmu_list_folder(f, "extra", is_manifest, &standards));
     CRD_TRY(find_library(f, a, f->description.model_identifier, &f->library));
     CRD_TRY(find_library(f, a, f->description.exchange.model_identifier, &f->exchange_library));
     sort_unique(&platforms);
@@ -253,7 +253,7 @@ static crd_status pull_file(void* user, void* buffer, size_t room, size_t* got)
     return CRD_OK;
 }
 
-static crd_status read_file(crd_fmu* f, const char* path)
+static crd_status fmu_read_file(crd_fmu* f, const char* path)
 {
     file_source s = {.ctx = f->ctx, .path = path};
     s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not hold us up
@@ -279,7 +279,7 @@ static crd_status open_folder(crd_fmu* f)
     f->folder = crdi_arena_text(&f->arena, folder, strlen(folder));
     const char* xml = crdi_arena_format(&f->arena, "%s/modelDescription.xml", f->path);
     if (!f->folder || !xml) { return CRD_E_MEMORY; }
-    const crd_status st = read_file(f, xml);
+    const crd_status st = fmu_read_file(f, xml);
     return st < 0 ? st : list_contents(f, NULL);
 }
 
@@ -329,7 +329,7 @@ fail:
     return st;
 }
 
-static bool ends_with(const char* text, const char* end)
+static bool fmu_ends_with(const char* text, const char* end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
@@ -354,8 +354,8 @@ crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_option
         st = open_folder(f);
     } else if (!S_ISREG(info.st_mode)) {
         st = crdi_fail(ctx, CRD_E_FORMAT, "%s: neither a file nor a folder", path);
-    } else if (opt->description_only && ends_with(path, ".xml")) {
-        st = read_file(f, f->path);
+    } else if (opt->description_only && fmu_ends_with(path, ".xml")) {
+        st = fmu_read_file(f, f->path);
     } else {
         st = open_archive(f, opt);
     }

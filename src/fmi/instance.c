@@ -190,7 +190,7 @@ static crd_status find_resources(crd_fmi* i)
 
 // ---- making one --------------------------------------------------------------------------------
 
-static void* allocate(size_t count, size_t size)
+static void* instance_allocate(size_t count, size_t size)
 {
     return calloc(count, size); // of the C library: the FMU calls it from any thread
 }
@@ -203,7 +203,7 @@ static void release(void* p)
 // By absolute path and without changing the working directory: that belongs to the whole process
 // and its threads. An FMU that loads siblings relative to the working directory needs an rpath.
 // Local symbols, as all FMUs export the same names.
-static crd_status load(crd_fmi* i)
+static crd_status instance_load(crd_fmi* i)
 {
     crd_status st = CRD_OK;
     CRD_TRY(find_library(i));
@@ -257,7 +257,7 @@ static void* instantiate2(crd_fmi* i, const crd_fmi_options* opt)
 {
     i->callbacks = (crdi_fmi2_callbacks){
         .logger = crdi_fmi2_log,
-        .allocate = allocate,
+        .allocate = instance_allocate,
         .release = release,
         .environment = i,
     };
@@ -298,7 +298,7 @@ static void choose_interface(crd_fmi* i, bool exchange)
         exchange ? x->can_be_instantiated_once : d->can_be_instantiated_once;
 }
 
-static crd_status fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
+static crd_status instance_fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
 {
     i->fmu = f;
     i->d = crd_fmu_describe(f);
@@ -331,8 +331,8 @@ crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_optio
     crd_fmi* i = crdi_new(ctx, sizeof *i);
     if (!i) { return CRD_E_MEMORY; }
     i->ctx = ctx;
-    CRD_TRY(fill(i, f, opt));
-    CRD_TRY(load(i));
+    CRD_TRY(instance_fill(i, f, opt));
+    CRD_TRY(instance_load(i));
     CRD_TRY(check_interface(i));
     i->component = crdi_fmi_is_two(i) ? instantiate2(i, opt) : instantiate3(i, opt);
     if (!i->component) {
@@ -353,7 +353,7 @@ fail:
 
 // ---- ending it ---------------------------------------------------------------------------------
 
-static void forget(crd_fmi* i)
+static void instance_forget(crd_fmi* i)
 {
     delist(i);
     if (i->has_text_lock) { pthread_mutex_destroy(&i->text_lock); }
@@ -385,12 +385,12 @@ void crd_fmi_destroy(crd_fmi* i)
     }
     // Unloading runs the library's destructors, which a fatal error forbids as well.
     if (i->library && !atomic_load(&i->fatal)) { dlclose(i->library); }
-    forget(i);
+    instance_forget(i);
 }
 
 void crd_fmi_abandon(crd_fmi* i)
 {
-    if (i) { forget(i); } // the library stays loaded: its destructors are its code too
+    if (i) { instance_forget(i); } // the library stays loaded: its destructors are its code too
 }
 
 crd_fmi_state crd_fmi_get_state(const crd_fmi* i)

@@ -56,7 +56,7 @@ static const crd_variable* referenced(const crd_fmi* i, const char* p, size_t* l
 }
 
 // One line: references become names, "##" becomes "#", line breaks and the like become spaces.
-static void expand(const crd_fmi* i, const char* in, char out[CRDI_FMI_TEXT])
+static void log_expand(const crd_fmi* i, const char* in, char out[CRDI_FMI_TEXT])
 {
     size_t n = 0;
     while (*in && n + 1 < CRDI_FMI_TEXT) {
@@ -108,7 +108,7 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
     const bool notable = level <= CRD_LOG_WARNING;
     if (!i->logger && !notable && crd_log_level(i->ctx) < level) { return; }
     char text[CRDI_FMI_TEXT];
-    expand(i, raw, text);
+    log_expand(i, raw, text);
     if (notable) {
         pthread_mutex_lock(&i->text_lock);
         if (status >= i->text_status) { // an Error is not hidden by a Warning that follows it
@@ -166,7 +166,7 @@ void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
 
 // ---- messages about the FMU --------------------------------------------------------------------
 
-static const char* name_of(const crd_fmi* i, int function)
+static const char* log_name_of(const crd_fmi* i, int function)
 {
     return crdi_fmi_function_name(i->version, function);
 }
@@ -182,11 +182,11 @@ crd_status crdi_fmi_refuse(crd_fmi* i, int function)
     if (i->state == CRD_FMI_FATAL || atomic_load(&i->fatal)) {
         return crdi_fail(i->ctx, CRD_E_STATE,
                          "%s: %s is not called: the FMU has reported a fatal error", i->name,
-                         name_of(i, function));
+                         log_name_of(i, function));
     }
     if (!in_set(i->present, function)) {
         return crdi_fail(i->ctx, CRD_E_UNSUPPORTED, "%s: the library of %s has no function %s",
-                         i->name, crd_fmu_path(i->fmu), name_of(i, function));
+                         i->name, crd_fmu_path(i->fmu), log_name_of(i, function));
     }
     char states[256] = "";
     size_t n = 0;
@@ -197,11 +197,11 @@ crd_status crdi_fmi_refuse(crd_fmi* i, int function)
     }
     return crdi_fail(i->ctx, CRD_E_STATE,
                      "%s: %s is not allowed now, in state '%s'; allowed in: %s", i->name,
-                     name_of(i, function), crdi_fmi_state_name(i->state), states);
+                     log_name_of(i, function), crdi_fmi_state_name(i->state), states);
 }
 
 // The type whose references an FMI 2 function takes.
-static crd_type type_of(int function)
+static crd_type log_type_of(int function)
 {
     switch (function) {
     case CRDI_FMI2_GetInteger:
@@ -228,7 +228,7 @@ static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* pla
     if (!place || !place->refs) { return; }
     size_t n = 0;
     for (size_t k = 0; k < place->n && k < SHOWN && n < size; k++) {
-        const crd_variable* v = crdi_fmi_variable(i, type_of(function), place->refs[k]);
+        const crd_variable* v = crdi_fmi_variable(i, log_type_of(function), place->refs[k]);
         const char* before = k ? ", " : " of ";
         n += v ? (size_t)snprintf(out + n, size - n, "%s%.100s", before, v->name)
                : (size_t)snprintf(out + n, size - n, "%sreference %u", before, place->refs[k]);
@@ -263,7 +263,7 @@ crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
     if (status == CRDI_FMI_WARNING) {
         // What the FMU said stands in the log already, unless it went to the caller's logger.
         const bool repeat = i->logger && text[0];
-        crdi_log(i->ctx, level, "%s: %s%s returned Warning%s%s", i->name, name_of(i, function),
+        crdi_log(i->ctx, level, "%s: %s%s returned Warning%s%s", i->name, log_name_of(i, function),
                  where, repeat ? ": " : "", repeat ? text : "");
         return CRD_OK;
     }
@@ -273,6 +273,7 @@ crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
     } else {
         crdi_fmi_set_state(i, next);
     }
-    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s%s returned %s%s%s", i->name, name_of(i, function),
-                     where, status_name(status), text[0] ? "; its last message: " : "", text);
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s%s returned %s%s%s", i->name,
+                     log_name_of(i, function), where, status_name(status),
+                     text[0] ? "; its last message: " : "", text);
 }

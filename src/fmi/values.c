@@ -62,7 +62,7 @@ crd_status crd_fmi_reserve(crd_fmi* i, size_t value_count)
 }
 
 // The function may be called and there is room for its values.
-static crd_status begin(crd_fmi* i, int function, size_t value_count)
+static crd_status fmi_values_begin(crd_fmi* i, int function, size_t value_count)
 {
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     const crd_status st = crd_fmi_reserve(i, value_count);
@@ -105,7 +105,7 @@ crd_status crd_fmi_set_float32(crd_fmi* i, const uint32_t* refs, size_t n, const
 {
     if (crdi_fmi_is_two(i)) { return no_such_type(i, CRD_FLOAT32); }
     const int function = CRDI_FMI3_SetFloat32;
-    const crd_status st = begin(i, function, value_count);
+    const crd_status st = fmi_values_begin(i, function, value_count);
     if (st < 0) { return st; }
     float* x = (float*)(void*)i->scratch;
     for (size_t k = 0; k < value_count; k++) {
@@ -123,7 +123,7 @@ crd_status crd_fmi_get_float32(crd_fmi* i, const uint32_t* refs, size_t n, doubl
 {
     if (crdi_fmi_is_two(i)) { return no_such_type(i, CRD_FLOAT32); }
     const int function = CRDI_FMI3_GetFloat32;
-    crd_status st = begin(i, function, value_count);
+    crd_status st = fmi_values_begin(i, function, value_count);
     if (st < 0) { return st; }
     float* x = (float*)(void*)i->scratch;
     st = end(i, function, i->f.three.GetFloat32(i->component, refs, n, x, value_count), refs, n);
@@ -147,7 +147,7 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
 // Sets through scratch memory of C type T.
 #define SET_AS(T, low, high, function, call)                                                       \
     do {                                                                                           \
-        const crd_status st = begin(i, function, value_count);                                     \
+        const crd_status st = fmi_values_begin(i, function, value_count);                          \
         if (st < 0) { return st; }                                                                 \
         T* x = (T*)(void*)i->scratch;                                                              \
         for (size_t k = 0; k < value_count; k++) {                                                 \
@@ -162,7 +162,7 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
 // Booleans: everything but zero is true.
 #define SET_TRUTH(T, function, call)                                                               \
     do {                                                                                           \
-        const crd_status st = begin(i, function, value_count);                                     \
+        const crd_status st = fmi_values_begin(i, function, value_count);                          \
         if (st < 0) { return st; }                                                                 \
         T* x = (T*)(void*)i->scratch;                                                              \
         for (size_t k = 0; k < value_count; k++) {                                                 \
@@ -173,7 +173,7 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
 
 #define GET_AS(T, function, call)                                                                  \
     do {                                                                                           \
-        crd_status st = begin(i, function, value_count);                                           \
+        crd_status st = fmi_values_begin(i, function, value_count);                                \
         if (st < 0) { return st; }                                                                 \
         T* x = (T*)(void*)i->scratch;                                                              \
         st = end(i, function, call, refs, n);                                                      \
@@ -186,7 +186,7 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
 // 64-bit values go straight through, unsigned ones by their bits.
 #define PASS(function, call)                                                                       \
     do {                                                                                           \
-        const crd_status st = begin(i, function, 0);                                               \
+        const crd_status st = fmi_values_begin(i, function, 0);                                    \
         return st < 0 ? st : end(i, function, call, refs, n);                                      \
     } while (0)
 
@@ -215,7 +215,7 @@ static crd_status get_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, 
     case CRD_ENUMERATION:
         GET_AS(int, CRDI_FMI2_GetInteger, i->f.two.GetInteger(i->component, refs, n, x));
     case CRD_BOOLEAN: {
-        crd_status st = begin(i, CRDI_FMI2_GetBoolean, value_count);
+        crd_status st = fmi_values_begin(i, CRDI_FMI2_GetBoolean, value_count);
         if (st < 0) { return st; }
         int* x = (int*)(void*)i->scratch;
         st = end(i, CRDI_FMI2_GetBoolean, i->f.two.GetBoolean(i->component, refs, n, x), refs, n);
@@ -281,7 +281,7 @@ static crd_status get_integer3(crd_fmi* i, crd_type type, const uint32_t* refs, 
         PASS(CRDI_FMI3_GetUInt64,
              i->f.three.GetUInt64(i->component, refs, n, (uint64_t*)values, value_count));
     case CRD_BOOLEAN: {
-        crd_status st = begin(i, CRDI_FMI3_GetBoolean, value_count);
+        crd_status st = fmi_values_begin(i, CRDI_FMI3_GetBoolean, value_count);
         if (st < 0) { return st; }
         bool* x = (bool*)(void*)i->scratch;
         st = end(i, CRDI_FMI3_GetBoolean, CALL3(GetBoolean), refs, n);
@@ -319,7 +319,7 @@ crd_status crd_fmi_set_string(crd_fmi* i, const uint32_t* refs, size_t n, const 
 {
     ASSERT_SCALARS(i);
     const int function = crdi_fmi_is_two(i) ? (int)CRDI_FMI2_SetString : (int)CRDI_FMI3_SetString;
-    const crd_status st = begin(i, function, 0);
+    const crd_status st = fmi_values_begin(i, function, 0);
     if (st < 0) { return st; }
     const crdi_fmi_status status =
         crdi_fmi_is_two(i) ? i->f.two.SetString(i->component, refs, n, values)
@@ -332,7 +332,7 @@ crd_status crd_fmi_get_string(crd_fmi* i, const uint32_t* refs, size_t n, const 
 {
     ASSERT_SCALARS(i);
     const int function = crdi_fmi_is_two(i) ? (int)CRDI_FMI2_GetString : (int)CRDI_FMI3_GetString;
-    crd_status st = begin(i, function, 0);
+    crd_status st = fmi_values_begin(i, function, 0);
     if (st < 0) { return st; }
     for (size_t k = 0; k < value_count; k++) {
         values[k] = NULL;
@@ -351,7 +351,7 @@ crd_status crd_fmi_set_binary(crd_fmi* i, const uint32_t* refs, size_t n,
                               const crd_fmi_binary* values, size_t value_count)
 {
     if (crdi_fmi_is_two(i)) { return no_such_type(i, CRD_BINARY); }
-    const crd_status st = begin(i, CRDI_FMI3_SetBinary, value_count);
+    const crd_status st = fmi_values_begin(i, CRDI_FMI3_SetBinary, value_count);
     if (st < 0) { return st; }
     size_t* sizes = (size_t*)(void*)i->scratch;
     const uint8_t** data = (const uint8_t**)(void*)(i->scratch + value_count * sizeof(size_t));
@@ -367,7 +367,7 @@ crd_status crd_fmi_get_binary(crd_fmi* i, const uint32_t* refs, size_t n, crd_fm
                               size_t value_count)
 {
     if (crdi_fmi_is_two(i)) { return no_such_type(i, CRD_BINARY); }
-    crd_status st = begin(i, CRDI_FMI3_GetBinary, value_count);
+    crd_status st = fmi_values_begin(i, CRDI_FMI3_GetBinary, value_count);
     if (st < 0) { return st; }
     size_t* sizes = (size_t*)(void*)i->scratch;
     const uint8_t** data = (const uint8_t**)(void*)(i->scratch + value_count * sizeof(size_t));

@@ -60,8 +60,8 @@ static inline void add_scaled(double* restrict out, double s, const double* rest
     }
 }
 
-static inline void add_product(double* restrict out, const double* restrict x,
-                               const double* restrict y)
+static inline void adam_add_product(double* restrict out, const double* restrict x,
+                                    const double* restrict y)
 {
     for (int l = 0; l < L; l++) {
         out[l] += x[l] * y[l];
@@ -106,12 +106,12 @@ static inline void run_block(const descent* a, int m, int n2, const double* rest
             d[l] *= w.W3[j] * e[l];
         }
         for (int i = 0; i < m; i++) {
-            add_product(&s[i * L], d, &x[i * L]);
+            adam_add_product(&s[i * L], d, &x[i * L]);
         }
         for (int l = 0; l < L; l++) {
             s[m * L + l] += d[l];
         }
-        add_product(&s[(m + 1) * L], e, &a->z[j * L]);
+        adam_add_product(&s[(m + 1) * L], e, &a->z[j * L]);
     }
 }
 

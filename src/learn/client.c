@@ -99,7 +99,7 @@ static void answered(crd_learn_client* c, double now)
     say_hello(c, now);
 }
 
-static void call(crd_learn_client* c, double now)
+static void client_call(crd_learn_client* c, double now)
 {
     const struct sockaddr* address = (const struct sockaddr*)&c->address.socket;
     c->fd = crdi_socket_open(address->sa_family);
@@ -261,7 +261,7 @@ void crd_learn_client_step(crd_learn_client* c, double sample, double stamp, dou
     note_sample(c, sample, stamp);
     note_trial(c, now);
     if (c->link == CRD_LEARN_OFFLINE && time_to_call(c, now)) {
-        call(c, now);
+        client_call(c, now);
     } else if (c->link == CRD_LEARN_CONNECTING) {
         await_answer(c, now);
     } else if (c->link == CRD_LEARN_ONLINE) {

@@ -181,7 +181,7 @@ static void part(crd_learn_server* s, client* c, crdi_bye reason, const char* te
     free_client(s, c);
 }
 
-static void turn_away(int fd)
+static void server_turn_away(int fd)
 {
     uint8_t bytes[64];
     const crdi_message bye = {.type = CRDI_BYE, .bye = CRDI_BYE_FULL};
@@ -208,7 +208,7 @@ static void welcome(crd_learn_server* s, int64_t now)
     if (!memory) {
         crdi_log(s->ctx, CRD_LOG_WARNING, "learning: no room for another element, %d are served",
                  s->opt.clients);
-        turn_away(fd);
+        server_turn_away(fd);
         return;
     }
     c->fd = fd;
@@ -365,7 +365,7 @@ static void train_client(job* j)
     j->seconds = 1e-9 * (double)(crdi_now_ns() - begin);
 }
 
-static void* work(void* user)
+static void* server_work(void* user)
 {
     crd_learn_server* s = user;
     job* j = &s->job;
@@ -681,7 +681,7 @@ fail:
     return st;
 }
 
-static crd_status start_thread(crd_learn_server* s)
+static crd_status server_start_thread(crd_learn_server* s)
 {
     if (pipe(s->wake) < 0) {
         s->wake[0] = s->wake[1] = -1;
@@ -692,7 +692,7 @@ static crd_status start_thread(crd_learn_server* s)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->has_lock = true;
-    const int error = pthread_create(&s->thread, NULL, work, s);
+    const int error = pthread_create(&s->thread, NULL, server_work, s);
     if (error) {
         return crdi_fail(s->ctx, CRD_E_IO, "learning server: no thread: %s", strerror(error));
     }
@@ -734,7 +734,7 @@ crd_status crd_learn_server_create(crd_context* ctx, const crd_learn_server_opti
     s->listening = s->wake[0] = s->wake[1] = -1;
     CRD_TRY(allocate_server(s));
     CRD_TRY(start_listening(s));
-    CRD_TRY(start_thread(s));
+    CRD_TRY(server_start_thread(s));
     s->opt.address = s->address;
     *out = s;
     return CRD_OK;

@@ -40,7 +40,7 @@ static crd_status check_finite(crd_context* ctx, const char* name, const double*
     return CRD_OK;
 }
 
-static crd_status check_start(crd_context* ctx, const crd_network* n)
+static crd_status train_check_start(crd_context* ctx, const crd_network* n)
 {
     crd_status st = CRD_OK;
     if (n->m < 1 || n->m > CRD_TAPS_MAX || n->n1 < 1 || n->n1 > CRDI_LAYER_MAX || n->n2 < 1 ||
@@ -265,7 +265,7 @@ crd_status crd_learn_train(crd_context* ctx, const crd_training* t, const double
     crd_network network = {0};
     crd_training_report r = {0};
     CRD_TRY(check_training(ctx, t));
-    CRD_TRY(check_start(ctx, start));
+    CRD_TRY(train_check_start(ctx, start));
     const int64_t least = (int64_t)t->k + 2 * start->m;
     if (n < least || n > SAMPLES_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE,

@@ -42,7 +42,7 @@ static void route_all(crd_master* m)
 }
 
 // Inputs start from what the unit has in them, so that a loop begins at the start values.
-static crd_status enter(crd_master* m, int member, const crd_experiment* e)
+static crd_status life_enter(crd_master* m, int member, const crd_experiment* e)
 {
     crdi_member* p = &m->plan->members[member];
     m->running = member;
@@ -76,7 +76,7 @@ static crd_status enter_all(crd_master* m)
             (i >= m->plan->member_count)) {
             continue;
         }
-        const crd_status st = enter(m, k, &e);
+        const crd_status st = life_enter(m, k, &e);
         if (st < 0) { return crdi_member_failed(m, k, st); }
     }
     return CRD_OK;
@@ -96,7 +96,7 @@ static crd_status exit_all(crd_master* m)
 }
 
 // On to a stage; those that are behind stay so, but values can be made consistent again.
-static crd_status reach(crd_master* m, crd_stage stage)
+static crd_status life_reach(crd_master* m, crd_stage stage)
 {
     crd_status st = CRD_OK;
     if (m->life.stage < CRD_STAGE_INSTANTIATED && stage >= CRD_STAGE_INSTANTIATED) {
@@ -119,7 +119,7 @@ fail:
 static crd_status initialize(crd_master* m)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(reach(m, CRD_STAGE_CONSISTENT));
+    CRD_TRY(life_reach(m, CRD_STAGE_CONSISTENT));
     CRD_TRY(exit_all(m));
     CRD_TRY(crdi_start_predictions(m));
     CRD_TRY(crdi_refresh_start(m));
@@ -162,10 +162,10 @@ typedef struct {
 static void begin_run(void* with)
 {
     beginning* b = with;
-    b->st = b->all ? initialize(b->m) : reach(b->m, b->stage);
+    b->st = b->all ? initialize(b->m) : life_reach(b->m, b->stage);
 }
 
-static crd_status start(crd_master* m, crd_stage stage, bool all)
+static crd_status life_start(crd_master* m, crd_stage stage, bool all)
 {
     const int64_t begin = crdi_now_ns();
     if (!m->life.initialized) {
@@ -189,7 +189,7 @@ crd_status crd_master_reach(crd_master* m, crd_stage stage)
         return crdi_fail(m->ctx, CRD_E_STATE,
                          "crd_master_reach comes before crd_master_initialize");
     }
-    return start(m, stage, false);
+    return life_start(m, stage, false);
 }
 
 crd_status crd_master_initialize(crd_master* m)
@@ -198,7 +198,7 @@ crd_status crd_master_initialize(crd_master* m)
         return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
     }
     m->life.asked = true;
-    return start(m, CRD_STAGE_CONSISTENT, true);
+    return life_start(m, CRD_STAGE_CONSISTENT, true);
 }
 
 // ---- running -----------------------------------------------------------------------------------

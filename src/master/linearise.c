@@ -21,7 +21,7 @@ typedef struct linearising {
     crd_master_link* links; // that count
 } linearising;
 
-static const char* name_of(const linearising* z, int unit)
+static const char* linearise_name_of(const linearising* z, int unit)
 {
     return z->system->units[unit].name;
 }
@@ -53,8 +53,9 @@ static crd_status choose_links(linearising* z)
         if (isnan(l.gain)) {
             return crdi_fail(z->ctx, CRD_E_UNSUPPORTED,
                              "%s:%d: %s.%s -> %s.%s has a map, which has no linear form",
-                             l.spec->place.file, l.spec->place.line, name_of(z, l.from_unit),
-                             l.spec->from, name_of(z, l.to_unit), l.spec->to);
+                             l.spec->place.file, l.spec->place.line,
+                             linearise_name_of(z, l.from_unit), l.spec->from,
+                             linearise_name_of(z, l.to_unit), l.spec->to);
         }
         if (l.gain == 0) { continue; } // nothing passes
         z->links[z->link_count++] = l;
@@ -142,8 +143,8 @@ static crd_status linearise_units(linearising* z)
         const crd_status st =
             crd_unit_linearise(unit, z->inputs + in, inputs, z->outputs + out, outputs, l);
         if (st < 0) {
-            return crdi_fail(z->ctx, st, "unit '%s' (%s): %s", name_of(z, u), unit->info.kind,
-                             crd_error_text(unit->ctx));
+            return crdi_fail(z->ctx, st, "unit '%s' (%s): %s", linearise_name_of(z, u),
+                             unit->info.kind, crd_error_text(unit->ctx));
         }
         z->blocks[u] = (crd_plant){.states = l->states,
                                    .inputs = l->inputs,
@@ -157,7 +158,7 @@ static crd_status linearise_units(linearising* z)
         if (l->guessed) {
             crdi_log(z->ctx, CRD_LOG_WARNING,
                      "unit '%s' declares no states: it is linearised as one that has none",
-                     name_of(z, u));
+                     linearise_name_of(z, u));
         }
     }
     return CRD_OK;
@@ -198,8 +199,8 @@ static crd_status same_step(const linearising* z, const crd_master_link* l, doub
     return crdi_fail(z->ctx, CRD_E_UNSUPPORTED,
                      "%s:%d: the element at %s.%s has a macro step of %g s, another one %g s; "
                      "expected the same for all, or --step",
-                     l->spec->place.file, l->spec->place.line, name_of(z, l->to_unit), l->spec->to,
-                     step, *dT);
+                     l->spec->place.file, l->spec->place.line, linearise_name_of(z, l->to_unit),
+                     l->spec->to, step, *dT);
 }
 
 static crd_status make_link(const linearising* z, const crd_master_link* l, crd_plant_link* out)

@@ -6,7 +6,7 @@ crd_master_options crd_master_defaults(void)
     return (crd_master_options){0};
 }
 
-static crd_status make_plan(crd_master* m, crdi_plan* plan)
+static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_plan_units(plan, &m->life.wish));
@@ -57,7 +57,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
                         .controlled = sys->run.control.on,
                         .iterated = sys->run.iterate.on,
                         .estimated = sys->run.monitor & CRD_MONITOR_DEFECT};
-    CRD_TRY(make_plan(m, plan));
+    CRD_TRY(master_make_plan(m, plan));
     *out = m;
     return CRD_OK;
 fail:

@@ -151,7 +151,7 @@ static bool invert(int n, double a[GAINS][GAINS], double inverse[GAINS][GAINS])
 }
 
 // The finished step enters the sums.
-static void learn(const crd_probe* p, crd_probe_state* s)
+static void probe_learn(const crd_probe* p, crd_probe_state* s)
 {
     const int n = gains_of(p);
     const double a = fourth(s->f);
@@ -320,7 +320,7 @@ double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h
     s->steps++;
     push_window(s->f, f);
     if (s->equal == WINDOW) {
-        learn(p, s);
+        probe_learn(p, s);
         find_gains(p, s);
     }
     s->fresh = f;

@@ -22,7 +22,8 @@ static const named_method methods[3] = {{"zoh", "ZOH", CRD_METHOD_ZOH},
                                         {"foh", "FOH", CRD_METHOD_FOH},
                                         {"eros", "EROS", CRD_METHOD_EROS}};
 
-static crd_status make(crd_context* ctx, crd_method method, int taps, int k, crd_linear* out)
+static crd_status baumann2024_make(crd_context* ctx, crd_method method, int taps, int k,
+                                   crd_linear* out)
 {
     crd_design d = crd_design_defaults(method);
     if (taps > 0) { d.taps = taps; }
@@ -58,7 +59,7 @@ static crd_status table1(crdi_reproduction* r)
         for (int j = 0; j < 4; j++) {
             crd_linear l;
             crd_limits limits;
-            CRD_TRY(make(r->ctx, methods[i].method, 0, latencies[j], &l));
+            CRD_TRY(baumann2024_make(r->ctx, methods[i].method, 0, latencies[j], &l));
             st = crd_analysis_limits(r->ctx, &l, 0.03, 3, &limits);
             crd_linear_clear(r->ctx, &l);
             CRD_TRY(st);
@@ -122,7 +123,7 @@ static crd_status figure3(crdi_reproduction* r)
     crd_status st = CRD_OK;
     crd_linear l[3] = {{0}};
     for (int i = 0; i < 3; i++) {
-        CRD_TRY(make(r->ctx, methods[i].method, 0, 3, &l[i]));
+        CRD_TRY(baumann2024_make(r->ctx, methods[i].method, 0, 3, &l[i]));
     }
     const crd_linear* const elements[3] = {&l[0], &l[1], &l[2]};
     const char* const names[3] = {"ZOH", "FOH", "EROS"};
@@ -323,7 +324,7 @@ static crd_status figure9(crdi_reproduction* r, const double optimal[TAPS],
     crd_status st = CRD_OK;
     crd_linear l[5] = {{0}};
     for (int i = 0; i < 3; i++) {
-        CRD_TRY(make(r->ctx, methods[i].method, 0, CRDI_TORQUE_K, &l[i]));
+        CRD_TRY(baumann2024_make(r->ctx, methods[i].method, 0, CRDI_TORQUE_K, &l[i]));
     }
     const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL};
     const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL};
@@ -379,7 +380,7 @@ static crd_status optimum(crdi_reproduction* r, double optimal[TAPS], double bou
     const crd_goal goal = torque_goal();
     crd_quality q, hold;
     crd_linear zoh = {0};
-    CRD_TRY(make(r->ctx, CRD_METHOD_ZOH, 0, CRDI_TORQUE_K, &zoh));
+    CRD_TRY(baumann2024_make(r->ctx, CRD_METHOD_ZOH, 0, CRDI_TORQUE_K, &zoh));
     CRD_TRY(crd_goal_optimal(r->ctx, &goal, optimal));
     CRD_TRY(crd_goal_bounded(r->ctx, &goal, 0.03, 1e-4, bounded));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, CRDI_TORQUE_K, optimal, NULL}, &q));

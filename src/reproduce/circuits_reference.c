@@ -104,7 +104,7 @@ static double drive_reference(double s, double E, double* conductance)
     return nVt * log(w1 / Io) + Rc * (w1 - Io);
 }
 
-static double rate(double t, double y, double* slope)
+static double circuits_reference_rate(double t, double y, double* slope)
 {
     const double L = 0.1, R = 10, s = 2 * Io * exp(y), E = fabs(source(t));
     double conductance;
@@ -160,7 +160,7 @@ static bool radau(double t, double h, double* y)
     for (int k = 0; k < 60; k++) {
         double f[3], slope[3], r[3], largest = 0;
         for (int i = 0; i < 3; i++) {
-            f[i] = rate(t + c[i] * h, x[i], &slope[i]);
+            f[i] = circuits_reference_rate(t + c[i] * h, x[i], &slope[i]);
         }
         for (int i = 0; i < 3; i++) {
             r[i] = *y - x[i] + h * (a[i][0] * f[0] + a[i][1] * f[1] + a[i][2] * f[2]);

@@ -64,7 +64,7 @@ static void put_sample(crdi_cut* s, int signal, double value)
     s->history[signal][s->head + CRDI_CUT_HISTORY] = value;
 }
 
-static double dot(int m, const double* a, const double* y)
+static double oscillator_dot(int m, const double* a, const double* y)
 {
     double sum = 0;
     for (int i = 0; i < m; i++) {
@@ -88,8 +88,8 @@ static void continue_signal(crdi_cut* s, int signal, const crdi_continuation* by
     } else if (by->network) {
         input[0] = crd_network_eval(by->network, y);
     } else {
-        input[0] = dot(by->linear->m, by->linear->a, y);
-        if (by->linear->A) { input[1] = dot(by->linear->m, by->linear->A, y); }
+        input[0] = oscillator_dot(by->linear->m, by->linear->a, y);
+        if (by->linear->A) { input[1] = oscillator_dot(by->linear->m, by->linear->A, y); }
     }
 }
 
@@ -248,7 +248,7 @@ crd_status crdi_whole_init(crdi_whole* s, const crdi_oscillator* o)
 static void multiply_matrices(const double* a, const double* x, double* out)
 {
     for (int i = 0; i < 4; i++) {
-        out[i] = dot(4, &a[4 * i], x);
+        out[i] = oscillator_dot(4, &a[4 * i], x);
     }
 }
 

@@ -14,7 +14,7 @@ static crd_status (*const reproduce[])(crdi_reproduction* r) = {
     crdi_reproduce_rodriguez2021_ch4, crdi_reproduce_rodriguez2021};
 enum { PAPERS = sizeof reproduce / sizeof *reproduce };
 
-static const char* copy_text(crdi_reproduction* r, const char* text)
+static const char* reproduce_copy_text(crdi_reproduction* r, const char* text)
 {
     return crdi_arena_text(&r->arena, text ? text : "", text ? strlen(text) : 0);
 }
@@ -27,9 +27,9 @@ crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
     r->claims = claims;
     crdi_claim* own = &claims[r->claim_count];
     *own = *c;
-    own->id = copy_text(r, c->id);
-    own->what = copy_text(r, c->what);
-    own->remark = copy_text(r, c->remark);
+    own->id = reproduce_copy_text(r, c->id);
+    own->what = reproduce_copy_text(r, c->what);
+    own->remark = reproduce_copy_text(r, c->remark);
     if (!own->id || !own->what || !own->remark) { return CRD_E_MEMORY; }
     const double target = isnan(c->reference) ? c->published : c->reference;
     const double scale = c->relative ? fabs(target) : 1, off = c->ours - target;
@@ -83,11 +83,11 @@ crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f)
     const size_t columns = (size_t)f->columns, count = (size_t)f->rows * columns;
     const char** names = crdi_arena_new(&r->arena, columns, sizeof *names);
     double* values = crdi_arena_new(&r->arena, count, sizeof *values);
-    own.id = copy_text(r, f->id);
-    own.title = copy_text(r, f->title);
+    own.id = reproduce_copy_text(r, f->id);
+    own.title = reproduce_copy_text(r, f->title);
     if (!names || !values || !own.id || !own.title) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < columns; i++) {
-        names[i] = copy_text(r, f->names[i]);
+        names[i] = reproduce_copy_text(r, f->names[i]);
         if (!names[i]) { return CRD_E_MEMORY; }
     }
     if (count > 0) { memcpy(values, f->values, count * sizeof *values); }

@@ -20,7 +20,8 @@ bool crdi_ch3_has_nodal(const crdi_bench* b, const crd_circuit_options* opt)
     return has;
 }
 
-static crd_circuit_options options(crd_circuit_method method, double step, crd_circuit_start start)
+static crd_circuit_options rodriguez2021_ch3_options(crd_circuit_method method, double step,
+                                                     crd_circuit_start start)
 {
     crd_circuit_options o = crd_circuit_defaults();
     o.method = method;
@@ -180,7 +181,7 @@ typedef struct problem {
 } problem;
 
 // Runs of so many steps are no part of a quick reproduction.
-static bool too_long(const crdi_reproduction* r, const crdi_bench* b, double step)
+static bool rodriguez2021_ch3_too_long(const crdi_reproduction* r, const crdi_bench* b, double step)
 {
     return r->quick && b->until / step > 20001;
 }
@@ -199,9 +200,9 @@ static crd_status reproduce_table(crdi_reproduction* r, const table* t, problem*
     double worst = 0;
     for (int i = 0; i < ROWS; i++) {
         const row* w = &t->rows[i];
-        const crd_circuit_options o = options(w->method, w->step, w->start);
+        const crd_circuit_options o = rodriguez2021_ch3_options(w->method, w->step, w->start);
         double error[2];
-        if (too_long(r, &p->bench, w->step)) { continue; }
+        if (rodriguez2021_ch3_too_long(r, &p->bench, w->step)) { continue; }
         CRD_TRY(errors_of(p, &o, error));
         for (int k = 0; k < 2; k++) {
             CRD_TRY(claim_error(r, t, w, k, error[k]));
@@ -271,8 +272,12 @@ static crd_status reproduce_others(crdi_reproduction* r, crdi_problem which, pro
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         double error[2];
         char subject[128];
-        if (others[i].problem != which || too_long(r, &p->bench, others[i].step)) { continue; }
-        const crd_circuit_options o = options(others[i].method, others[i].step, others[i].start);
+        if (others[i].problem != which ||
+            rodriguez2021_ch3_too_long(r, &p->bench, others[i].step)) {
+            continue;
+        }
+        const crd_circuit_options o =
+            rodriguez2021_ch3_options(others[i].method, others[i].step, others[i].start);
         CRD_TRY(errors_of(p, &o, error));
         snprintf(subject, sizeof subject, "%s, %s, h = %g s, %s", names[which],
                  method_names[o.method], o.step, others[i].what);
@@ -303,7 +308,8 @@ static crd_status compare_forms(crdi_reproduction* r, crdi_problem which, proble
     crd_status st = CRD_OK;
     crdi_samples dae;
     double worst = 0, top = 0;
-    crd_circuit_options o = options(CRD_METHOD_TR, cases[which].step, CRD_START_TR);
+    crd_circuit_options o =
+        rodriguez2021_ch3_options(CRD_METHOD_TR, cases[which].step, CRD_START_TR);
     o.tolerance = 1e-12;
     if (!crdi_ch3_has_nodal(&p->bench, &o)) { return CRD_OK; }
     CRD_TRY(crdi_samples_init(&p->bench, &r->arena, &dae));
@@ -330,7 +336,8 @@ static crd_status claim_counts(crdi_reproduction* r, const char* id, const char*
 {
     crd_status st = CRD_OK;
     crd_circuit* c = NULL;
-    crd_circuit_options o = options(CRD_METHOD_TR, b->until / b->samples, CRD_START_TR);
+    crd_circuit_options o =
+        rodriguez2021_ch3_options(CRD_METHOD_TR, b->until / b->samples, CRD_START_TR);
     o.form = CRD_FORM_DAE;
     CRD_TRY(crd_circuit_create(r->ctx, b->n, &o, &c));
     const crd_circuit_structure s = crd_circuit_get_structure(c);
@@ -407,7 +414,7 @@ static crd_status first_loop(crdi_reproduction* r, int loops)
     crdi_bench b;
     crdi_samples exact, run;
     char family[48], subject[64];
-    const crd_circuit_options o = options(CRD_METHOD_TR, 2.5e-3, CRD_START_TR);
+    const crd_circuit_options o = rodriguez2021_ch3_options(CRD_METHOD_TR, 2.5e-3, CRD_START_TR);
     double error[2];
     CRD_TRY(crdi_bench_init(&b, r->ctx, CRDI_SCALABLE, loops, 1));
     CRD_TRY(crdi_bench_reference(&b, &r->arena, &exact));
@@ -440,7 +447,8 @@ static crd_status claim_order(crdi_reproduction* r, problem* p)
     crd_status st = CRD_OK;
     double error[2][2];
     for (int i = 0; i < 2; i++) {
-        const crd_circuit_options o = options(CRD_METHOD_TR, i ? 1.25e-3 : 2.5e-3, CRD_START_TR);
+        const crd_circuit_options o =
+            rodriguez2021_ch3_options(CRD_METHOD_TR, i ? 1.25e-3 : 2.5e-3, CRD_START_TR);
         CRD_TRY(errors_of(p, &o, error[i]));
     }
     CRD_TRY(crdi_claim_row(r, "text.3.6.1.1", "order", "RLC, TR",
@@ -463,7 +471,7 @@ static crd_status carry(const crdi_bench* b, double projection, drift* out)
 {
     crd_status st = CRD_OK;
     crd_circuit* c = NULL;
-    crd_circuit_options o = options(CRD_METHOD_TR_CARRIED, 5e-4, CRD_START_TR);
+    crd_circuit_options o = rodriguez2021_ch3_options(CRD_METHOD_TR_CARRIED, 5e-4, CRD_START_TR);
     o.form = CRD_FORM_DAE;
     o.projection = projection;
     const int32_t five = crd_netlist_node(b->n, "5");
@@ -504,7 +512,7 @@ static crd_status differences(const crdi_bench* b, drift* out)
     crd_circuit* c = NULL;
     const double h = 1e-4, omega = 10 * 3.14159265358979323846;
     const crd_diode_model* m = &b->n->diodes[0];
-    const crd_circuit_options o = options(CRD_METHOD_BDF3, h, CRD_START_TR);
+    const crd_circuit_options o = rodriguez2021_ch3_options(CRD_METHOD_BDF3, h, CRD_START_TR);
     const int32_t five = crd_netlist_node(b->n, "5");
     double x[4][SEEN];
     CRD_TRY(crd_circuit_create(b->ctx, b->n, &o, &c));
@@ -638,7 +646,7 @@ static crd_status reproduce_start(crdi_reproduction* r, problem* p)
     double v[SECONDS + 1][4] = {{0, 300, 300, 300}}, worst = 0;
     for (int k = 0; k < 2; k++) {
         const crd_circuit_options o =
-            options(CRD_METHOD_BDF3, 1, k ? CRD_START_CONSTANT : CRD_START_TR);
+            rodriguez2021_ch3_options(CRD_METHOD_BDF3, 1, k ? CRD_START_CONSTANT : CRD_START_TR);
         CRD_TRY(crdi_bench_solve(&p->bench, &o, &p->run));
         for (int i = 0; i < SECONDS; i++) {
             v[i + 1][0] = i + 1;

@@ -20,7 +20,8 @@ static const method methods[METHODS] = {{"tr", "TR", CRD_METHOD_TR, INFINITY},
                                         {"bdf2", "BDF2", CRD_METHOD_BDF2, 0},
                                         {"bdf3", "BDF3", CRD_METHOD_BDF3, 0}};
 
-static crd_circuit_options options(int m, double step, crd_circuit_form form)
+static crd_circuit_options rodriguez2021_ch3_times_options(int m, double step,
+                                                           crd_circuit_form form)
 {
     crd_circuit_options o = crd_circuit_defaults();
     o.method = methods[m].method;
@@ -33,7 +34,7 @@ static crd_circuit_options options(int m, double step, crd_circuit_form form)
 // `refactor`: also where the tangent is constant.
 static crd_circuit_options thesis_options(int m, double step, int gamma, bool refactor)
 {
-    crd_circuit_options o = options(m, step, CRD_FORM_DAE);
+    crd_circuit_options o = rodriguez2021_ch3_times_options(m, step, CRD_FORM_DAE);
     if (o.method == CRD_METHOD_TR) { o.method = CRD_METHOD_TR_CARRIED; }
     o.projection = methods[m].projection;
     o.max_iterations = gamma;
@@ -119,7 +120,7 @@ static crd_status reproduce_time(crdi_reproduction* r, const time_table* t, cons
     crd_status st = CRD_OK;
     const times* w = &t->rows[high][m];
     const crd_circuit_options thesis = thesis_options(m, w->step, w->gamma, false);
-    const crd_circuit_options fast = options(m, w->step, CRD_FORM_NODAL);
+    const crd_circuit_options fast = rodriguez2021_ch3_times_options(m, w->step, CRD_FORM_NODAL);
     char family[64], subject[128], what[64], remark[160];
     double cost[2];
     snprintf(family, sizeof family, "%s.%s.%s", t->id, high ? "high" : "low", methods[m].id);
@@ -184,7 +185,7 @@ static crd_status loops_cost(crd_context* ctx, int loops, const crd_circuit_opti
 static bool has_nodal(crd_context* ctx)
 {
     crdi_bench b;
-    const crd_circuit_options o = options(TR, 2.5e-3, CRD_FORM_NODAL);
+    const crd_circuit_options o = rodriguez2021_ch3_times_options(TR, 2.5e-3, CRD_FORM_NODAL);
     const bool has =
         crdi_bench_init(&b, ctx, CRDI_SCALABLE, 2, 1) >= 0 && crdi_ch3_has_nodal(&b, &o);
     crdi_bench_clear(&b);
@@ -213,7 +214,8 @@ static crd_status draw_loops(crdi_reproduction* r, int high, bool nodal)
             if (!names[1 + k]) { return CRD_E_MEMORY; }
         }
         for (int k = 0; k < 2 && nodal; k++) {
-            crd_circuit_options o = options(TR, scalable_times(high, TR)->step, CRD_FORM_NODAL);
+            crd_circuit_options o =
+                rodriguez2021_ch3_times_options(TR, scalable_times(high, TR)->step, CRD_FORM_NODAL);
             o.no_chains = k == 0;
             CRD_TRY(loops_cost(r->ctx, sizes[i], &o, 0.01, at++));
             names[1 + 2 * shown + k] =
@@ -274,8 +276,9 @@ static crd_status claim_sizes(crdi_reproduction* r, const size_row* row, int hig
     snprintf(subject, sizeof subject, "Table 3.13, %s, %s precision", m->name,
              high ? "high" : "low");
     for (int k = 0; k < (nodal ? FORMS : 1); k++) {
-        crd_circuit_options o = k == 0 ? thesis_options(row->m, w->step, w->gamma, true)
-                                       : options(row->m, w->step, CRD_FORM_NODAL);
+        crd_circuit_options o =
+            k == 0 ? thesis_options(row->m, w->step, w->gamma, true)
+                   : rodriguez2021_ch3_times_options(row->m, w->step, CRD_FORM_NODAL);
         o.no_chains = k == 1;
         crd_status st = largest_loops(r->ctx, &o, larger[k] * n, &n);
         if (st < 0) { return st; }

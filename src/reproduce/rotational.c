@@ -36,7 +36,7 @@ static const linear whole = {4,
                              0};
 static const double whole_C[2][N_MAX] = {{ck, dk, -ck, -dk}, {0, 0, 0, 1}};
 
-static double dot(int n, const double* a, const double* b)
+static double rotational_dot(int n, const double* a, const double* b)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
@@ -45,10 +45,10 @@ static double dot(int n, const double* a, const double* b)
     return sum;
 }
 
-static void slope(const linear* s, const double* x, double u, double* dx)
+static void rotational_slope(const linear* s, const double* x, double u, double* dx)
 {
     for (int i = 0; i < s->n; i++) {
-        dx[i] = dot(s->n, s->A[i], x) + s->B[i] * u;
+        dx[i] = rotational_dot(s->n, s->A[i], x) + s->B[i] * u;
     }
 }
 
@@ -60,14 +60,15 @@ typedef struct expansion {
 
 // With a polynomial input the series of a linear system converges everywhere, so that it is the
 // exact solution; it ends where it does not count any more up to s = h.
-static void expand(const linear* l, const double* x, const crd_poly* u, double h, expansion* e)
+static void rotational_expand(const linear* l, const double* x, const crd_poly* u, double h,
+                              expansion* e)
 {
     memcpy(e->c[0], x, (size_t)l->n * sizeof *x);
     double power = 1;
     for (e->terms = 1; e->terms < TERMS; e->terms++) {
         const int j = e->terms - 1;
         double largest = 0;
-        slope(l, e->c[j], j <= u->degree ? u->c[j] : 0, e->c[j + 1]);
+        rotational_slope(l, e->c[j], j <= u->degree ? u->c[j] : 0, e->c[j + 1]);
         power *= h;
         for (int i = 0; i < l->n; i++) {
             e->c[j + 1][i] /= j + 1;
@@ -115,7 +116,7 @@ static double output_at(const unit* v, double s)
 {
     double x[N_MAX];
     expansion_at(v->s, &v->step, s, x);
-    return dot(v->s->n, v->s->C, x) + v->s->D * crd_poly_eval(&v->u, s);
+    return rotational_dot(v->s->n, v->s->C, x) + v->s->D * crd_poly_eval(&v->u, s);
 }
 
 // Derivatives of state and output at the end of a step; (46), (47).
@@ -125,8 +126,8 @@ static void work_out(unit* v)
     memcpy(x, v->x, sizeof x);
     v->y.order = ORDERS - 1;
     for (int i = 0; i < ORDERS; i++) {
-        v->y.y[i] = dot(v->s->n, v->s->C, x) + v->s->D * v->used.y[i];
-        slope(v->s, x, v->used.y[i], dx);
+        v->y.y[i] = rotational_dot(v->s->n, v->s->C, x) + v->s->D * v->used.y[i];
+        rotational_slope(v->s, x, v->used.y[i], dx);
         for (int j = 0; j < v->s->n; j++) {
             x[j] = !v->euler ? dx[j] : i == 0 ? v->step.c[1][j] : 0;
         }
@@ -138,9 +139,9 @@ static void advance_unit(unit* v, double h)
     if (v->euler) {
         v->step.terms = 2;
         memcpy(v->step.c[0], v->x, sizeof v->x);
-        slope(v->s, v->x, v->u.c[0], v->step.c[1]);
+        rotational_slope(v->s, v->x, v->u.c[0], v->step.c[1]);
     } else {
-        expand(v->s, v->x, &v->u, h, &v->step);
+        rotational_expand(v->s, v->x, &v->u, h, &v->step);
     }
     expansion_at(v->s, &v->step, h, v->x);
     v->middle = output_at(v, 0.5 * h);
@@ -165,15 +166,15 @@ static void start_run(run* r)
     static const double x0[N_MAX] = {0.1, 0.1, 0.2, 0.1};
     double d[ORDERS][N_MAX]; // derivatives of the coupled system
     memcpy(d[0], x0, sizeof x0);
-    slope(&whole, d[0], 0, d[1]);
-    slope(&whole, d[1], 0, d[2]);
+    rotational_slope(&whole, d[0], 0, d[1]);
+    rotational_slope(&whole, d[1], 0, d[2]);
     memcpy(r->exact, x0, sizeof x0);
     for (int i = 0; i < 2; i++) {
         unit* v = &r->units[i];
         *v = (unit){.s = &units[i], .euler = r->o->euler, .y = {.order = ORDERS - 1}};
         memcpy(v->x, i == 0 ? x0 : x0 + 2, (size_t)v->s->n * sizeof *x0);
         for (int j = 0; j < ORDERS; j++) {
-            v->y.y[j] = dot(4, whole_C[i], d[j]);
+            v->y.y[j] = rotational_dot(4, whole_C[i], d[j]);
         }
         v->y = crd_defect_scheme_initial(r->o->scheme, &v->y);
         crd_history_push(&r->past[i], 0, &v->y);
@@ -231,13 +232,13 @@ static void errors(run* r, double h)
     static const crd_poly none = {0};
     expansion exact;
     double x[N_MAX];
-    expand(&whole, r->exact, &none, h, &exact);
+    rotational_expand(&whole, r->exact, &none, h, &exact);
     for (int g = 0; g < GAUSS; g++) {
         const double s = 0.5 * h * (1 + (g % 2 ? 1 : -1) * node[g / 2]);
         expansion_at(&whole, &exact, s, x);
         for (int i = 0; i < 2; i++) {
             const crd_poly y = crd_poly_output(&r->units[i].y, r->o->n, h);
-            const double right = dot(4, whole_C[i], x), part = 0.5 * h * weight[g / 2];
+            const double right = rotational_dot(4, whole_C[i], x), part = 0.5 * h * weight[g / 2];
             const double e = crd_poly_eval(&y, s) - right, off = output_at(&r->units[i], s) - right;
             r->error[i] += part * e * e;
             r->off += part * off * off;
@@ -250,7 +251,8 @@ static void errors(run* r, double h)
 static void show_step(const run* r, double t, double h)
 {
     const double y[2] = {r->units[0].y.y[0], r->units[1].y.y[0]};
-    const double exact[2] = {dot(4, whole_C[0], r->exact), dot(4, whole_C[1], r->exact)};
+    const double exact[2] = {rotational_dot(4, whole_C[0], r->exact),
+                             rotational_dot(4, whole_C[1], r->exact)};
     if (r->o->see) { r->o->see(r->o->user, t, h, y, exact); }
 }
 

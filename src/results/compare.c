@@ -139,7 +139,7 @@ static crd_status match_rows(comparison* c, raster a, raster b)
     return CRD_OK;
 }
 
-static double size_of(const double* v, int64_t rows)
+static double compare_size_of(const double* v, int64_t rows)
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
     for (int64_t i = 0; i < rows; i++) {
@@ -181,7 +181,7 @@ static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_differen
     const bool text = a->texts || b->texts;
     const crd_status st = match_rows(c, (raster){a->time, a->rows}, (raster){b->time, b->rows});
     if (st < 0) { return st; }
-    d->tolerance = c->opt->absolute + c->opt->relative * size_of(a->values, a->rows);
+    d->tolerance = c->opt->absolute + c->opt->relative * compare_size_of(a->values, a->rows);
     if (c->first == c->last && (a->rows || b->rows)) { // they have no time in common
         d->differs = true;
         d->max_error = d->rms_error = (double)INFINITY;

@@ -139,7 +139,7 @@ static bool is_utf8(const char* text)
 }
 
 // The text of a field. Spreadsheets write Latin-1: what is not UTF-8 is taken for that.
-static char* keep_text(crdi_csv* r, const crdi_csv_field* f)
+static char* csv_header_keep_text(crdi_csv* r, const crdi_csv_field* f)
 {
     char* text = crdi_arena_text(&r->t->arena, f->text, f->length);
     if (!text) { return NULL; }
@@ -291,7 +291,7 @@ static int find_time(const crdi_csv* r, const name* names)
     return 0;
 }
 
-static crd_status add_column(crdi_csv* r, int field, name* n, int64_t line)
+static crd_status csv_header_add_column(crdi_csv* r, int field, name* n, int64_t line)
 {
     crdi_table* t = r->t;
     const int i = crdi_csv_slot(r, field) - 1;
@@ -316,7 +316,7 @@ static crd_status add_column(crdi_csv* r, int field, name* n, int64_t line)
     return CRD_OK;
 }
 
-static crd_status read_names(crdi_csv* r, name* names)
+static crd_status csv_header_read_names(crdi_csv* r, name* names)
 {
     crd_status st = CRD_OK;
     const int64_t line = r->line;
@@ -331,7 +331,7 @@ static crd_status read_names(crdi_csv* r, name* names)
                              r->name, (long long)line, f.length > 40 ? 40 : (int)f.length, f.text);
         }
         if (i >= r->fields) { continue; } // empty, behind the last name
-        names[i].whole = keep_text(r, &f);
+        names[i].whole = csv_header_keep_text(r, &f);
         if (!names[i].whole) { return CRD_E_MEMORY; }
         names[i].text = crdi_arena_text(&r->t->arena, names[i].whole, strlen(names[i].whole));
         if (!names[i].text) { return CRD_E_MEMORY; }
@@ -339,7 +339,7 @@ static crd_status read_names(crdi_csv* r, name* names)
     }
     r->time_field = find_time(r, names);
     for (int i = 0; i < r->fields; i++) {
-        if (i != r->time_field) { CRD_TRY(add_column(r, i, &names[i], line)); }
+        if (i != r->time_field) { CRD_TRY(csv_header_add_column(r, i, &names[i], line)); }
     }
 fail:
     return st;
@@ -411,7 +411,7 @@ static crd_status read_units(crdi_csv* r, name* time)
         }
         bool bracketed;
         f.text = bare_unit(&f, &f.length, &bracketed);
-        const char* unit = keep_text(r, &f);
+        const char* unit = csv_header_keep_text(r, &f);
         if (!unit) { return CRD_E_MEMORY; }
         const int slot = crdi_csv_slot(r, i++);
         if (slot == 0) {
@@ -439,7 +439,7 @@ crd_status crdi_csv_header(crdi_csv* r)
     name* names = crdi_arena_new(&t->arena, (size_t)r->fields, sizeof *names);
     if (!t->columns || !r->is_text || !names) { return CRD_E_MEMORY; }
     t->view.columns = t->columns;
-    CRD_TRY(read_names(r, names));
+    CRD_TRY(csv_header_read_names(r, names));
     CRD_TRY(read_units(r, &names[r->time_field]));
     set_time_unit(r, unit_of_time(&names[r->time_field]), line);
 fail:

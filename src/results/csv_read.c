@@ -231,7 +231,7 @@ static crd_status read_row(crdi_csv* r, size_t row, bool* complete)
     return check_time(r, line, row, &time, time_read);
 }
 
-static crd_status read_rows(crdi_csv* r)
+static crd_status csv_read_rows(crdi_csv* r)
 {
     crdi_table* t = r->t;
     // A row has a line, and every field of it a byte behind it: so many rows at most.
@@ -283,7 +283,7 @@ static crd_status read_rows(crdi_csv* r)
 }
 
 // Second pass, from the first row again: r->at stands there.
-static crd_status read_texts(crdi_csv* r)
+static crd_status csv_read_texts(crdi_csv* r)
 {
     crdi_table* t = r->t;
     const size_t rows = (size_t)t->view.rows;
@@ -355,10 +355,10 @@ crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
     CRD_TRY(crdi_csv_header(&r));
     const char* rows = r.at;
     const int64_t line = r.line;
-    CRD_TRY(read_rows(&r));
+    CRD_TRY(csv_read_rows(&r));
     r.at = rows;
     r.line = line;
-    CRD_TRY(read_texts(&r));
+    CRD_TRY(csv_read_texts(&r));
     *out = &t->view;
     return CRD_OK;
 fail:

@@ -106,7 +106,7 @@ static size_t header_room(const crd_recorder_options* opt)
     return n;
 }
 
-static char* put_unit(char* at, const char* unit)
+static char* csv_write_put_unit(char* at, const char* unit)
 {
     char text[256];
     const size_t n = strlen(unit);
@@ -128,10 +128,10 @@ static void format_header(csv_sink* c, const crd_recorder_options* opt)
     }
     *at++ = '\n';
     if (opt->unit_row) {
-        at = put_unit(at, "s");
+        at = csv_write_put_unit(at, "s");
         for (int i = 0; i < opt->column_count; i++) {
             *at++ = ',';
-            at = put_unit(at, opt->columns[i].unit);
+            at = csv_write_put_unit(at, opt->columns[i].unit);
         }
         *at++ = '\n';
     }

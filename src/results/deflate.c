@@ -54,7 +54,7 @@ static void align(crdi_deflate* d)
 // ---- checksum ----------------------------------------------------------------------------------
 
 // Adler-32 over the next bytes (RFC 1950).
-static void sum_up(crdi_deflate* d, const uint8_t* p, size_t length)
+static void deflate_sum_up(crdi_deflate* d, const uint8_t* p, size_t length)
 {
     uint32_t a = d->adler_a, b = d->adler_b;
     while (length > 0) {
@@ -540,7 +540,7 @@ static void put_stored(crdi_deflate* d, stored* s, const uint8_t* p, size_t leng
 
 static void put_piece(crdi_deflate* d, stored* s, const uint8_t* p, size_t length)
 {
-    sum_up(d, p, length);
+    deflate_sum_up(d, p, length);
     if (take_coded(d, p, length)) {
         close_stored(s);
         if (d->token_count >= CRDI_DEFLATE_LEAST) { put_coded(d); }

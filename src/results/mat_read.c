@@ -68,7 +68,7 @@ static bool is_numeric(const matvar_t* v)
            (v->data || elements(v) == 0);
 }
 
-static bool is_wanted(const matvar_t* v)
+static bool mat_read_is_wanted(const matvar_t* v)
 {
     return v->name && v->name[0] && v->class_type >= MAT_C_CELL && v->class_type <= MAT_C_UINT64;
 }
@@ -82,7 +82,7 @@ static bool is_vector(const matvar_t* v)
     return is_numeric(v) && longer <= 1;
 }
 
-static double value(const matvar_t* v, size_t i)
+static double mat_read_value(const matvar_t* v, size_t i)
 {
     switch (v->class_type) {
     case MAT_C_DOUBLE:
@@ -110,7 +110,7 @@ static double value(const matvar_t* v, size_t i)
     }
 }
 
-static crd_type type_of(const matvar_t* v)
+static crd_type mat_read_type_of(const matvar_t* v)
 {
     static const crd_type types[] = {CRD_FLOAT64, CRD_FLOAT32, CRD_INT8,   CRD_UINT8, CRD_INT16,
                                      CRD_UINT16,  CRD_INT32,   CRD_UINT32, CRD_INT64, CRD_UINT64};
@@ -187,8 +187,8 @@ static crd_status left_out(const reader* d, const char* name, const char* why)
 }
 
 // The next column, with room for its values.
-static crd_status add_column(reader* d, const char* name, const char* unit, crd_type type,
-                             const double* time, size_t rows, column** out)
+static crd_status mat_read_add_column(reader* d, const char* name, const char* unit, crd_type type,
+                                      const double* time, size_t rows, column** out)
 {
     d->values += (double)rows;
     const crd_status st = crdi_table_check_size(d->ctx, d->path, d->values);
@@ -233,11 +233,11 @@ static crd_status add_numbers(reader* d, const matvar_t* v, const char* name, co
         column* c = NULL;
         char indexed[512];
         snprintf(indexed, sizeof indexed, "%s[%zu]", name, j + 1);
-        const crd_status st =
-            add_column(d, width > 1 ? indexed : name, unit, type_of(v), time, rows, &c);
+        const crd_status st = mat_read_add_column(d, width > 1 ? indexed : name, unit,
+                                                  mat_read_type_of(v), time, rows, &c);
         if (st < 0) { return st; }
         for (size_t i = 0; i < rows; i++) {
-            c->values[i] = value(v, upright ? i + rows * j : j + width * i);
+            c->values[i] = mat_read_value(v, upright ? i + rows * j : j + width * i);
         }
     }
     return CRD_OK;
@@ -252,7 +252,7 @@ static crd_status add_texts(reader* d, const matvar_t* v, const char* name, cons
     if (cells ? elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
         return left_out(d, name, "its number of texts is not that of the times");
     }
-    const crd_status st = add_column(d, name, "", CRD_STRING, time, rows, &c);
+    const crd_status st = mat_read_add_column(d, name, "", CRD_STRING, time, rows, &c);
     if (st < 0) { return st; }
     for (size_t i = 0; i < rows; i++) {
         c->texts[i] = cells ? text_row(&d->table->arena, ((matvar_t* const*)v->data)[i], 0)
@@ -272,7 +272,7 @@ static crd_status copy_time(reader* d, const matvar_t* v, const char* name, cons
     double* t = crdi_arena_new(&d->table->arena, n, sizeof *t);
     if (!t) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < n; i++) {
-        t[i] = value(v, i);
+        t[i] = mat_read_value(v, i);
         if (!isfinite(t[i]) || (i > 0 && t[i] < t[i - 1])) {
             return crdi_fail(d->ctx, CRD_E_FORMAT,
                              "%s: %s(%zu) = %.17g, expected finite and ascending times", d->path,
@@ -428,7 +428,8 @@ static crd_status add_attachment(reader* d, const matvar_t* v)
 
 // ---- variables ---------------------------------------------------------------------------------
 
-static crd_status add_variable(reader* d, const matvar_t* v, const double* time, size_t rows)
+static crd_status mat_read_add_variable(reader* d, const matvar_t* v, const double* time,
+                                        size_t rows)
 {
     crd_status st = CRD_OK;
     const int32_t k = crdi_map_find(&d->signal_index, v->name);
@@ -448,7 +449,7 @@ fail:
     return st;
 }
 
-static crd_status add_variables(reader* d, const matvar_t* time_variable)
+static crd_status mat_read_add_variables(reader* d, const matvar_t* time_variable)
 {
     crd_status st = CRD_OK;
     const double* time = NULL;
@@ -461,13 +462,13 @@ static crd_status add_variables(reader* d, const matvar_t* time_variable)
     // Files of version 7.3 have their variables in alphabetical order, the signals have their own.
     for (size_t k = 0; time && d->signals && k < elements(d->signals); k++) {
         const int32_t i = d->in_order[k];
-        if (i >= 0) { CRD_TRY(add_variable(d, d->variables[i], time, rows)); }
+        if (i >= 0) { CRD_TRY(mat_read_add_variable(d, d->variables[i], time, rows)); }
     }
     for (size_t i = 0; time && i < d->count; i++) {
         const matvar_t* v = d->variables[i];
-        if (v == time_variable || is_timed(v) || !is_wanted(v)) { continue; }
+        if (v == time_variable || is_timed(v) || !mat_read_is_wanted(v)) { continue; }
         if (crdi_map_find(&d->signal_index, v->name) >= 0) { continue; }
-        CRD_TRY(add_variable(d, v, time, rows));
+        CRD_TRY(mat_read_add_variable(d, v, time, rows));
     }
     for (size_t i = 0; i < d->count; i++) { // groups of their own come behind
         if (is_timed(d->variables[i])) { CRD_TRY(add_structure(d, d->variables[i])); }
@@ -521,7 +522,7 @@ static crd_status read_variables(reader* d)
         d->variables[d->count++] = v;
         const crd_status st = check_room(d, v, 0);
         if (st < 0) { return st; }
-        if (is_wanted(v)) {
+        if (mat_read_is_wanted(v)) {
             if (elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
                 return crdi_fail(d->ctx, CRD_E_FORMAT,
                                  "%s: variable '%s': its data cannot be read, is the file whole?",
@@ -600,7 +601,7 @@ static crd_status check_whole(const reader* d)
                      (unsigned long long)at);
 }
 
-static crd_status read_file(reader* d)
+static crd_status mat_read_file(reader* d)
 {
     crd_status st = CRD_OK;
     if (d->version == MAT_FT_MAT5) { CRD_TRY(check_whole(d)); }
@@ -611,7 +612,7 @@ static crd_status read_file(reader* d)
     }
     CRD_TRY(find_signals(d));
     const matvar_t* time = find_time(d);
-    CRD_TRY(add_variables(d, time));
+    CRD_TRY(mat_read_add_variables(d, time));
     if (!time && d->column_count == 0) {
         return crdi_fail(d->ctx, CRD_E_FORMAT,
                          "%s: no times, expected a vector called 'time' or 't', or structures with "
@@ -645,7 +646,7 @@ crd_status crdi_mat_open(crd_context* ctx, const char* path, crd_recording** out
     d.version = Mat_GetVersion(d.file);
     if (d.version == MAT_FT_MAT73) { d.m->base.info.format = "MAT 7.3"; }
     if (d.version == MAT_FT_MAT4) { d.m->base.info.format = "MAT 4"; }
-    CRD_TRY(read_file(&d));
+    CRD_TRY(mat_read_file(&d));
     *out = &d.m->base;
     d.m = NULL;
 fail:

@@ -493,7 +493,7 @@ static bool is_keyword(const char* name)
 }
 
 // A name that MATLAB takes and that no other variable has. NULL when out of memory.
-static const char* variable_name(mat_sink* m, const char* name, size_t length)
+static const char* mat_write_variable_name(mat_sink* m, const char* name, size_t length)
 {
     char text[NAME_MOST + 1];
     size_t n = 0;
@@ -523,7 +523,8 @@ static crd_status attach_to_mat(crdi_sink* s, const crd_attachment* a)
     const char* dot = strrchr(a->name, '.');
     attachment* n = crdi_new(s->ctx, sizeof *n);
     if (!n) { return CRD_E_MEMORY; }
-    n->variable = variable_name(m, a->name, dot ? (size_t)(dot - a->name) : strlen(a->name));
+    n->variable =
+        mat_write_variable_name(m, a->name, dot ? (size_t)(dot - a->name) : strlen(a->name));
     n->text = crdi_new_array(s->ctx, a->length, 1);
     if (!n->variable || !n->text) {
         crd_free(s->ctx, n->text);
@@ -558,8 +559,10 @@ static crd_status make_mat_columns(mat_sink* m, const crd_recorder_options* opt,
     m->columns = crdi_new_array(m->base.ctx, (size_t)opt->column_count + 1, sizeof *m->columns);
     if (!m->columns) { return CRD_E_MEMORY; }
     m->column_count = opt->column_count + 1;
-    m->columns[0] = (column){.variable = variable_name(m, "time", 4), .width = 1};
-    if (!m->columns[0].variable || !variable_name(m, "signals", 7)) { return CRD_E_MEMORY; }
+    m->columns[0] = (column){.variable = mat_write_variable_name(m, "time", 4), .width = 1};
+    if (!m->columns[0].variable || !mat_write_variable_name(m, "signals", 7)) {
+        return CRD_E_MEMORY;
+    }
     for (int i = 0; i < opt->column_count; i++) {
         const crd_column* c = &opt->columns[i];
         column* k = &m->columns[i + 1];
@@ -570,7 +573,7 @@ static crd_status make_mat_columns(mat_sink* m, const crd_recorder_options* opt,
         k->unit = crdi_arena_text(&m->arena, c->unit, strlen(c->unit));
         k->description = crdi_arena_text(&m->arena, c->description, strlen(c->description));
         k->labels = labels_text(m, c);
-        k->variable = variable_name(m, c->name, strlen(c->name));
+        k->variable = mat_write_variable_name(m, c->name, strlen(c->name));
         if (!k->name || !k->unit || !k->description || !k->labels || !k->variable) {
             return CRD_E_MEMORY;
         }

@@ -296,7 +296,7 @@ fail:
 
 // ---- channels ----------------------------------------------------------------------------------
 
-static bool is_text(const crdi_mdf_channel* c)
+static bool mdf_read_is_text(const crdi_mdf_channel* c)
 {
     return c->data_type >= CRDI_MDF_LATIN1 && c->data_type <= CRDI_MDF_UTF16_BE;
 }
@@ -310,8 +310,12 @@ static const char* unreadable(const crdi_mdf_channel* c, uint8_t type, uint64_t 
     if (composition) { return "arrays are not read"; }
     if (c->by_index) { return NULL; }
     if (c->data_type > CRDI_MDF_UTF16_BE) { return "it is neither a number nor a text"; }
-    if (c->vlsd) { return is_text(c) ? NULL : "values of varying length are read as texts only"; }
-    if (is_text(c)) { return c->shift || c->bits % 8 || !c->bits ? "it is part of a byte" : NULL; }
+    if (c->vlsd) {
+        return mdf_read_is_text(c) ? NULL : "values of varying length are read as texts only";
+    }
+    if (mdf_read_is_text(c)) {
+        return c->shift || c->bits % 8 || !c->bits ? "it is part of a byte" : NULL;
+    }
     if (c->data_type >= CRDI_MDF_REAL_LE) {
         return c->shift || (c->bits != 16 && c->bits != 32 && c->bits != 64)
                    ? "a real number of 16, 32 or 64 bits was expected"
@@ -329,12 +333,12 @@ static bool is_boolean(const crdi_mdf_conversion* c)
            (down && strcmp(l[1].text, "false") == 0 && strcmp(l[0].text, "true") == 0);
 }
 
-static crd_type type_of(const crdi_mdf_channel* c)
+static crd_type mdf_read_type_of(const crdi_mdf_channel* c)
 {
     static const crd_type integers[2][4] = {{CRD_UINT8, CRD_UINT16, CRD_UINT32, CRD_UINT64},
                                             {CRD_INT8, CRD_INT16, CRD_INT32, CRD_INT64}};
     if (c->by_index) { return CRD_FLOAT64; }
-    if (is_text(c)) { return CRD_STRING; }
+    if (mdf_read_is_text(c)) { return CRD_STRING; }
     if (c->conversion->kind != CRDI_MDF_AS_IT_IS) { return CRD_FLOAT64; }
     if (is_boolean(c->conversion)) { return CRD_BOOLEAN; }
     if (c->conversion->label_count) { return CRD_ENUMERATION; }
@@ -346,8 +350,8 @@ static crd_type type_of(const crdi_mdf_channel* c)
 }
 
 // The bytes of a value lie in the data bytes of the record, its invalidation bit behind them.
-static crd_status check_place(const reader* d, const group* g, crdi_mdf_channel* c,
-                              const char* name)
+static crd_status mdf_read_check_place(const reader* d, const group* g, crdi_mdf_channel* c,
+                                       const char* name)
 {
     const uint64_t bytes = c->by_index ? 0 : ((uint64_t)c->shift + c->bits + 7) / 8;
     if (c->shift > 7 || g->identifier + (uint64_t)c->byte + bytes > g->g.data_bytes ||
@@ -367,7 +371,8 @@ static crd_status check_place(const reader* d, const group* g, crdi_mdf_channel*
     return CRD_OK;
 }
 
-static crd_status add_signal(reader* d, const crdi_mdf_channel* c, const crd_signal_info* s)
+static crd_status mdf_read_add_signal(reader* d, const crdi_mdf_channel* c,
+                                      const crd_signal_info* s)
 {
     crdi_mdf_recording* r = d->r;
     const size_t n = (size_t)r->channel_count;
@@ -390,7 +395,8 @@ static crd_status add_signal(reader* d, const crdi_mdf_channel* c, const crd_sig
 //      0  u8  type         3  u8   bit offset      12  u32  flags
 //      1  u8  sync         4  u32  byte offset     16  u32  invalidation bit
 //      2  u8  data type    8  u32  bits
-static crd_status read_channel(reader* d, group* g, const crdi_mdf_block* b, uint64_t composition)
+static crd_status mdf_read_channel(reader* d, group* g, const crdi_mdf_block* b,
+                                   uint64_t composition)
 {
     crd_status st = CRD_OK;
     crdi_mdf_file* f = d->f;
@@ -415,10 +421,10 @@ static crd_status read_channel(reader* d, group* g, const crdi_mdf_block* b, uin
         if (!master) { crdi_mdf_note(f, "channel '%s' is left out: %s", s.name, why); }
         return CRD_OK;
     }
-    CRD_TRY(check_place(d, g, &c, s.name));
+    CRD_TRY(mdf_read_check_place(d, g, &c, s.name));
     CRD_TRY(read_conversion(d, b->links[4], s.name, &c.conversion));
     if (master) {
-        if (b->data[1] == CRDI_MDF_SYNC_TIME && !is_text(&c) && !g->has_time) {
+        if (b->data[1] == CRDI_MDF_SYNC_TIME && !mdf_read_is_text(&c) && !g->has_time) {
             g->g.time = c;
             g->has_time = true;
         }
@@ -435,12 +441,12 @@ static crd_status read_channel(reader* d, group* g, const crdi_mdf_block* b, uin
         return CRD_OK;
     }
     g->text_bytes += c.texts.size;
-    s.type = type_of(&c);
+    s.type = mdf_read_type_of(&c);
     if (s.type != CRD_STRING) {
         s.labels = c.conversion->labels;
         s.label_count = c.conversion->label_count;
     }
-    CRD_TRY(add_signal(d, &c, &s));
+    CRD_TRY(mdf_read_add_signal(d, &c, &s));
     return CRD_OK;
 fail:
     crdi_mdf_data_clear(f, &c.texts);
@@ -460,7 +466,7 @@ static crd_status read_channels(reader* d, group* g, uint64_t offset, int depth)
         if (crdi_mdf_is(&inner, 'C', 'N')) { // its members are all that it has
             CRD_TRY(read_channels(d, g, b.links[1], depth + 1));
         } else {
-            CRD_TRY(read_channel(d, g, &b, b.links[1]));
+            CRD_TRY(mdf_read_channel(d, g, &b, b.links[1]));
         }
     }
 fail:
@@ -506,7 +512,8 @@ static crd_status source_name(reader* d, uint64_t offset, const char** name)
 // CG: links next, first CN, acquisition, source, reductions, comment (master)
 //      0  u64  record id      16  u16  flags             24  u32  data bytes
 //      8  u64  records        18  u16  path separator    28  u32  invalidation bytes
-static crd_status read_group(reader* d, const crdi_mdf_block* b, uint8_t identifier, uint64_t data)
+static crd_status mdf_read_group(reader* d, const crdi_mdf_block* b, uint8_t identifier,
+                                 uint64_t data)
 {
     crd_status st = CRD_OK;
     crdi_mdf_file* f = d->f;
@@ -570,7 +577,7 @@ static crd_status read_groups(reader* d, uint64_t offset)
         if (id != 0 && id != 1 && id != 2 && id != 4 && id != 8) {
             return crdi_mdf_fail(f, offset, "record identifiers of %d bytes, expected 0 to 8", id);
         }
-        CRD_TRY(read_group(d, &cg, id, b.links[2]));
+        CRD_TRY(mdf_read_group(d, &cg, id, b.links[2]));
     }
 fail:
     return st;
@@ -637,7 +644,7 @@ static crd_status keep_info(reader* d)
     return CRD_OK;
 }
 
-static crd_status read_file(reader* d)
+static crd_status mdf_read_file(reader* d)
 {
     crd_status st = CRD_OK;
     crdi_mdf_block hd;
@@ -733,7 +740,7 @@ crd_status crdi_mdf_open(crd_context* ctx, const char* path, int fd, crd_recordi
         goto fail;
     }
     r->file.path = r->base.info.path;
-    CRD_TRY(read_file(&d));
+    CRD_TRY(mdf_read_file(&d));
     *out = &r->base;
 fail:
     crd_free(ctx, d.groups);

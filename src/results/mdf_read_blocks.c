@@ -108,7 +108,7 @@ void crdi_mdf_file_close(crdi_mdf_file* f)
 // ---- blocks ------------------------------------------------------------------------------------
 
 // Offsets come from the file: mixed, so that they do not all go the same way.
-static size_t slot_of(const crdi_mdf_file* f, uint64_t offset)
+static size_t mdf_read_blocks_slot_of(const crdi_mdf_file* f, uint64_t offset)
 {
     uint64_t h = offset * 0x9e3779b97f4a7c15U;
     h ^= h >> 32;
@@ -121,7 +121,7 @@ static size_t slot_of(const crdi_mdf_file* f, uint64_t offset)
 
 const void* crdi_mdf_recall(const crdi_mdf_file* f, uint64_t offset)
 {
-    return f->capacity ? f->slots[slot_of(f, offset)].value : NULL;
+    return f->capacity ? f->slots[mdf_read_blocks_slot_of(f, offset)].value : NULL;
 }
 
 crd_status crdi_mdf_remember(crdi_mdf_file* f, uint64_t offset, const void* value)
@@ -134,11 +134,13 @@ crd_status crdi_mdf_remember(crdi_mdf_file* f, uint64_t offset, const void* valu
         f->slots = slots;
         f->capacity = capacity;
         for (size_t i = 0; i < old.capacity; i++) {
-            if (old.slots[i].offset) { slots[slot_of(f, old.slots[i].offset)] = old.slots[i]; }
+            if (old.slots[i].offset) {
+                slots[mdf_read_blocks_slot_of(f, old.slots[i].offset)] = old.slots[i];
+            }
         }
         crd_free(f->ctx, old.slots);
     }
-    crdi_mdf_slot* s = &f->slots[slot_of(f, offset)];
+    crdi_mdf_slot* s = &f->slots[mdf_read_blocks_slot_of(f, offset)];
     if (s->offset) {
         return crdi_mdf_fail(f, offset & ~(CRDI_MDF_TEXT | CRDI_MDF_CONVERSION),
                              "two links lead to this block, expected one");

@@ -154,7 +154,7 @@ static decoder* decoder_of(const crdi_mdf_channel* c)
     }
 }
 
-static void convert(const crdi_mdf_conversion* c, double* x, int64_t n)
+static void mdf_read_cursor_convert(const crdi_mdf_conversion* c, double* x, int64_t n)
 {
     const double* p = c->p;
     if (c->kind == CRDI_MDF_BY_LINE) {
@@ -199,7 +199,8 @@ static size_t text_room(size_t length)
 }
 
 // Up to a zero or `length` bytes, as UTF-8 with a final zero. Returns the place behind it.
-static char* copy_text(uint8_t data_type, const uint8_t* at, size_t length, char* to)
+static char* mdf_read_cursor_copy_text(uint8_t data_type, const uint8_t* at, size_t length,
+                                       char* to)
 {
     if (data_type == CRDI_MDF_UTF8) {
         const size_t n = strnlen((const char*)at, length);
@@ -243,7 +244,7 @@ static void decode_texts(const channel* c, const uint8_t* at, size_t stride, int
             }
         } else {
             char* to = c->room + (size_t)i * c->width;
-            copy_text(c->place->data_type, at, c->place->bits / 8, to);
+            mdf_read_cursor_copy_text(c->place->data_type, at, c->place->bits / 8, to);
             text = to;
         }
         c->texts[i] = text;
@@ -276,7 +277,7 @@ static crd_status load_texts(mdf_cursor* c, channel* ch)
         const uint32_t length = crdi_mdf_u32(ch->index + at);
         if (length > size - at - 4) { break; } // the file was cut here
         const uint32_t place = (uint32_t)(to - ch->heap);
-        to = copy_text(ch->place->data_type, ch->index + at + 4, length, to);
+        to = mdf_read_cursor_copy_text(ch->place->data_type, ch->index + at + 4, length, to);
         for (int i = 0; i < 4; i++) {
             ch->index[at + (size_t)i] = (uint8_t)(place >> (8 * i));
         }
@@ -305,7 +306,7 @@ static void decode_tile(const mdf_cursor* c, const channel* ch, const uint8_t* r
     } else {
         ch->decode(ch, records, stride, n, out);
     }
-    if (!ch->texts) { convert(place->conversion, out, n); }
+    if (!ch->texts) { mdf_read_cursor_convert(place->conversion, out, n); }
     if (!place->all_invalid && !place->can_be_invalid) { return; }
     const uint8_t* bits = records + c->group->data_bytes + place->invalid_bit / 8;
     for (int64_t i = 0; i < n; i++) {
@@ -319,7 +320,7 @@ static void decode_tile(const mdf_cursor* c, const channel* ch, const uint8_t* r
 
 // How many of the n rows have times that go on from those before; CRD_E_FORMAT for the next one.
 // The end of an unfinished file may never have been written: there it is the end of the rows.
-static crd_status check_times(mdf_cursor* c, int64_t* n)
+static crd_status mdf_read_cursor_check_times(mdf_cursor* c, int64_t* n)
 {
     const crdi_mdf_recording* r = (const crdi_mdf_recording*)c->base.recording;
     const double* t = c->time.values;
@@ -373,7 +374,7 @@ crd_status crdi_mdf_cursor_next(crd_cursor* cursor, crd_block* out)
             decode_tile(c, &c->channels[k], records, i, rows);
         }
     }
-    CRD_TRY(check_times(c, &n));
+    CRD_TRY(mdf_read_cursor_check_times(c, &n));
     *out = (crd_block){
         .first = c->row, .rows = n, .time = c->time.values, .values = c->values, .texts = c->texts};
     s->begin += (size_t)n * stride;

@@ -228,7 +228,7 @@ static uint64_t add_conversion(builder* b, const crd_column* c)
 // ---- channels and groups -----------------------------------------------------------------------
 
 // "x", or "x_2" if there is an x already.
-static uint64_t add_name(builder* b, crd_arena* arena, const char* name)
+static uint64_t mdf_write_head_add_name(builder* b, crd_arena* arena, const char* name)
 {
     const char* text = name;
     for (int i = 2;; i++) {
@@ -262,7 +262,7 @@ static void add_channels(builder* b, const crd_recorder_options* opt, int raster
     crd_arena arena;
     crd_arena_init(&arena, b->ctx);
     crdi_map_init(&b->names, b->ctx);
-    uint64_t last = add_channel(b, &time, add_name(b, &arena, time.name), 0);
+    uint64_t last = add_channel(b, &time, mdf_write_head_add_name(b, &arena, time.name), 0);
     set_u8(b, last + CRDI_MDF_HEAD + 8 * CRDI_MDF_CN_LINKS, CRDI_MDF_CN_MASTER);
     set_u8(b, last + CRDI_MDF_HEAD + 8 * CRDI_MDF_CN_LINKS + 1, CRDI_MDF_SYNC_TIME);
     set_link(b, group, 1, last);
@@ -270,7 +270,7 @@ static void add_channels(builder* b, const crd_recorder_options* opt, int raster
     for (int i = 0; i < opt->column_count && b->status == CRD_OK; i++) {
         const crd_column* c = &opt->columns[i];
         if (c->raster != raster) { continue; }
-        const uint64_t at = add_channel(b, c, add_name(b, &arena, c->name), bytes);
+        const uint64_t at = add_channel(b, c, mdf_write_head_add_name(b, &arena, c->name), bytes);
         set_link(b, last, 0, at);
         last = at;
         bytes += crdi_mdf_width(c->type);

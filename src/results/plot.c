@@ -432,7 +432,7 @@ static void put_column(crd_text* s, const column* c, bool* open)
     if (c->count > 1) { put_point(s, c->x[3], c->y[3], open); }
 }
 
-static void add_point(column* c, int64_t pixel, double x, double y)
+static void plot_add_point(column* c, int64_t pixel, double x, double y)
 {
     if (c->count == 0) {
         *c = (column){.pixel = pixel};
@@ -501,7 +501,7 @@ static void put_series(crd_text* s, const frame* f, const crd_plot_series* p, in
             put_column(s, &c, &open);
             c.count = 0;
         }
-        add_point(&c, pixel, x, y);
+        plot_add_point(&c, pixel, x, y);
     }
     put_column(s, &c, &open);
     put_svg(s, "\"/>\n");
@@ -516,7 +516,7 @@ static void put_box(crd_text* s, const frame* f)
     put_svg(s, "/>");
 }
 
-static void put_grid(crd_text* s, const frame* f, bool numbers_below)
+static void plot_put_grid(crd_text* s, const frame* f, bool numbers_below)
 {
     char text[64];
     mark marks[MOST_MARKS];
@@ -588,7 +588,7 @@ static int put_legend(crd_text* s, const crd_plot_panel* p, double left, double 
 
 static void put_panel(crd_text* s, const frame* f, const crd_plot_panel* p, bool numbers_below)
 {
-    put_grid(s, f, numbers_below);
+    plot_put_grid(s, f, numbers_below);
     if (p->y_label && p->y_label[0]) {
         const double y = f->top + f->height / 2;
         put_svg(s, "<text text-anchor=\"middle\" transform=\"translate(16,");

@@ -338,7 +338,7 @@ static crd_status take_block(crdi_report* r, int part, const crd_block* b, const
     return CRD_OK;
 }
 
-static crd_status read_group(crdi_report* r, int part, int group, const int* targets)
+static crd_status results_report_read_group(crdi_report* r, int part, int group, const int* targets)
 {
     crdi_report_part* p = &r->parts[part];
     const crd_group_info* g = &p->info->groups[group];
@@ -375,7 +375,7 @@ static int points_per_line(const crdi_report* r)
     return share > MOST_POINTS ? MOST_POINTS : share < LEAST_POINTS ? LEAST_POINTS : (int)share;
 }
 
-static crd_status read_all(crdi_report* r)
+static crd_status results_report_read_all(crdi_report* r)
 {
     crd_status st = CRD_OK;
     int** targets = crdi_arena_new(&r->arena, (size_t)r->part_count, sizeof *targets);
@@ -386,7 +386,7 @@ static crd_status read_all(crdi_report* r)
     r->stop = (double)NAN;
     for (int i = 0; i < r->part_count; i++) {
         for (int g = 0; g < r->parts[i].info->group_count; g++) {
-            CRD_TRY(read_group(r, i, g, targets[i]));
+            CRD_TRY(results_report_read_group(r, i, g, targets[i]));
             const crdi_report_group* group = &r->parts[i].groups[g];
             if (group->rows == 0) { continue; }
             r->start = fmin(r->start, group->t0); // fmin prefers the number to NaN
@@ -401,7 +401,7 @@ fail:
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static crd_status check_place(const crdi_report* r)
+static crd_status results_report_check_place(const crdi_report* r)
 {
     struct stat out, in;
     if (stat(r->path, &out) != 0) { return CRD_OK; }
@@ -418,7 +418,7 @@ static crd_status check_place(const crdi_report* r)
 
 // Complete or not at all: written beside its place, then renamed. What is not a file (a pipe, a
 // terminal) is written to as it is.
-static crd_status write_report(crdi_report* r)
+static crd_status results_report_write_report(crdi_report* r)
 {
     crd_status st = CRD_OK;
     struct stat info;
@@ -463,11 +463,11 @@ crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report
     crdi_report r = {.ctx = ctx, .path = path, .options = opt};
     crd_arena_init(&r.arena, ctx);
     CRD_TRY(open_parts(&r, runs, run_count));
-    CRD_TRY(check_place(&r));
+    CRD_TRY(results_report_check_place(&r));
     CRD_TRY(choose_title(&r));
-    CRD_TRY(read_all(&r));
+    CRD_TRY(results_report_read_all(&r));
     CRD_TRY(crdi_report_group_signals(&r));
-    CRD_TRY(write_report(&r));
+    CRD_TRY(results_report_write_report(&r));
 fail:
     crd_arena_clear(&r.arena);
     return st;

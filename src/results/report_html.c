@@ -13,7 +13,7 @@ static void put_asset(crdi_doc* d, const crdi_asset* a)
     crdi_doc_bytes(d, a->data, a->length);
 }
 
-static void put_head(crdi_doc* d, const crdi_report* r)
+static void report_html_put_head(crdi_doc* d, const crdi_report* r)
 {
     crdi_doc_put(d, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -58,7 +58,7 @@ static void put_header(crdi_doc* d, const crdi_report* r)
                  "complete.</p></noscript>\n");
 }
 
-static crd_status put_system(crdi_doc* d, const crdi_report* r)
+static crd_status report_html_put_system(crdi_doc* d, const crdi_report* r)
 {
     const crdi_json* what = crdi_report_drawn(r);
     crd_text svg;
@@ -130,7 +130,7 @@ static void put_plots(crdi_doc* d, const crdi_report* r)
     }
 }
 
-static void put_number(crdi_doc* d, double x)
+static void report_html_put_number(crdi_doc* d, double x)
 {
     crdi_text_json_number(&d->text, x);
 }
@@ -140,7 +140,7 @@ static void put_labels(crdi_doc* d, const crd_signal_info* s)
     crdi_doc_put(d, ",\"labels\":[");
     for (int i = 0; i < s->label_count; i++) {
         crdi_text_add(&d->text, "%s[", i ? "," : "");
-        put_number(d, (double)s->labels[i].value);
+        report_html_put_number(d, (double)s->labels[i].value);
         crdi_doc_put(d, ",");
         crdi_text_json(&d->text, s->labels[i].text ? s->labels[i].text : "");
         crdi_doc_put(d, "]");
@@ -177,9 +177,9 @@ static void put_plot_data(crdi_doc* d, const crdi_report* r, const crdi_report_p
             }
             if (g->regular && g->rows > 1) {
                 crdi_doc_put(d, ",\"t0\":");
-                put_number(d, g->t0);
+                report_html_put_number(d, g->t0);
                 crdi_doc_put(d, ",\"dt\":");
-                put_number(d, (g->last - g->t0) / (double)(g->rows - 1));
+                report_html_put_number(d, (g->last - g->t0) / (double)(g->rows - 1));
             }
             crdi_doc_put(d, "}");
         }
@@ -203,7 +203,7 @@ static void put_event_data(crdi_doc* d, const crdi_report* r)
                 continue;
             }
             crdi_text_add(&d->text, "%s[", n++ ? "," : "");
-            put_number(d, e->time);
+            report_html_put_number(d, e->time);
             crdi_text_add(&d->text, ",\"%s\"]", kinds[e->kind]);
         }
     }
@@ -213,9 +213,9 @@ static void put_event_data(crdi_doc* d, const crdi_report* r)
 static void put_description(crdi_doc* d, const crdi_report* r)
 {
     crdi_doc_put(d, "<script type=\"application/json\" id=\"cardan\">\n{\"start\":");
-    put_number(d, r->start);
+    report_html_put_number(d, r->start);
     crdi_doc_put(d, ",\"stop\":");
-    put_number(d, r->stop);
+    report_html_put_number(d, r->stop);
     crdi_doc_put(d, ",\n\"runs\":[");
     for (int i = 0; i < r->part_count; i++) {
         crdi_text_add(&d->text, "%s{\"label\":", i ? "," : "");
@@ -242,7 +242,7 @@ static void put_u64(unsigned char* p, uint64_t x, int bytes)
     }
 }
 
-static void put_double(unsigned char* p, double x)
+static void report_html_put_double(unsigned char* p, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -265,11 +265,11 @@ static crd_status put_lines(crdi_doc* d, const crdi_report* r)
             for (size_t j = 0; j < n; j++) {
                 const crdi_point* p = &r->scratch[j];
                 unsigned char* time = bytes + 8 * n + wide * j;
-                put_double(bytes + 8 * j, p->value);
+                report_html_put_double(bytes + 8 * j, p->value);
                 if (regular) {
                     put_u64(time, (uint64_t)p->row, 4);
                 } else {
-                    put_double(time, p->time);
+                    report_html_put_double(time, p->time);
                 }
             }
             crdi_text_add(&d->text, "<script type=\"text/plain\" id=\"d%d-%d\">", i, k);
@@ -296,9 +296,9 @@ static void put_scripts(crdi_doc* d)
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d)
 {
-    put_head(d, r);
+    report_html_put_head(d, r);
     put_header(d, r);
-    crd_status st = put_system(d, r);
+    crd_status st = report_html_put_system(d, r);
     if (st < 0) { return st; }
     crdi_doc_heading(d, 2, "what", "What ran");
     crdi_report_what_ran(d, r);

@@ -50,7 +50,7 @@ crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, con
     return st;
 }
 
-static crd_status put_system(crdi_report* r, crdi_doc* d)
+static crd_status report_md_put_system(crdi_report* r, crdi_doc* d)
 {
     crd_text svg;
     crd_text_init(&svg, r->ctx);
@@ -155,7 +155,7 @@ crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d)
     crdi_doc_text(d, r->title);
     crdi_doc_put(d, "\n");
     crdi_report_summary(d, r);
-    st = put_system(r, d);
+    st = report_md_put_system(r, d);
     if (st < 0) { return st; }
     crdi_doc_heading(d, 2, "what", "What ran");
     crdi_report_what_ran(d, r);

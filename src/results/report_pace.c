@@ -98,7 +98,7 @@ static int height_of(const chart* c, double count)
     return (int)lround(PANEL * (log10(count) + foot) / (top + foot));
 }
 
-static void put_grid(crd_text* t, const chart* c, int base, bool named)
+static void report_pace_put_grid(crd_text* t, const chart* c, int base, bool named)
 {
     const int width = BAR * PER_DECADE * c->decades;
     const int top = (int)fmax(ceil(log10(c->most) + 1e-9), 1), every = top > 4 ? 2 : 1;
@@ -127,7 +127,7 @@ static void put_panel(crd_text* t, const chart* c, int k, int base, bool named)
                   "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text><text class=\"tick\" "
                   "text-anchor=\"end\" x=\"%d\" y=\"%d\">cycles</text>\n",
                   LEFT, base - PANEL - 12, panels[k].title, LEFT - 8, base - PANEL - 12);
-    put_grid(t, c, base, named);
+    report_pace_put_grid(t, c, base, named);
     for (int i = 0; i < PER_DECADE * c->decades; i++) {
         char from[48], text[32];
         if (!(c->counts[k][i] > 0)) { continue; }
@@ -256,7 +256,7 @@ static void put_moves(crdi_doc* d, const crdi_json* pace)
     }
 }
 
-static void put_system(crdi_doc* d, const crdi_json* pace)
+static void report_pace_put_system(crdi_doc* d, const crdi_json* pace)
 {
     char n[32], faults[2][32], switches[2][32], policy[64], cpu[64];
     if (crdi_json_get_bool(pace, "fifo", false)) {
@@ -312,7 +312,7 @@ static const crdi_doc_column overrun_columns[] = {
     {CRDI_TEXT("Longest in", "unit")},
 };
 
-static void put_overruns(crdi_doc* d, const crdi_json* pace)
+static void report_pace_put_overruns(crdi_doc* d, const crdi_json* pace)
 {
     const crdi_json* list = crdi_json_get_list(pace, "overruns");
     const int n = crdi_json_count(list);
@@ -367,7 +367,7 @@ static bool has_link(const crdi_json* unit)
 
 // ---- the section -------------------------------------------------------------------------------
 
-static bool says_something(const crdi_json* verdict)
+static bool report_pace_says_something(const crdi_json* verdict)
 {
     if (crdi_report_paced(verdict)) { return true; }
     for (const crdi_json* u = crdi_json_first(crdi_json_get_list(verdict, "units")); u;
@@ -388,7 +388,7 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
     bool any = false;
     for (int i = 0; i < r->part_count; i++) {
         const crdi_report_part* p = &r->parts[i];
-        if (p->run->reference || !says_something(p->verdict)) { continue; }
+        if (p->run->reference || !report_pace_says_something(p->verdict)) { continue; }
         if (!any) { crdi_doc_heading(d, 2, "realtime", "Real time"); }
         any = true;
         if (r->part_count > 1) { crdi_doc_heading(d, 3, "", p->label); }
@@ -399,9 +399,9 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
             const crd_status st = put_chart(r, d, i, pace);
             if (st < 0) { return st; }
             put_quantiles(d, pace);
-            put_system(d, pace);
+            report_pace_put_system(d, pace);
             crdi_doc_sentences(d, crdi_json_get_list(pace, "notes"));
-            put_overruns(d, pace);
+            report_pace_put_overruns(d, pace);
         }
         const crdi_json* units = crdi_json_get_list(p->verdict, "units");
         crdi_doc_rows(d, "Units with a budget", CRDI_COLUMNS(budget_columns), units, has_budget);

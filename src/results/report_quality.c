@@ -54,7 +54,7 @@ static axis choose_axis(const crdi_json* flows, int count, double limit)
     return a;
 }
 
-static void put_name(crd_text* t, const crdi_json* flow)
+static void report_quality_put_name(crd_text* t, const crdi_json* flow)
 {
     char name[4 * MOST_LETTERS + 8], whole[CRDI_CELL];
     crdi_svg_clip(name, crdi_connection_text(flow, whole), MOST_LETTERS);
@@ -83,10 +83,10 @@ static void put_bar(crd_text* t, const axis* a, const crdi_json* flow, int row, 
     const int end = broken ? left + AXIS : (int)lround(bar_end(a, x));
     char text[CRDI_CELL];
     crdi_text_add(t, "<g><title>");
-    put_name(t, flow);
+    report_quality_put_name(t, flow);
     crdi_text_add(t, ": %s</title><text text-anchor=\"end\" x=\"%d\" y=\"%d\">",
                   broken ? "not finite" : crdi_percent_text(text, x), left - 8, y + BAR - 1);
-    put_name(t, flow);
+    report_quality_put_name(t, flow);
     crdi_text_add(
         t, "</text><rect class=\"bar%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/></g>\n",
         above ? " above" : "", left, y, end - left > 2 ? end - left : 2, BAR);
@@ -191,7 +191,7 @@ static void put_one_row(crdi_doc* d, const char* caption, const crdi_doc_column*
     crdi_doc_table_end(d);
 }
 
-static void put_iteration(crdi_doc* d, const crdi_json* c)
+static void report_quality_put_iteration(crdi_doc* d, const crdi_json* c)
 {
     char t[32];
     put_one_row(d, "Iteration", CRDI_COLUMNS(iteration_columns), c);
@@ -216,7 +216,7 @@ static void put_iteration(crdi_doc* d, const crdi_json* c)
 }
 
 // In a page they are folded: the plots are near, and paper shows all.
-static void put_numbers(crdi_doc* d, const crdi_json* verdict)
+static void report_quality_put_numbers(crdi_doc* d, const crdi_json* verdict)
 {
     if (d->html) { crdi_doc_put(d, "<details><summary>In numbers</summary>\n"); }
     crdi_doc_rows(d, "Connections", CRDI_COLUMNS(flow_columns),
@@ -227,13 +227,13 @@ static void put_numbers(crdi_doc* d, const crdi_json* verdict)
                   crdi_json_get_list(verdict, "bonds"), NULL);
     put_one_row(d, "Step control", CRDI_COLUMNS(control_columns),
                 crdi_json_get_object(verdict, "control"));
-    put_iteration(d, crdi_json_get_object(verdict, "iteration"));
+    report_quality_put_iteration(d, crdi_json_get_object(verdict, "iteration"));
     if (d->html) { crdi_doc_put(d, "</details>\n"); }
 }
 
 // ---- the section -------------------------------------------------------------------------------
 
-static bool says_something(const crdi_json* verdict)
+static bool report_quality_says_something(const crdi_json* verdict)
 {
     return crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0 ||
            crdi_json_count(crdi_json_get_list(verdict, "bonds")) > 0 ||
@@ -268,7 +268,7 @@ crd_status crdi_report_quality(crdi_report* r, crdi_doc* d)
     bool any = false;
     for (int i = 0; i < r->part_count; i++) {
         const crdi_report_part* p = &r->parts[i];
-        if (p->run->reference || !says_something(p->verdict)) { continue; }
+        if (p->run->reference || !report_quality_says_something(p->verdict)) { continue; }
         if (!any) {
             crdi_doc_heading(d, 2, "quality", "Quality");
             crdi_doc_paragraph(
@@ -282,7 +282,7 @@ crd_status crdi_report_quality(crdi_report* r, crdi_doc* d)
         crdi_doc_sentences(d, crdi_json_get_list(p->verdict, "advice"));
         const crd_status st = put_chart(r, d, i);
         if (st < 0) { return st; }
-        put_numbers(d, p->verdict);
+        report_quality_put_numbers(d, p->verdict);
     }
     return CRD_OK;
 }

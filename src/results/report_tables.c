@@ -261,7 +261,7 @@ static const char* value_text(const crdi_json* object, const char* key, char num
     return crdi_json_get_text(object, key);
 }
 
-static void put_parameters(crdi_doc* d, const crdi_json* units)
+static void report_tables_put_parameters(crdi_doc* d, const crdi_json* units)
 {
     bool any = false;
     for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
@@ -304,7 +304,7 @@ static const crdi_doc_column connection_columns[] = {
     {.title = "Conversion", .make = conversion_text},
 };
 
-static void put_connections(crdi_doc* d, const crdi_json* connections)
+static void report_tables_put_connections(crdi_doc* d, const crdi_json* connections)
 {
     const int n = crdi_json_count(connections);
     if (!n) { return; }
@@ -359,8 +359,8 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
         const bool tuned = again && !crdi_json_equal(units, shown);
         const bool wired_again = connections && wired && crdi_json_equal(connections, wired);
         if (!again) { crdi_doc_rows(d, "Units", CRDI_COLUMNS(unit_columns), units, NULL); }
-        if (!again || tuned) { put_parameters(d, units); }
-        if (!wired_again) { put_connections(d, connections); }
+        if (!again || tuned) { report_tables_put_parameters(d, units); }
+        if (!wired_again) { report_tables_put_connections(d, connections); }
         if (again || wired_again) {
             crdi_doc_paragraph(d, "The same %s as above.",
                                !again        ? "connections"
@@ -447,7 +447,7 @@ static const crdi_doc_column time_columns[] = {
     {CRDI_SECONDS("Longest step", "worst_step")},
 };
 
-static void put_times(crdi_doc* d, const char* caption, const crdi_json* units)
+static void report_tables_put_times(crdi_doc* d, const char* caption, const crdi_json* units)
 {
     crdi_doc_rows(d, caption, CRDI_COLUMNS(time_columns), units, NULL);
 }
@@ -533,7 +533,7 @@ static const struct section {
     const char *key, *id, *title, *note;
     void (*put)(crdi_doc* d, const char* caption, const crdi_json* list);
 } sections[] = {
-    {"units", "times", "Where the time went", NULL, put_times},
+    {"units", "times", "Where the time went", NULL, report_tables_put_times},
     {"loops", "loops", "Algebraic loops", NULL, put_loops},
     {"couplings", "couplings", "Couplings",
      "Latency k in macro steps; the errors are those of the estimate against what the signal "

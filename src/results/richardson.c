@@ -270,7 +270,7 @@ static crd_status estimate_signal(estimation* e, const crd_table_column* const* 
 // ---- all signals -------------------------------------------------------------------------------
 
 // `name` belongs to the arena, NULL: there was no memory for it.
-static crd_richardson_signal* add_signal(estimation* e, const char* name)
+static crd_richardson_signal* richardson_add_signal(estimation* e, const char* name)
 {
     const double nan = (double)NAN;
     const crd_richardson_error unknown = {nan, nan, nan, nan};
@@ -294,7 +294,7 @@ static bool is_real(const crd_table_column* c)
 }
 
 // The signal of the first run in which it is column i, found in the others as well.
-static crd_status add_column(estimation* e, int run, int i)
+static crd_status richardson_add_column(estimation* e, int run, int i)
 {
     const crd_table* t = e->runs[run];
     const crd_table_column* c[RUNS] = {NULL};
@@ -307,7 +307,8 @@ static crd_status add_column(estimation* e, int run, int i)
         everywhere = everywhere && j >= 0;
         c[k] = j >= 0 ? &e->runs[k]->columns[j] : NULL;
     }
-    crd_richardson_signal* s = add_signal(e, crdi_arena_text(&e->arena, name, strlen(name)));
+    crd_richardson_signal* s =
+        richardson_add_signal(e, crdi_arena_text(&e->arena, name, strlen(name)));
     if (!s) { return CRD_E_MEMORY; }
     return everywhere ? estimate_signal(e, c, s) : CRD_OK;
 }
@@ -321,7 +322,7 @@ static crd_status estimate_all(estimation* e)
             if (!crdi_signal_wanted(opt->patterns, opt->pattern_count, t->columns[i].name)) {
                 continue;
             }
-            const crd_status st = add_column(e, run, i);
+            const crd_status st = richardson_add_column(e, run, i);
             if (st < 0) { return st; }
         }
     }
@@ -348,7 +349,8 @@ static crd_status estimate_pairs(estimation* e)
                                  e->runs[k]->path, name);
             }
         }
-        crd_richardson_signal* s = add_signal(e, crdi_arena_format(&e->arena, "%s=%s", p->a, p->b));
+        crd_richardson_signal* s =
+            richardson_add_signal(e, crdi_arena_format(&e->arena, "%s=%s", p->a, p->b));
         if (!s) { return CRD_E_MEMORY; }
         const crd_status st = estimate_signal(e, c, s);
         if (st < 0) { return st; }

@@ -21,8 +21,8 @@ crd_status crdi_table_check_size(crd_context* ctx, const char* path, double valu
 // ---- from a recording --------------------------------------------------------------------------
 
 // Room for the columns of a group, its times first.
-static crd_status make_columns(crdi_table* t, const crd_recording_info* info, int group,
-                               double** time)
+static crd_status results_table_make_columns(crdi_table* t, const crd_recording_info* info,
+                                             int group, double** time)
 {
     const crd_group_info* g = &info->groups[group];
     const size_t rows = (size_t)g->rows;
@@ -79,7 +79,7 @@ static crd_status copy_block(crdi_table* t, const crd_block* b, int first, int c
     return CRD_OK;
 }
 
-static crd_status read_group(crdi_table* t, crd_recording* r, int group)
+static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int group)
 {
     crd_status st = CRD_OK;
     const crd_recording_info* info = crd_recording_describe(r);
@@ -91,7 +91,7 @@ static crd_status read_group(crdi_table* t, crd_recording* r, int group)
     for (int i = 0; i < g->signal_count; i++) {
         signals[i] = g->first_signal + i;
     }
-    CRD_TRY(make_columns(t, info, group, &time));
+    CRD_TRY(results_table_make_columns(t, info, group, &time));
     CRD_TRY(crd_cursor_open(r, group, signals, g->signal_count, &cursor));
     int64_t rows = 0;
     for (;;) {
@@ -123,7 +123,7 @@ static crd_status read_recording(crd_context* ctx, crd_recording* r, crd_table**
     CRD_TRY(crdi_table_check_size(ctx, info->path, values));
     CRD_TRY(crdi_table_create(ctx, info->path, info->signal_count, &t));
     for (int i = 0; i < info->group_count; i++) {
-        CRD_TRY(read_group(t, r, i));
+        CRD_TRY(results_table_read_group(t, r, i));
     }
     *out = &t->view;
     return CRD_OK;

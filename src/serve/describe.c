@@ -101,7 +101,7 @@ static bool is_limit(uint8_t type, double x)
 }
 
 // Limits, unless start values are outside: then the FMU is not to be taken at its word.
-static void put_limits(describer* w, const crdi_outlet* o, crd_dcp_variable* x)
+static void serve_describe_put_limits(describer* w, const crdi_outlet* o, crd_dcp_variable* x)
 {
     const crd_variable* v = outlet_variable(w->s, o);
     if (o->kind == CRD_BYTES) { return; }
@@ -215,7 +215,7 @@ static crd_status describe_variable(describer* w, const crdi_outlet* o, crd_dcp_
         if (x->unit) { CRD_TRY(add_unit_of_measure(w, o, x->unit)); }
     }
     CRD_TRY(crdi_serve_start_text(s, o, w->a, &x->start));
-    put_limits(w, o, x);
+    serve_describe_put_limits(w, o, x);
     put_dimensions(w, o, x);
     if (o->causality == CRD_OUTPUT) {
         x->fixed_steps = s->opt.max_steps < 2;

@@ -131,7 +131,7 @@ void crdi_serve_close(crdi_serve* s)
 
 // ---- bindings ----------------------------------------------------------------------------------
 
-static crd_status make_values(crdi_serve* s, const crd_binding* b, crd_values* v)
+static crd_status plant_make_values(crdi_serve* s, const crd_binding* b, crd_values* v)
 {
     v->real = crdi_arena_new(&s->live, (size_t)b->real_count, sizeof *v->real);
     v->integer = crdi_arena_new(&s->live, (size_t)b->integer_count, sizeof *v->integer);
@@ -178,7 +178,7 @@ static crd_status bind_side(crdi_serve* s, int unit, crd_causality side, crd_bin
     }
     if (n == 0) { goto fail; }
     CRD_TRY(fail_unit(s, unit, crd_binding_create(u, list, n, b)));
-    CRD_TRY(make_values(s, *b, v));
+    CRD_TRY(plant_make_values(s, *b, v));
     for (int32_t j = 0; j < n; j++) {
         place[(*b)->variables[j]] = (*b)->offsets[j];
     }
@@ -226,7 +226,7 @@ static crd_status bind_parameter(crdi_serve* s, crdi_outlet* o)
     crd_status st = place_outlet(s, o, 0);
     if (head->binding || st < 0) { return st; }
     st = fail_unit(s, o->unit, crd_binding_create(u, &head->variable, 1, &head->binding));
-    if (st >= 0) { st = make_values(s, head->binding, &head->values); }
+    if (st >= 0) { st = plant_make_values(s, head->binding, &head->values); }
     if (st >= 0 && head->kind == CRD_BYTES) { st = fill_texts(s, head); }
     return st;
 }
@@ -284,8 +284,8 @@ static crd_status push_inputs(crdi_serve* s)
     return CRD_OK;
 }
 
-static crd_status check_count(crdi_serve* s, const crdi_outlet* o, const crd_dcp_slot* slot,
-                              const char* what)
+static crd_status plant_check_count(crdi_serve* s, const crdi_outlet* o, const crd_dcp_slot* slot,
+                                    const char* what)
 {
     if (o->kind == CRD_BYTES || slot->count == o->count) { return CRD_OK; }
     return crdi_fail(s->log, CRD_E_RANGE, "'%s' has %u elements, but %u %s", o->name, o->count,
@@ -297,7 +297,7 @@ static crd_status take_slot(crdi_serve* s, const crdi_outlet* o, crd_values* v,
 {
     const crd_unit* u = s->stations[o->unit].unit;
     crd_status st = CRD_OK;
-    CRD_TRY(check_count(s, o, slot, "came"));
+    CRD_TRY(plant_check_count(s, o, slot, "came"));
     CRD_TRY(fail_unit(s, o->unit, crdi_dcp_slot_get(u->ctx, slot, v, o->at)));
     const bool boolean = u->info.variables[o->variable].type == CRD_BOOLEAN;
     for (uint32_t i = 0; boolean && i < slot->count; i++) {
@@ -310,7 +310,7 @@ fail:
 static crd_status give_slot(crdi_serve* s, const crdi_outlet* o, const crd_values* v,
                             crd_dcp_slot* slot)
 {
-    const crd_status st = check_count(s, o, slot, "are wanted");
+    const crd_status st = plant_check_count(s, o, slot, "are wanted");
     if (st < 0 || crdi_dcp_slot_set(slot, v, o->at)) { return st; }
     return crdi_fail(s->log, CRD_E_RANGE,
                      "'%s' has %zu bytes, but its maxSize is %u: describe it with more", o->name,
@@ -453,7 +453,7 @@ typedef struct stride {
     double resolution;
 } stride;
 
-static crd_status fail_at(crdi_serve* s, crd_status st, double t)
+static crd_status plant_fail_at(crdi_serve* s, crd_status st, double t)
 {
     return st < 0 ? crdi_fail_in(s->log, st, "at t = %.10g s", t) : st;
 }
@@ -470,7 +470,7 @@ static crd_status step_unit(crdi_serve* s, const stride* x)
         s->running = 0;
         st = u->ops->step(u, t, h);
         s->running = -1;
-        st = fail_at(s, fail_unit(s, 0, st), t);
+        st = plant_fail_at(s, fail_unit(s, 0, st), t);
     }
     return st;
 }

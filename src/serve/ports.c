@@ -133,7 +133,7 @@ static crd_status add_outlet(lister* l, int unit, int32_t variable, int32_t elem
     return CRD_OK;
 }
 
-static crd_status add_variable(lister* l, int unit, int32_t variable)
+static crd_status ports_add_variable(lister* l, int unit, int32_t variable)
 {
     const crd_unit* u = l->s->stations[unit].unit;
     const crd_variable* v = &u->info.variables[variable];
@@ -172,7 +172,7 @@ static crd_status list_unit(lister* l, int unit)
     for (int32_t i = 0; st == CRD_OK && i < u->info.variable_count; i++) {
         const crd_variable* v = &u->info.variables[i];
         if (v->type == CRD_CLOCK && v->causality != CRD_LOCAL) { l->left_out++; }
-        if (is_served(v, l->connected[i])) { st = add_variable(l, unit, i); }
+        if (is_served(v, l->connected[i])) { st = ports_add_variable(l, unit, i); }
     }
     return st;
 }

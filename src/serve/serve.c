@@ -358,7 +358,7 @@ void crdi_serve_take_line(void* user, crd_level level, const char* text)
     pthread_mutex_unlock(&s->lines_lock);
 }
 
-static void put_entry(crdi_serve* s, uint8_t level, const char* text, uint32_t length)
+static void serve_put_entry(crdi_serve* s, uint8_t level, const char* text, uint32_t length)
 {
     if (!s->templated[level] || !s->slave) { return; }
     uint8_t bytes[CRDI_SERVE_LINE];
@@ -386,11 +386,11 @@ void crdi_serve_send_lines(crdi_serve* s)
         if (!some) { __atomic_store_n(&s->has_lines, false, __ATOMIC_RELEASE); }
         pthread_mutex_unlock(&s->lines_lock);
         if (!some) { return; }
-        put_entry(s, line.level, line.text, line.length);
+        serve_put_entry(s, line.level, line.text, line.length);
     }
 }
 
 void crdi_serve_note(crdi_serve* s, uint8_t level, const char* text)
 {
-    put_entry(s, level, text, cut_text(text, CRDI_SERVE_LINE));
+    serve_put_entry(s, level, text, cut_text(text, CRDI_SERVE_LINE));
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static crd_status add_units(crdi_ssp_reader* r, crdi_ssp_element* root)
+static crd_status apply_add_units(crdi_ssp_reader* r, crdi_ssp_element* root)
 {
     const crd_system* s = r->s;
     const size_t n = (size_t)s->unit_count;
@@ -85,7 +85,7 @@ crd_status crd_ssp_apply(crd_system* s, const char* ssv, const char* ssm)
     crdi_map_init(&root.connector_map, s->ctx);
     crdi_map_init(&root.child_map, s->ctx);
     r.elements = &root; // crdi_ssp_clear finds its maps
-    CRD_TRY(add_units(&r, &root));
+    CRD_TRY(apply_add_units(&r, &root));
     CRD_TRY(add_connectors(&r, &root));
     CRD_TRY(crdi_ssp_open(&r, ssv, ssv, NULL, CRDI_ROOT_SSV, &set));
     if (ssm) { CRD_TRY(crdi_ssp_open(&r, ssm, ssm, NULL, CRDI_ROOT_SSM, &mapping)); }

@@ -92,7 +92,7 @@ static crd_status read_ssd(describer* d, const char* folder, const char* name)
     return st;
 }
 
-static crd_status list_folder(describer* d, const char* path, const char* variant)
+static crd_status info_list_folder(describer* d, const char* path, const char* variant)
 {
     char* folder = crdi_arena_format(&d->info->arena, "%s/", path);
     crd_status st = folder ? list_folder_below(d, path, "", 0) : CRD_E_MEMORY;
@@ -207,7 +207,7 @@ static crd_status list_annotations(describer* d, const crdi_xml_element* e)
     return CRD_OK;
 }
 
-static bool read_time(const crdi_xml_element* e, const char* name, double* out)
+static bool info_read_time(const crdi_xml_element* e, const char* name, double* out)
 {
     const char* text = e ? crdi_xml_get(e, name) : NULL;
     if (!text) { return false; }
@@ -232,8 +232,8 @@ static crd_status describe_document(describer* d, const crdi_xml* x)
         !i->license) {
         return CRD_E_MEMORY;
     }
-    i->has_start = read_time(experiment, "startTime", &i->start);
-    i->has_stop = read_time(experiment, "stopTime", &i->stop);
+    i->has_start = info_read_time(experiment, "startTime", &i->start);
+    i->has_stop = info_read_time(experiment, "stopTime", &i->stop);
     int count = 0;
     (void)list_elements(d, system, "", 0, NULL, &count);
     crd_ssp_component* all = crdi_arena_new(&i->arena, (size_t)count, sizeof *all);
@@ -248,7 +248,7 @@ static crd_status list_files(describer* d, const char* path, const char* variant
 {
     struct stat info;
     if (stat(path, &info) != 0) { return crdi_file_fail(d->ctx, path, errno); }
-    if (S_ISDIR(info.st_mode)) { return list_folder(d, path, variant); }
+    if (S_ISDIR(info.st_mode)) { return info_list_folder(d, path, variant); }
     return crdi_ends_with(path, ".ssd") ? list_file(d, path, variant)
                                         : list_archive(d, path, variant);
 }

@@ -65,7 +65,7 @@ static bool is_default(const char* name)
     return strcmp(name, "SystemStructure.ssd") == 0;
 }
 
-static int by_name(const void* a, const void* b)
+static int package_by_name(const void* a, const void* b)
 {
     const char *x = *(const char*const*)a, *y = *(const char*const*)b;
     if (is_default(x) != is_default(y)) { return is_default(x) ? -1 : 1; }
@@ -74,7 +74,9 @@ static int by_name(const void* a, const void* b)
 
 void crdi_ssp_sort(crdi_names* names)
 {
-    if (names->count) { qsort(names->items, (size_t)names->count, sizeof *names->items, by_name); }
+    if (names->count) {
+        qsort(names->items, (size_t)names->count, sizeof *names->items, package_by_name);
+    }
 }
 
 typedef struct name_list {
@@ -82,7 +84,7 @@ typedef struct name_list {
     int at;
 } name_list;
 
-static const char* next_name(void* user)
+static const char* package_next_name(void* user)
 {
     name_list* l = user;
     return l->at < l->names->count ? l->names->items[l->at++] : NULL;
@@ -112,14 +114,15 @@ crd_status crdi_ssp_choose(crd_context* ctx, const char* package, const crdi_nam
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", shown ? ", " : "",
                                  crdi_show(names->items[shown]).text);
     }
-    const char* near = variant ? crdi_nearest(variant, next_name, &(name_list){names, 0}) : NULL;
+    const char* near =
+        variant ? crdi_nearest(variant, package_next_name, &(name_list){names, 0}) : NULL;
     return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: there is no %s%s in it%s%s%s; there are %s%s",
                      package, variant ? "variant " : "", crdi_show(wanted).text,
                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", list,
                      shown < names->count ? ", ..." : "");
 }
 
-static crd_status list_folder(crdi_ssp_reader* r, const char* folder, crdi_names* out)
+static crd_status package_list_folder(crdi_ssp_reader* r, const char* folder, crdi_names* out)
 {
     crd_status st = CRD_OK;
     DIR* dir = opendir(folder);
@@ -189,7 +192,7 @@ static crd_status in_folder(crdi_ssp_reader* r, const char* folder, const char* 
 {
     crdi_names names = {0};
     const char* name = NULL;
-    crd_status st = list_folder(r, folder, &names);
+    crd_status st = package_list_folder(r, folder, &names);
     if (st >= 0) { st = crdi_ssp_choose(r->ctx, shown, &names, variant, &name); }
     if (st < 0) { return st; }
     out->path = crdi_arena_format(&r->arena, "%s/%s", folder, name);
@@ -207,7 +210,7 @@ static crd_status sibling(crdi_ssp_reader* r, const char* path, const char* vari
     if (!folder) { return CRD_E_MEMORY; }
     crdi_names names = {0};
     const char* name = NULL;
-    crd_status st = list_folder(r, folder, &names);
+    crd_status st = package_list_folder(r, folder, &names);
     if (st >= 0) { st = crdi_ssp_choose(r->ctx, folder, &names, variant, &name); }
     if (st < 0) { return st; }
     out->path = out->shown = crdi_arena_format(&r->arena, "%s%s", n ? folder : "", name);
@@ -414,7 +417,7 @@ static bool find_document(crdi_ssp_reader* r, const char* path, crdi_document** 
     return false;
 }
 
-static crd_status check_count(crdi_ssp_reader* r, int count, const char* shown)
+static crd_status package_check_count(crdi_ssp_reader* r, int count, const char* shown)
 {
     if (count < MAX_DOCUMENTS) { return CRD_OK; }
     return crdi_fail(r->ctx, CRD_E_FORMAT, "%s: more than %d files belong to the system", shown,
@@ -436,7 +439,7 @@ crd_status crdi_ssp_open(crdi_ssp_reader* r, const char* path, const char* shown
     if (find_document(r, path, out, &count)) { return check_root(r, *out, kind); }
     crd_text text;
     crd_text_init(&text, r->ctx);
-    crd_status st = check_count(r, count, shown);
+    crd_status st = package_check_count(r, count, shown);
     if (st >= 0) { st = crdi_ssp_read_file(r->ctx, path, shown, &text); }
     if (st >= 0) {
         st = crdi_ssp_add_text(r, text.data, text.length, path, shown, root, kind, out);
@@ -456,7 +459,7 @@ crd_status crdi_ssp_open_inside(crdi_ssp_reader* r, const char* archive, const c
     char* path = crdi_arena_format(&r->arena, "%s/%s", archive, entry);
     if (!path) { return CRD_E_MEMORY; }
     if (find_document(r, path, out, &count)) { return check_root(r, *out, kind); }
-    CRD_TRY(check_count(r, count, shown));
+    CRD_TRY(package_check_count(r, count, shown));
     CRD_TRY(crdi_archive_open(r->ctx, archive, &crdi_ssp_limits, &a));
     const int32_t index = crdi_archive_find(a, entry);
     if (index < 0) {

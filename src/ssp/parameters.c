@@ -24,8 +24,8 @@ static crd_status too_many(crdi_ssp_reader* r, const crdi_ssp_value* v)
                      v->place.file, v->place.line, CRDI_SSP_MAX_THINGS);
 }
 
-static crd_status add_entry(crdi_ssp_reader* r, int unit, int depth, int distance, int order,
-                            const crd_setting* setting)
+static crd_status parameters_add_entry(crdi_ssp_reader* r, int unit, int depth, int distance,
+                                       int order, const crd_setting* setting)
 {
     crdi_entry* grown =
         crdi_grow(r->ctx, r->entries, &r->entry_capacity, r->entry_count + 1, sizeof *grown);
@@ -41,9 +41,9 @@ static bool changes(const crd_transformation* t)
 }
 
 // `t` with the unit of the text: how it becomes the variable's value.
-static crd_status add_setting(crdi_ssp_reader* r, int unit, const char* variable,
-                              const crdi_ssp_value* v, crd_transformation t, int depth,
-                              int distance, int order)
+static crd_status parameters_add_setting(crdi_ssp_reader* r, int unit, const char* variable,
+                                         const crdi_ssp_value* v, crd_transformation t, int depth,
+                                         int distance, int order)
 {
     if (r->entry_count >= CRDI_SSP_MAX_THINGS) { return too_many(r, v); }
     t.unit = v->unit;
@@ -62,7 +62,7 @@ static crd_status add_setting(crdi_ssp_reader* r, int unit, const char* variable
     if (!setting.variable || !setting.text) { return CRD_E_MEMORY; }
     const crd_status st = crdi_ssp_spend(r, strlen(setting.text) + strlen(variable));
     if (st < 0) { return st; }
-    return add_entry(r, unit, depth, distance, order, &setting);
+    return parameters_add_entry(r, unit, depth, distance, order, &setting);
 }
 
 // ---- names -------------------------------------------------------------------------------------
@@ -89,7 +89,8 @@ static crd_status assign(crdi_ssp_reader* r, crdi_ssp_element* e, const char* na
     switch (e->kind) {
     case CRDI_ELEMENT_UNIT:
         a->hit = true;
-        return add_setting(r, e->unit, name, a->value, a->mapping, a->depth, 0, ++r->given_count);
+        return parameters_add_setting(r, e->unit, name, a->value, a->mapping, a->depth, 0,
+                                      ++r->given_count);
     case CRDI_ELEMENT_SYSTEM:
         break;
     default:
@@ -304,7 +305,8 @@ crd_status crdi_ssp_pass_down(crdi_ssp_reader* r, const crd_port* port, crdi_giv
             v.dimension = NULL;
         }
         if (st >= 0) {
-            st = add_setting(r, port->unit, port->variable, &v, t, g->depth, last, g->order);
+            st = parameters_add_setting(r, port->unit, port->variable, &v, t, g->depth, last,
+                                        g->order);
         }
         if (st < 0) { return st; }
     }

@@ -36,7 +36,7 @@ const crd_setting* crdi_ssp_take_settings(crdi_ssp_reader* r, int unit, size_t* 
     return all;
 }
 
-static crd_status add_units(crdi_ssp_reader* r)
+static crd_status ssp_read_add_units(crdi_ssp_reader* r)
 {
     size_t at = 0;
     for (const crdi_ssp_element* e = r->elements; e; e = e->next_of_all) {
@@ -213,7 +213,7 @@ static crd_status read_experiment(crdi_ssp_reader* r, const crdi_document* d)
     return CRD_OK;
 }
 
-static crd_status read_names(crdi_ssp_reader* r, const crdi_document* d, const char* path)
+static crd_status ssp_read_names(crdi_ssp_reader* r, const crdi_document* d, const char* path)
 {
     crd_system* s = r->s;
     if (!s->title[0]) { s->title = crdi_ssp_keep(r, crdi_xml_get(d->xml->root, "name")); }
@@ -229,12 +229,12 @@ static crd_status read_names(crdi_ssp_reader* r, const crdi_document* d, const c
 static crd_status read_document(crdi_ssp_reader* r, crdi_document* d, const char* path)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(read_names(r, d, path));
+    CRD_TRY(ssp_read_names(r, d, path));
     CRD_TRY(crdi_ssp_build(r, d));
     CRD_TRY(crdi_ssp_connect(r));
     number_units(r);
     CRD_TRY(crdi_ssp_bind(r));
-    CRD_TRY(add_units(r));
+    CRD_TRY(ssp_read_add_units(r));
     CRD_TRY(read_experiment(r, d));
     CRD_TRY(read_notes(r, d));
     // Our annotation may bring units (signals, recordings) and options of connections. So those

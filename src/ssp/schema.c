@@ -528,7 +528,7 @@ static void problem(checker* c, const crdi_xml_element* e, const char* format, .
 
 // ---- values ------------------------------------------------------------------------------------
 
-static bool next_word(const char** p, const char** word, size_t* length)
+static bool schema_next_word(const char** p, const char** word, size_t* length)
 {
     *word = *p + strspn(*p, " \t\r\n");
     *length = strcspn(*word, " \t\r\n");
@@ -567,7 +567,7 @@ static bool are_words(const attribute* a, const char* text, bool list)
     const char* word = NULL;
     size_t n = 0;
     int count = 0;
-    for (; next_word(&text, &word, &n); count++) {
+    for (; schema_next_word(&text, &word, &n); count++) {
         if (!is_word(a, word, n)) { return false; }
     }
     return list || count == 1;
@@ -679,14 +679,14 @@ static void check_attributes(checker* c, const crdi_xml_element* e, const row* r
     }
 }
 
-static bool is_ours(const char* space)
+static bool schema_is_ours(const char* space)
 {
     return !space[0] || strncmp(space, "http://ssp-standard.org/SSP1/", 29) == 0;
 }
 
 static void unknown_child(checker* c, const crdi_xml_element* e, const row* r)
 {
-    if (r->any || !is_ours(e->space)) { return; }
+    if (r->any || !schema_is_ours(e->space)) { return; }
     for (int k = 0; k < r->child_count; k++) {
         const row* known = &rows[r->children[k].row];
         if (strcmp(known->name, e->name) == 0) {
@@ -725,7 +725,7 @@ static void check_unique(checker* c, const crdi_xml_element* e, const row* r)
 }
 
 // The depth is bounded by the parser.
-static void check_element(checker* c, const crdi_xml_element* e, const row* r)
+static void schema_check_element(checker* c, const crdi_xml_element* e, const row* r)
 {
     enum { MOST = 32 };
     _Static_assert(COUNT(connector_children) <= MOST, "counts of children");
@@ -741,7 +741,7 @@ static void check_element(checker* c, const crdi_xml_element* e, const row* r)
             unknown_child(c, x, r);
             continue;
         }
-        check_element(c, x, &rows[r->children[k].row]);
+        schema_check_element(c, x, &rows[r->children[k].row]);
         counts[k]++;
         if ((r->children[k].occurs == ONCE || r->children[k].occurs == NEEDED) && counts[k] == 2) {
             problem(c, x, "a second %s in %s, expected one", x->name, e->name);
@@ -780,7 +780,7 @@ crd_status crdi_ssp_check(crd_context* ctx, const crdi_xml* xml, crdi_ssp_root r
     checker c = {.ctx = ctx, .xml = xml};
     const crdi_xml_element* e = xml->root;
     if (crdi_xml_is(e, r->space, r->name)) {
-        check_element(&c, e, r);
+        schema_check_element(&c, e, r);
     } else if (strcmp(e->name, r->name) == 0) {
         problem(&c, e, "the root %s has the namespace '%s', expected '%s'", e->name,
                 crdi_show(e->space).text, r->space);

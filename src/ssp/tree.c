@@ -230,8 +230,8 @@ static crd_status read_reference(crdi_ssp_reader* r, crdi_ssp_element* self)
 
 static crd_status build_system(crdi_ssp_reader* r, crdi_ssp_element* self);
 
-static crd_status add_element(crdi_ssp_reader* r, crdi_ssp_element* parent, crdi_document* d,
-                              const crdi_xml_element* e, crdi_ssp_element** out)
+static crd_status tree_add_element(crdi_ssp_reader* r, crdi_ssp_element* parent, crdi_document* d,
+                                   const crdi_xml_element* e, crdi_ssp_element** out)
 {
     if (++r->element_count > CRDI_SSP_MAX_THINGS / 8) {
         return crdi_ssp_bad(r, CRD_E_FORMAT, d, e, "more than %d components and systems in all",
@@ -400,7 +400,7 @@ static crd_status read_implementation(crdi_ssp_reader* r, crdi_ssp_element* self
     return CRD_OK;
 }
 
-static crd_status read_unit(crdi_ssp_reader* r, crdi_ssp_element* self, const char* source)
+static crd_status tree_read_unit(crdi_ssp_reader* r, crdi_ssp_element* self, const char* source)
 {
     char what[120];
     snprintf(what, sizeof what, "component '%s'", crdi_show(self->name).text);
@@ -437,11 +437,11 @@ static crd_status read_component(crdi_ssp_reader* r, crdi_ssp_element* self)
     }
     if (strcmp(type, CRDI_TYPE_FMU) == 0) {
         self->source = CRD_UNIT_FMU;
-        return read_unit(r, self, source);
+        return tree_read_unit(r, self, source);
     }
     if (strcmp(type, CRDI_TYPE_TABLE) == 0) {
         self->source = CRD_UNIT_REPLAY;
-        return read_unit(r, self, source);
+        return tree_read_unit(r, self, source);
     }
     if (strcmp(type, CRDI_TYPE_SSD) == 0) { return nest_file(r, self, source, false); }
     if (strcmp(type, CRDI_TYPE_SSP) == 0) { return nest_file(r, self, source, true); }
@@ -454,7 +454,7 @@ static crd_status read_component(crdi_ssp_reader* r, crdi_ssp_element* self)
 static crd_status build_child(crdi_ssp_reader* r, crdi_ssp_element* self, const crdi_xml_element* e)
 {
     crdi_ssp_element* child = NULL;
-    crd_status st = add_element(r, self, self->document, e, &child);
+    crd_status st = tree_add_element(r, self, self->document, e, &child);
     if (st < 0) { return st; }
     self->children[self->child_count] = child;
     st = crdi_map_add(&self->child_map, child->name, self->child_count++, NULL);
@@ -488,7 +488,7 @@ static crd_status build_system(crdi_ssp_reader* r, crdi_ssp_element* self)
 crd_status crdi_ssp_build(crdi_ssp_reader* r, crdi_document* d)
 {
     const crdi_xml_element* e = crdi_xml_child(d->xml->root, CRDI_SSD, "System");
-    const crd_status st = add_element(r, NULL, d, e, &r->root);
+    const crd_status st = tree_add_element(r, NULL, d, e, &r->root);
     return st < 0 ? st : build_system(r, r->root);
 }
 

@@ -20,7 +20,7 @@ static double number_attribute(const crdi_xml_element* e, const char* name, doub
     return x;
 }
 
-static bool truth(const char* text)
+static bool ssp_values_truth(const char* text)
 {
     if (!text) { return false; }
     text += strspn(text, " \t\r\n");
@@ -121,8 +121,9 @@ static crd_status read_map(crdi_ssp_reader* r, const crdi_xml_element* e, bool b
     for (const crdi_xml_element* m = crdi_xml_child(e, CRDI_SSC, "MapEntry"); m;
          m = crdi_xml_same(m), n++) {
         const char *from = crdi_xml_get(m, "source"), *to = crdi_xml_get(m, "target");
-        map[n].from = booleans ? (truth(from) ? "true" : "false") : crdi_ssp_keep(r, from);
-        map[n].to = booleans ? (truth(to) ? "true" : "false") : crdi_ssp_keep(r, to);
+        map[n].from =
+            booleans ? (ssp_values_truth(from) ? "true" : "false") : crdi_ssp_keep(r, from);
+        map[n].to = booleans ? (ssp_values_truth(to) ? "true" : "false") : crdi_ssp_keep(r, to);
         if (!map[n].from || !map[n].to) { return CRD_E_MEMORY; }
     }
     out->map = map;
@@ -134,7 +135,7 @@ crd_status crdi_ssp_transformation(crdi_ssp_reader* r, const crdi_xml_element* e
                                    crd_transformation* out)
 {
     *out = (crd_transformation){.unit = "", .gain = 1, .convert_units = true};
-    out->convert_units = !truth(crdi_xml_get(e, "suppressUnitConversion"));
+    out->convert_units = !ssp_values_truth(crdi_xml_get(e, "suppressUnitConversion"));
     const crdi_xml_element* t = crdi_xml_child(e, CRDI_SSC, "LinearTransformation");
     if (t) {
         out->gain = number_attribute(t, "factor", 1);
@@ -156,7 +157,7 @@ bool crdi_ssp_is_real(const char* type)
     return strcmp(type, "Real") == 0 || strncmp(type, "Float", 5) == 0;
 }
 
-static bool is_text(const char* type)
+static bool ssp_values_is_text(const char* type)
 {
     return strcmp(type, "String") == 0 || strcmp(type, "Enumeration") == 0 ||
            strcmp(type, "Binary") == 0;
@@ -166,7 +167,7 @@ static bool is_text(const char* type)
 static crd_status read_items(crdi_ssp_reader* r, const crdi_xml_element* e, crdi_ssp_value* v)
 {
     const char* text = crdi_xml_get(e, "value");
-    const bool words = !is_text(v->type);
+    const bool words = !ssp_values_is_text(v->type);
     size_t room = text && !words ? 1 : 0;
     for (const crdi_xml_element* x = e->first; x && !text; x = x->next) {
         room++;
@@ -191,7 +192,7 @@ static crd_status read_items(crdi_ssp_reader* r, const crdi_xml_element* e, crdi
         const size_t n = strcspn(p, " \t\r\n");
         const bool plus = *p == '+' && n > 1;
         const char* word = strcmp(v->type, "Boolean") == 0
-                               ? (truth(p) ? "true" : "false")
+                               ? (ssp_values_truth(p) ? "true" : "false")
                                : crdi_arena_text(&r->arena, p + plus, n - plus);
         if (!word) { return CRD_E_MEMORY; }
         v->items[v->count++] = word;
@@ -200,7 +201,7 @@ static crd_status read_items(crdi_ssp_reader* r, const crdi_xml_element* e, crdi
     return CRD_OK;
 }
 
-static const crdi_xml_element* type_of(const crdi_xml_element* parameter)
+static const crdi_xml_element* ssp_values_type_of(const crdi_xml_element* parameter)
 {
     const crdi_xml_element* e = parameter->first;
     while (strcmp(e->space, CRDI_SSV) != 0 || strcmp(e->name, "Annotations") == 0) {
@@ -227,7 +228,7 @@ crd_status crdi_ssp_read_set(crdi_ssp_reader* r, const crdi_document* d,
     crdi_ssp_value* v = *out = crdi_arena_new(&r->arena, (size_t)*count, sizeof *v);
     if (!v) { return CRD_E_MEMORY; }
     for (const crdi_xml_element* p = first; p; p = crdi_xml_same(p), v++) {
-        const crdi_xml_element* e = type_of(p);
+        const crdi_xml_element* e = ssp_values_type_of(p);
         const char* unit = crdi_xml_get(e, "unit");
         v->type = e->name;
         v->place = (crd_place){d->shown, e->line};
@@ -273,7 +274,7 @@ const char* crdi_ssp_join(crdi_ssp_reader* r, const crdi_ssp_value* v)
 
 // ---- values on their way -----------------------------------------------------------------------
 
-static bool same_value(const char* a, const char* b)
+static bool ssp_values_same_value(const char* a, const char* b)
 {
     int64_t x = 0, y = 0;
     return strcmp(a, b) == 0 ||
@@ -283,7 +284,7 @@ static bool same_value(const char* a, const char* b)
 static const char* mapped(const crd_transformation* t, const char* item)
 {
     for (int k = 0; k < t->map_count; k++) {
-        if (same_value(t->map[k].from, item)) { return t->map[k].to; }
+        if (ssp_values_same_value(t->map[k].from, item)) { return t->map[k].to; }
     }
     return item;
 }

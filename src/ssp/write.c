@@ -226,7 +226,7 @@ static void put_enumerations(crdi_pack_writer* w, crd_text* t)
 
 // ---- connectors --------------------------------------------------------------------------------
 
-static bool copy_text(crdi_pack_writer* w, const char** text)
+static bool ssp_write_copy_text(crdi_pack_writer* w, const char** text)
 {
     *text = *text && **text ? crdi_arena_text(&w->arena, *text, strlen(*text)) : "";
     return *text != NULL;
@@ -237,15 +237,15 @@ static bool copy_connector(crdi_pack_writer* w, crd_ssp_connector* c)
 {
     crd_ssp_item* items = crdi_arena_new(&w->arena, (size_t)c->item_count, sizeof *items);
     uint64_t* sizes = crdi_arena_new(&w->arena, (size_t)c->rank, sizeof *sizes);
-    if (!items || !sizes || !copy_text(w, &c->name) || !copy_text(w, &c->unit) ||
-        !copy_text(w, &c->enumeration)) {
+    if (!items || !sizes || !ssp_write_copy_text(w, &c->name) ||
+        !ssp_write_copy_text(w, &c->unit) || !ssp_write_copy_text(w, &c->enumeration)) {
         return false;
     }
     for (int i = 0; i < c->item_count; i++) {
         items[i] = c->items[i];
         // SSP 1.0 has 32 bits for the value of an item
         if (items[i].value < INT32_MIN || items[i].value > INT32_MAX) { c->item_count = 0; }
-        if (!copy_text(w, &items[i].name)) { return false; }
+        if (!ssp_write_copy_text(w, &items[i].name)) { return false; }
     }
     if (c->rank) { memcpy(sizes, c->sizes, (size_t)c->rank * sizeof *sizes); }
     c->items = items;
@@ -396,8 +396,8 @@ static void put_connector(crdi_pack_writer* w, crd_text* t, const crdi_pack_port
 
 // ---- elements ----------------------------------------------------------------------------------
 
-static crd_status add_element(crdi_pack_writer* w, const char* path, const char* name, int parent,
-                              int unit, int* out)
+static crd_status ssp_write_add_element(crdi_pack_writer* w, const char* path, const char* name,
+                                        int parent, int unit, int* out)
 {
     crdi_pack_element* grown = crdi_grow(w->ctx, w->elements, &w->element_capacity,
                                          (size_t)w->element_count + 1, sizeof *grown);
@@ -457,7 +457,7 @@ static crd_status place_flat(crdi_pack_writer* w, int unit, crdi_pack_part* p)
         if (!name) { return CRD_E_MEMORY; }
     }
     p->name = name;
-    return add_element(w, name, name, 0, unit, &p->element);
+    return ssp_write_add_element(w, name, name, 0, unit, &p->element);
 }
 
 static crd_status place_unit(crdi_pack_writer* w, int unit)
@@ -475,13 +475,13 @@ static crd_status place_unit(crdi_pack_writer* w, int unit)
         if (!path) { return CRD_E_MEMORY; }
         int system = crdi_map_find(&w->element_map, path);
         if (system < 0) {
-            CRD_TRY(add_element(w, path, path + (begin - name), parent, -1, &system));
+            CRD_TRY(ssp_write_add_element(w, path, path + (begin - name), parent, -1, &system));
         }
         parent = system;
         begin = dot + 1;
     }
     p->name = name;
-    CRD_TRY(add_element(w, name, begin, parent, unit, &p->element));
+    CRD_TRY(ssp_write_add_element(w, name, begin, parent, unit, &p->element));
 fail:
     return st;
 }
@@ -541,7 +541,7 @@ static void put_component(crdi_pack_writer* w, crd_text* t, const crdi_pack_elem
     crdi_text_add(t, "%*s</ssd:Component>\n", depth, "");
 }
 
-static void put_system(crdi_pack_writer* w, crd_text* t, int index, int depth)
+static void ssp_write_put_system(crdi_pack_writer* w, crd_text* t, int index, int depth)
 {
     const crdi_pack_element* e = &w->elements[index];
     crdi_text_add(t, "%*s<ssd:System", depth, "");
@@ -570,7 +570,7 @@ static void put_system(crdi_pack_writer* w, crd_text* t, int index, int depth)
             if (w->elements[i].unit >= 0) {
                 put_component(w, t, &w->elements[i], depth + 4);
             } else {
-                put_system(w, t, i, depth + 4);
+                ssp_write_put_system(w, t, i, depth + 4);
             }
         }
         crdi_text_add(t, "%*s</ssd:Elements>\n", depth + 2, "");
@@ -618,7 +618,7 @@ static void put_description(crdi_pack_writer* w)
     crdi_pack_attribute(w, t, "name", w->title);
     if (w->opt.author) { crdi_pack_attribute(w, t, "author", w->opt.author); }
     crdi_text_add(t, " generationTool=\"Cardan %s\">\n", crd_version());
-    put_system(w, t, 0, 2);
+    ssp_write_put_system(w, t, 0, 2);
     put_enumerations(w, t);
     crdi_pack_put_units(w, t, "ssd", &w->units);
     if (!isnan(r->start) || !isnan(r->stop)) {
@@ -651,7 +651,7 @@ static crd_status check_source(crdi_pack_writer* w, const crd_unit_spec* u)
                            u->name);
 }
 
-static crd_status check_units(crdi_pack_writer* w)
+static crd_status ssp_write_check_units(crdi_pack_writer* w)
 {
     crd_status st = CRD_OK;
     int own = 0;
@@ -709,7 +709,7 @@ static crd_status make_parts(crdi_pack_writer* w)
         crdi_map_init(&w->parts[i].port_map, w->ctx);
     }
     int root = 0;
-    CRD_TRY(add_element(w, "", w->title, -1, -1, &root));
+    CRD_TRY(ssp_write_add_element(w, "", w->title, -1, -1, &root));
     for (int i = 0; i < count; i++) {
         CRD_TRY(place_unit(w, i));
         CRD_TRY(read_connectors(w, i));
@@ -739,7 +739,7 @@ static crd_status write_package(crdi_pack_writer* w)
 {
     crd_status st = CRD_OK;
     const char* ssv = NULL;
-    CRD_TRY(check_units(w));
+    CRD_TRY(ssp_write_check_units(w));
     CRD_TRY(make_title(w));
     CRD_TRY(
         crdi_pack_resource_name(w, w->stem, ".ssv", &ssv)); // first, so that the name is its own

@@ -61,7 +61,7 @@ static crd_status zip_entry(crdi_pack_writer* w, crdi_archive_writer* zip, const
     return S_ISREG(info.st_mode) ? crdi_archive_add_file(zip, entry, path) : CRD_OK;
 }
 
-static int by_name(const struct dirent** a, const struct dirent** b)
+static int write_files_by_name(const struct dirent** a, const struct dirent** b)
 {
     return strcmp((*a)->d_name, (*b)->d_name); // whatever the locale
 }
@@ -73,7 +73,7 @@ static crd_status zip_folder(crdi_pack_writer* w, crdi_archive_writer* zip, cons
     enum { DEEPEST = 40 };
     crd_status st = CRD_OK;
     struct dirent** entries = NULL;
-    const int count = depth > DEEPEST ? -1 : scandir(folder, &entries, NULL, by_name);
+    const int count = depth > DEEPEST ? -1 : scandir(folder, &entries, NULL, write_files_by_name);
     if (count < 0) {
         return crdi_fail(w->ctx, CRD_E_IO, "%s: cannot be packed: %s", folder,
                          depth > DEEPEST ? "too many folders inside each other" : strerror(errno));

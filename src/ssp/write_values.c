@@ -24,7 +24,7 @@ static bool parse_number(const char* text, number* out)
     return crdi_parse_double(text, strlen(text), &out->value); // INF, NaN
 }
 
-static bool same_value(const char* a, const char* b)
+static bool write_values_same_value(const char* a, const char* b)
 {
     int64_t x = 0, y = 0;
     if (strcmp(a, b) == 0) { return true; }
@@ -59,7 +59,7 @@ static const char* change_word(crdi_pack_writer* w, const crdi_pack_port* p,
 {
     number n;
     for (int i = 0; i < via->map_count; i++) {
-        if (same_value(via->map[i].from, word)) { return via->map[i].to; }
+        if (write_values_same_value(via->map[i].from, word)) { return via->map[i].to; }
     }
     if (via->map_count > 0 || !parse_number(word, &n) || !isfinite(n.value)) { return word; }
     crd_dimension from;
@@ -102,7 +102,7 @@ static bool is_hex(const char* text)
     return strlen(text) % 2 == 0 && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
 }
 
-static const char* truth(const char* text)
+static const char* write_values_truth(const char* text)
 {
     if (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0) { return "true"; }
     if (strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0) { return "false"; }
@@ -159,7 +159,7 @@ fail:
 }
 
 // Nothing is known of the variable: what the text looks like.
-static crd_type guess(const char* text)
+static crd_type write_values_guess(const char* text)
 {
     number n;
     return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0 ? CRD_BOOLEAN
@@ -170,14 +170,14 @@ static crd_type guess(const char* text)
 static crd_status make_value(crdi_pack_writer* w, crdi_pack_units* units, const crdi_pack_port* p,
                              const char* text, const crd_transformation* via, value* out)
 {
-    const crd_type type = p && p->typed ? p->look.type : guess(text);
+    const crd_type type = p && p->typed ? p->look.type : write_values_guess(text);
     *out = (value){.element = crdi_pack_type_name(w, type)};
     switch (type) {
     case CRD_FLOAT64:
     case CRD_FLOAT32:
         return real_value(w, units, p, text, via, out);
     case CRD_BOOLEAN:
-        out->text = truth(text);
+        out->text = write_values_truth(text);
         return CRD_OK;
     case CRD_ENUMERATION:
         if (p->look.item_count > 0) {
@@ -237,8 +237,8 @@ fail:
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static void put_value(crdi_pack_writer* w, const crdi_pack_part* p, const crdi_pack_port* port,
-                      const char* variable, const value* v)
+static void write_values_put_value(crdi_pack_writer* w, const crdi_pack_part* p,
+                                   const crdi_pack_port* port, const char* variable, const value* v)
 {
     crd_text* t = &w->ssv;
     const char* name = crdi_arena_format(&w->arena, "%s.%s", p->name, variable);
@@ -278,8 +278,8 @@ typedef struct plan {
     crd_map pieces; // arrays of which single elements are set
 } plan;
 
-static crd_status make_plan(crdi_pack_writer* w, const crd_unit_spec* u, crdi_pack_part* p,
-                            plan* out)
+static crd_status write_values_make_plan(crdi_pack_writer* w, const crd_unit_spec* u,
+                                         crdi_pack_part* p, plan* out)
 {
     crd_status st = CRD_OK;
     for (int i = u->parameter_count; i-- > 0;) { // from the end: the last one is added
@@ -328,7 +328,7 @@ static crd_status one_setting(crdi_pack_writer* w, crdi_pack_units* units, crdi_
         CRD_TRY(make_value(w, units, port, text, unit_alone ? s->via : NULL, &v));
     }
     if (v.text && v.element) {
-        put_value(w, p, port, s->variable, &v);
+        write_values_put_value(w, p, port, s->variable, &v);
         return CRD_OK;
     }
     CRD_TRY(keep_rest(w, p, s, changed(w, port, s)));
@@ -346,7 +346,7 @@ static crd_status values_of(crdi_pack_writer* w, crdi_pack_units* units, int uni
     crdi_map_init(&plans.pieces, w->ctx);
     p->rest = crdi_arena_new(&w->arena, (size_t)u->parameter_count, sizeof *p->rest);
     CRD_TRY(p->rest ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(make_plan(w, u, p, &plans));
+    CRD_TRY(write_values_make_plan(w, u, p, &plans));
     for (int i = 0; i < u->parameter_count; i++) {
         const crd_setting* s = &u->parameters[i];
         if (crdi_map_find(&plans.last, s->variable) != i) { continue; } // a later one wins

@@ -18,7 +18,7 @@ static void take_back(crd_text* t, size_t length)
     crdi_text_put(t, "", 0);
 }
 
-static void put_numbers(crdi_flow* f, const char* key, const double* x, int count)
+static void write_yaml_put_numbers(crdi_flow* f, const char* key, const double* x, int count)
 {
     crdi_flow_key(f, key);
     for (int i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ static void put_numbers(crdi_flow* f, const char* key, const double* x, int coun
 // ---- units -------------------------------------------------------------------------------------
 
 // Only the keys that the shape has a use for: others would be refused.
-static void put_signal(crd_text* t, const crd_signal_spec* g)
+static void write_yaml_put_signal(crd_text* t, const crd_signal_spec* g)
 {
     crdi_flow f = {.t = t};
     const crd_signal_shape is = g->shape;
@@ -60,25 +60,25 @@ static void put_signal(crd_text* t, const crd_signal_spec* g)
         crdi_text_add(t, "%llu", (unsigned long long)g->seed);
     }
     if (is == CRD_SIGNAL_TABLE) {
-        put_numbers(&f, "times", g->times, g->table_count);
-        put_numbers(&f, "values", g->values, g->table_count);
+        write_yaml_put_numbers(&f, "times", g->times, g->table_count);
+        write_yaml_put_numbers(&f, "values", g->values, g->table_count);
         crdi_flow_text(&f, "interpolation", interpolations[g->interpolation]);
     }
     crdi_flow_end(&f);
 }
 
-static void put_signals(crdi_flow* f, const crd_unit_spec* u)
+static void write_yaml_put_signals(crdi_flow* f, const crd_unit_spec* u)
 {
     if (u->signal_count == 1 && strcmp(u->signals[0].name, "y") == 0) {
         crdi_flow_key(f, "signal");
-        put_signal(f->t, &u->signals[0]);
+        write_yaml_put_signal(f->t, &u->signals[0]);
         return;
     }
     crdi_flow_key(f, "signals");
     crdi_flow inner = {.t = f->t};
     for (int i = 0; i < u->signal_count; i++) {
         crdi_flow_key(&inner, u->signals[i].name);
-        put_signal(f->t, &u->signals[i]);
+        write_yaml_put_signal(f->t, &u->signals[i]);
     }
     crdi_flow_end(&inner);
 }
@@ -151,7 +151,7 @@ static void put_units(crdi_pack_writer* w)
         crdi_yaml_text(t, w->parts[i].name);
         crdi_text_add(t, ": ");
         crdi_flow f = {.t = t};
-        if (u->source == CRD_UNIT_SIGNAL) { put_signals(&f, u); }
+        if (u->source == CRD_UNIT_SIGNAL) { write_yaml_put_signals(&f, u); }
         if (u->source == CRD_UNIT_REPLAY) { put_replay(&f, u, w->parts[i].source); }
         if (u->step > 0) { crdi_flow_number(&f, "step", u->step); }
         if (u->real) { crdi_flow_bool(&f, "real", true); }
@@ -205,7 +205,7 @@ static void put_quality(crdi_flow* f, const crd_run_spec* r)
     }
 }
 
-static void put_run(crdi_pack_writer* w)
+static void write_yaml_put_run(crdi_pack_writer* w)
 {
     const crd_run_spec* r = &w->s->run;
     crd_text* t = &w->yaml;
@@ -246,7 +246,7 @@ static void put_json(crd_text* t, const char* json, size_t length)
 }
 
 // The members of the element, then what surrounds it. Files were read with the description.
-static void put_coupling(crd_text* t, const crd_coupling_spec* c)
+static void write_yaml_put_coupling(crd_text* t, const crd_coupling_spec* c)
 {
     const char* json = c->element + strspn(c->element, " \t\r\n");
     const char* close = strrchr(json, '}');
@@ -284,19 +284,19 @@ static const char* end_text(crdi_pack_writer* w, int unit, const char* variable)
     return crdi_arena_format(&w->arena, "%s.%s", w->parts[unit].name, variable);
 }
 
-static bool is_given(double x) // of scale and tolerance
+static bool write_yaml_is_given(double x) // of scale and tolerance
 {
     return !isnan(x) && x != 0;
 }
 
-static crd_status put_connections(crdi_pack_writer* w)
+static crd_status write_yaml_put_connections(crdi_pack_writer* w)
 {
     const crd_system* s = w->s;
     crd_text* t = &w->yaml;
     bool first = true;
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
-        const bool measured = is_given(c->scale) || is_given(c->tolerance);
+        const bool measured = write_yaml_is_given(c->scale) || write_yaml_is_given(c->tolerance);
         if (!c->coupling && c->predict == s->run.predict && !measured) { continue; }
         const char* from = end_text(w, c->from_unit, c->from);
         const char* to = end_text(w, c->to_unit, c->to);
@@ -307,13 +307,15 @@ static crd_status put_connections(crdi_pack_writer* w)
         crdi_flow_text(&f, "to", to);
         if (c->coupling) {
             crdi_flow_key(&f, "coupling");
-            put_coupling(t, c->coupling);
+            write_yaml_put_coupling(t, c->coupling);
         } else {
             if (c->predict != s->run.predict) {
                 crdi_flow_text(&f, "predict", crd_prediction_name(c->predict));
             }
-            if (is_given(c->scale)) { crdi_flow_number(&f, "scale", c->scale); }
-            if (is_given(c->tolerance)) { crdi_flow_number(&f, "tolerance", c->tolerance); }
+            if (write_yaml_is_given(c->scale)) { crdi_flow_number(&f, "scale", c->scale); }
+            if (write_yaml_is_given(c->tolerance)) {
+                crdi_flow_number(&f, "tolerance", c->tolerance);
+            }
         }
         crdi_flow_end(&f);
         crdi_text_add(t, "\n");
@@ -374,8 +376,8 @@ static void put_results(crdi_pack_writer* w)
 crd_status crdi_pack_yaml(crdi_pack_writer* w)
 {
     put_units(w);
-    put_run(w);
-    crd_status st = put_connections(w);
+    write_yaml_put_run(w);
+    crd_status st = write_yaml_put_connections(w);
     if (st >= 0) { st = put_bonds(w); }
     put_results(w);
     return st < 0 || w->yaml.failed ? CRD_E_MEMORY : CRD_OK;

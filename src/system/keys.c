@@ -65,7 +65,7 @@ typedef struct names {
     int count, at;
 } names;
 
-static const char* next_name(void* user)
+static const char* keys_next_name(void* user)
 {
     names* n = user;
     if (n->at == n->count) { return NULL; }
@@ -74,11 +74,11 @@ static const char* next_name(void* user)
     return name;
 }
 
-static void join(names n, char* out, size_t size)
+static void keys_join(names n, char* out, size_t size)
 {
     size_t at = 0;
     out[0] = 0;
-    for (const char* name = next_name(&n); name; name = next_name(&n)) {
+    for (const char* name = keys_next_name(&n); name; name = keys_next_name(&n)) {
         const int k = snprintf(out + at, size - at, "%s%s", at ? ", " : "", name);
         if (k < 0 || (size_t)k >= size - at) { return; }
         at += (size_t)k;
@@ -195,8 +195,8 @@ static crd_status not_a_quantity(crdi_reader* r, const crdi_node* n, const char*
                           crdi_clip(n->text).text, expected);
 }
 
-static crd_status read_quantity(crdi_reader* r, const crdi_node* n, const quantity_kind* kind,
-                                crdi_range range, double* out)
+static crd_status keys_read_quantity(crdi_reader* r, const crdi_node* n, const quantity_kind* kind,
+                                     crdi_range range, double* out)
 {
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, kind->expected);
     if (st < 0) { return st; }
@@ -234,7 +234,7 @@ static crd_status read_quantity(crdi_reader* r, const crdi_node* n, const quanti
 
 crd_status crdi_read_number(crdi_reader* r, const crdi_node* n, crdi_range range, double* out)
 {
-    return read_quantity(r, n, &number_kind, range, out);
+    return keys_read_quantity(r, n, &number_kind, range, out);
 }
 
 static crd_status read_numbers(crdi_reader* r, const crdi_node* n, const quantity_kind* kind,
@@ -251,7 +251,7 @@ static crd_status read_numbers(crdi_reader* r, const crdi_node* n, const quantit
     int i = 0;
     for (const crdi_node* item = n->first; item; item = item->next, i++) {
         const size_t mark = crdi_path_enter_item(r, i);
-        const crd_status item_st = read_quantity(r, item, kind, CRDI_ANY, &items[i]);
+        const crd_status item_st = keys_read_quantity(r, item, kind, CRDI_ANY, &items[i]);
         if (item_st < 0) { return item_st; }
         crdi_path_leave(r, mark);
     }
@@ -336,7 +336,7 @@ crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out)
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status read_texts(crdi_reader* r, const crdi_node* n, crdi_texts* out)
+static crd_status keys_read_texts(crdi_reader* r, const crdi_node* n, crdi_texts* out)
 {
     const int count = n->kind == CRDI_LIST ? n->count : 1;
     const char** items = crdi_arena_new(r->arena, (size_t)count, sizeof *items);
@@ -371,7 +371,7 @@ static crd_status read_choice(crdi_reader* r, const crdi_node* n, const char* co
     char all[200];
     char expected[220];
     names list = choice_names(choices);
-    join(list, all, sizeof all);
+    keys_join(list, all, sizeof all);
     snprintf(expected, sizeof expected, "one of %s", all);
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
     if (st < 0) { return st; }
@@ -381,20 +381,20 @@ static crd_status read_choice(crdi_reader* r, const crdi_node* n, const char* co
             return CRD_OK;
         }
     }
-    const crdi_hint hint = crdi_hint_from(n->text, next_name, &list);
+    const crdi_hint hint = crdi_hint_from(n->text, keys_next_name, &list);
     return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s' is not known%s Expected %s",
                           crdi_clip(n->text).text, hint.text[0] ? hint.text : ".", expected);
 }
 
 // ---- mappings ----------------------------------------------------------------------------------
 
-static crd_status read_value(crdi_reader* r, const crdi_node* n, const crdi_key* k, void* out)
+static crd_status keys_read_value(crdi_reader* r, const crdi_node* n, const crdi_key* k, void* out)
 {
     switch (k->type) {
     case CRDI_KEY_TEXT:
         return crdi_read_text(r, n, out);
     case CRDI_KEY_TEXTS:
-        return read_texts(r, n, out);
+        return keys_read_texts(r, n, out);
     case CRDI_KEY_PATH:
         return crdi_read_path(r, n, out);
     case CRDI_KEY_BOOL:
@@ -404,13 +404,13 @@ static crd_status read_value(crdi_reader* r, const crdi_node* n, const crdi_key*
     case CRDI_KEY_SEED:
         return read_seed(r, n, out);
     case CRDI_KEY_NUMBER:
-        return read_quantity(r, n, &number_kind, k->range, out);
+        return keys_read_quantity(r, n, &number_kind, k->range, out);
     case CRDI_KEY_TIME:
-        return read_quantity(r, n, &time_kind, k->range, out);
+        return keys_read_quantity(r, n, &time_kind, k->range, out);
     case CRDI_KEY_FREQUENCY:
-        return read_quantity(r, n, &frequency_kind, k->range, out);
+        return keys_read_quantity(r, n, &frequency_kind, k->range, out);
     case CRDI_KEY_ANGLE:
-        return read_quantity(r, n, &angle_kind, k->range, out);
+        return keys_read_quantity(r, n, &angle_kind, k->range, out);
     case CRDI_KEY_NUMBERS:
         return read_numbers(r, n, &number_kind, out);
     case CRDI_KEY_TIMES:
@@ -438,8 +438,8 @@ static crd_status unknown_key(crdi_reader* r, const crdi_node* n, const crdi_tab
 {
     char all[400];
     names list = table_names(table);
-    join(list, all, sizeof all);
-    const crdi_hint hint = crdi_hint_from(n->key, next_name, &list);
+    keys_join(list, all, sizeof all);
+    const crdi_hint hint = crdi_hint_from(n->key, keys_next_name, &list);
     return crdi_read_fail(r, CRD_E_FORMAT, n->line, "unknown key '%s'%s Allowed here: %s",
                           crdi_clip(n->key).text, hint.text[0] ? hint.text : ".", all);
 }
@@ -449,7 +449,7 @@ crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_tabl
 {
     char expected[500] = "a mapping with the keys ";
     const size_t start = strlen(expected);
-    join(table_names(table), expected + start, sizeof expected - start);
+    keys_join(table_names(table), expected + start, sizeof expected - start);
     const crd_status st = crdi_expect_kind(r, n, CRDI_MAPPING, expected);
     if (st < 0) { return st; }
     uint64_t seen = 0;
@@ -461,7 +461,7 @@ crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_tabl
         if (i == table->count) { return unknown_key(r, m, table); }
         const crdi_key* k = &table->keys[i];
         const size_t mark = crdi_path_enter(r, k->name);
-        const crd_status value_st = read_value(r, m, k, (char*)object + k->offset);
+        const crd_status value_st = keys_read_value(r, m, k, (char*)object + k->offset);
         if (value_st < 0) { return value_st; }
         crdi_path_leave(r, mark);
         seen |= UINT64_C(1) << i;

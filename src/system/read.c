@@ -121,8 +121,8 @@ static crd_status read_leaf(crdi_reader* r, const crdi_node* n, const crd_system
 }
 
 // Depth is bounded by that of the tree.
-static crd_status read_group(crdi_reader* r, const crdi_node* n, const crd_system* s, bool* seen,
-                             crd_group* out)
+static crd_status system_read_group(crdi_reader* r, const crdi_node* n, const crd_system* s,
+                                    bool* seen, crd_group* out)
 {
     if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) { return read_leaf(r, n, s, seen, out); }
     crd_status st = CRD_OK;
@@ -142,7 +142,7 @@ static crd_status read_group(crdi_reader* r, const crdi_node* n, const crd_syste
     if (!members) { return CRD_E_MEMORY; }
     int i = 0;
     for (const crdi_node* m = list->first; m; m = m->next, i++) {
-        CRD_TRY(read_group(r, m, s, seen, &members[i]));
+        CRD_TRY(system_read_group(r, m, s, seen, &members[i]));
     }
     crdi_path_leave(r, mark);
     *out = (crd_group){.kind = d.jacobi ? CRD_GROUP_JACOBI : CRD_GROUP_GAUSS_SEIDEL,
@@ -171,7 +171,7 @@ crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, void* out)
     bool* seen = crdi_arena_new(r->scratch, (size_t)s->unit_count, sizeof *seen);
     if (!seen) { return CRD_E_MEMORY; }
     crd_group group;
-    st = read_group(r, n, s, seen, &group);
+    st = system_read_group(r, n, s, seen, &group);
     if (st < 0) { return st; }
     for (int i = 0; i < s->unit_count; i++) {
         if (!seen[i]) {

@@ -47,7 +47,8 @@ void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c)
     crdi_flow_table(f, &crdi_channel_table, c, &no_channel);
 }
 
-static crd_status read_channel(crdi_reader* r, const crdi_node* n, crd_channel_spec* c)
+static crd_status read_coupling_read_channel(crdi_reader* r, const crdi_node* n,
+                                             crd_channel_spec* c)
 {
     crd_status st = CRD_OK;
     const size_t mark = crdi_path_enter(r, "channel");
@@ -253,7 +254,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         }
         c->has_channel = d.channel != NULL;
         c->record = d.record;
-        if (d.channel) { CRD_TRY(read_channel(r, d.channel, &c->channel)); }
+        if (d.channel) { CRD_TRY(read_coupling_read_channel(r, d.channel, &c->channel)); }
         if (d.shadow) { CRD_TRY(read_shadows(r, d.shadow, c)); }
     }
     *(const crd_coupling_spec**)out = c;

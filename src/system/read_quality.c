@@ -85,7 +85,7 @@ void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, co
 // ---- words -------------------------------------------------------------------------------------
 
 // 1 and 0 for what YAML takes for true and false, -1 for anything else.
-static int truth(const crdi_node* n)
+static int read_quality_truth(const crdi_node* n)
 {
     static const char* const words[] = {"false", "true", "no", "yes", "off", "on"};
     for (int i = 0; n->kind == CRDI_SCALAR && !n->quoted && i < 6; i++) {
@@ -99,7 +99,7 @@ crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, void* out)
     const char* const expected = "auto, yes or no";
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
     if (st < 0) { return st; }
-    const int yes = truth(n);
+    const int yes = read_quality_truth(n);
     if (yes < 0 && strcmp(n->text, "auto") != 0) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
                               crdi_clip(n->text).text, expected);
@@ -166,7 +166,8 @@ typedef struct part {
     double value; // NaN: as it is
 } part;
 
-static crd_status check_steps(crdi_reader* r, const crdi_node* n, const crd_control_spec* c)
+static crd_status read_quality_check_steps(crdi_reader* r, const crdi_node* n,
+                                           const crd_control_spec* c)
 {
     crd_step_options o = crd_step_defaults();
     o.tol = 1;
@@ -204,13 +205,13 @@ static crd_status check_control(crdi_reader* r, const crdi_node* n, const crd_co
                               "as long as the one before",
                               c->growth);
     }
-    return check_steps(r, n, c);
+    return read_quality_check_steps(r, n, c);
 }
 
 // reject: 2, or true
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out)
 {
-    const int yes = truth(n);
+    const int yes = read_quality_truth(n);
     if (yes >= 0) {
         *(double*)out = yes ? 2 : NAN;
         return CRD_OK;
@@ -233,7 +234,7 @@ crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
     crd_control_spec c = *(crd_control_spec*)out;
-    const int yes = truth(n);
+    const int yes = read_quality_truth(n);
     c.on = yes != 0;
     c.place = (crd_place){r->file, n->line};
     if (n->kind == CRDI_MAPPING) {
@@ -251,7 +252,7 @@ crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
     crd_iterate_spec i = *(crd_iterate_spec*)out;
-    const int yes = truth(n);
+    const int yes = read_quality_truth(n);
     if (yes < 0 && n->kind != CRDI_MAPPING) {
         CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
                                  "true, false, or a mapping with the keys tolerance, sweeps, "

@@ -24,7 +24,7 @@ _Static_assert(COUNT(circuit_forms) == CRD_NETLIST_NODAL + 2, "a name for each f
 static crd_status read_parameters(crdi_reader* r, const crdi_node* n, void* unit);
 static crd_status read_columns(crdi_reader* r, const crdi_node* n, void* unit);
 static crd_status read_bench(crdi_reader* r, const crdi_node* n, void* out);
-static crd_status read_names(crdi_reader* r, const crdi_node* n, void* standby);
+static crd_status read_units_read_names(crdi_reader* r, const crdi_node* n, void* standby);
 
 typedef struct unit_draft {
     crd_unit_spec spec;
@@ -100,7 +100,7 @@ static const crdi_key standby_keys[] = {
     [U_MODEL_KEYS] = {KEY("after", TIME, standby_draft, spec.after), .range = CRDI_POSITIVE},
     {KEY("fade", TIME, standby_draft, spec.fade), .range = CRDI_POSITIVE},
     {KEY("rejoin", BOOL, standby_draft, spec.rejoin)},
-    {KEY("names", OWN, standby_draft, spec), .read = read_names},
+    {KEY("names", OWN, standby_draft, spec), .read = read_units_read_names},
 };
 
 static const crdi_key session_keys[] = {
@@ -270,7 +270,7 @@ static name_text kind_names(uint64_t among)
     return t;
 }
 
-static crd_unit_source source_of(uint64_t given)
+static crd_unit_source read_units_source_of(uint64_t given)
 {
     int source = 0;
     while (source + 1 < COUNT(kinds) && !(kinds[source].said_by & given)) {
@@ -592,7 +592,7 @@ fail:
     return st;
 }
 
-static crd_status read_names(crdi_reader* r, const crdi_node* n, void* standby)
+static crd_status read_units_read_names(crdi_reader* r, const crdi_node* n, void* standby)
 {
     crd_status st = CRD_OK;
     crd_standby_spec* out = standby;
@@ -631,7 +631,7 @@ static crd_status read_standby(crdi_reader* r, const crdi_node* n, crd_unit_spec
                               "%s says what the stand-in is, expected one of the keys %s",
                               is ? "more than one key" : "nothing", kind_names(models).text);
     }
-    d.unit.spec.source = source_of(given & models);
+    d.unit.spec.source = read_units_source_of(given & models);
     d.unit.spec.place = (crd_place){r->file, n->line};
     CRD_TRY(check_unit_keys(r, n, given & (BIT(U_MODEL_KEYS) - 1), d.unit.spec.source));
     CRD_TRY(read_unit_parts(r, &d.unit));
@@ -666,7 +666,7 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     CRD_TRY(crdi_read_mapping(r, n, &crdi_unit_table, &u, &given));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }
     CRD_TRY(check_source(r, n, given));
-    u.spec.source = source_of(given);
+    u.spec.source = read_units_source_of(given);
     CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
     if (kinds[u.spec.source].complete) {
         CRD_TRY(kinds[u.spec.source].complete(r, n, given, &u.spec));
@@ -681,7 +681,7 @@ fail:
     return st;
 }
 
-static crd_status read_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
+static crd_status read_units_read_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     const int index = r->base_units > 0 ? crd_system_find(s, n->key) : -1;
     if (index < 0 || index >= r->base_units) { return read_new_unit(r, n, s); }
@@ -709,7 +709,7 @@ crd_status crdi_read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "no unit at all, expected at least one");
     }
     for (const crdi_node* m = n->first; m; m = m->next) {
-        CRD_TRY(read_unit(r, m, s));
+        CRD_TRY(read_units_read_unit(r, m, s));
     }
     crdi_path_leave(r, mark);
 fail:

@@ -299,7 +299,7 @@ crd_status crd_system_of_circuit(crd_context* ctx, const char* path, crd_system*
 
 // ---- making by hand ----------------------------------------------------------------------------
 
-static bool keep_text(crd_system* s, const char** text)
+static bool system_keep_text(crd_system* s, const char** text)
 {
     if (!*text || !(*text)[0]) {
         *text = "";
@@ -343,8 +343,8 @@ crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* in
         return crdi_fail(s->ctx, CRD_E_RANGE, "%sunit '%s': step = %g, expected > 0, or 0",
                          crdi_place_text(u.place).text, crdi_clip(u.name).text, u.step);
     }
-    if (!keep_text(s, &u.name) || !keep_text(s, &u.path) || !keep_text(s, &u.shown) ||
-        !keep_text(s, &u.place.file)) {
+    if (!system_keep_text(s, &u.name) || !system_keep_text(s, &u.path) ||
+        !system_keep_text(s, &u.shown) || !system_keep_text(s, &u.place.file)) {
         return CRD_E_MEMORY;
     }
     const crd_status st = crdi_add_unit(s, &u);
@@ -377,7 +377,8 @@ crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c
                          where.text, s->units[c.to_unit].name, crdi_clip(c.to).text, c.scale,
                          c.tolerance);
     }
-    if (!keep_text(s, &c.from) || !keep_text(s, &c.to) || !keep_text(s, &c.place.file)) {
+    if (!system_keep_text(s, &c.from) || !system_keep_text(s, &c.to) ||
+        !system_keep_text(s, &c.place.file)) {
         return CRD_E_MEMORY;
     }
     crd_connection_spec* grown = crdi_grow(s->ctx, s->connections, &s->connection_capacity,
@@ -410,8 +411,8 @@ crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* bond)
                          crdi_clip(s->units[b.action_unit].name).text, crdi_clip(b.action).text,
                          crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, told);
     }
-    if (!keep_text(s, &b.name) || !keep_text(s, &b.action) || !keep_text(s, &b.flow) ||
-        !keep_text(s, &b.place.file)) {
+    if (!system_keep_text(s, &b.name) || !system_keep_text(s, &b.action) ||
+        !system_keep_text(s, &b.flow) || !system_keep_text(s, &b.place.file)) {
         return CRD_E_MEMORY;
     }
     crd_bond_spec* grown =
@@ -488,7 +489,8 @@ crd_status crd_system_set(crd_system* s, int unit, const char* variable, const c
     crd_unit_spec* u = &s->units[unit];
     const size_t n = (size_t)u->parameter_count;
     crd_setting* all = crdi_arena_new(&s->arena, n + 1, sizeof *all);
-    if (!all || !keep_text(s, &variable) || !keep_text(s, &text) || !keep_text(s, &place.file)) {
+    if (!all || !system_keep_text(s, &variable) || !system_keep_text(s, &text) ||
+        !system_keep_text(s, &place.file)) {
         return CRD_E_MEMORY;
     }
     if (n) { memcpy(all, u->parameters, n * sizeof *all); }

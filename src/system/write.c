@@ -10,7 +10,7 @@
 
 // Whether YAML takes it for a text as it stands. What looks like a number may stay one: texts of
 // start values are the same with and without quotes.
-static bool is_plain(const char* text)
+static bool system_write_is_plain(const char* text)
 {
     static const char* const words[] = {"null", "true", "false", "yes", "no", "on", "off"};
     if (!isalnum((unsigned char)text[0]) && text[0] != '_' &&
@@ -28,7 +28,7 @@ static bool is_plain(const char* text)
 
 void crdi_yaml_text(crd_text* t, const char* text)
 {
-    if (is_plain(text)) {
+    if (system_write_is_plain(text)) {
         crdi_text_put(t, text, strlen(text));
     } else {
         crdi_text_json(t, text); // a double-quoted scalar of YAML

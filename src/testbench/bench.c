@@ -242,7 +242,7 @@ static void describe_variable(crdi_testbench* b, int i)
     }
 }
 
-static int add_units(crdi_testbench* b)
+static int bench_add_units(crdi_testbench* b)
 {
     int count = 0;
     for (int i = 0; i < b->plant.type->signal_count; i++) {
@@ -319,7 +319,7 @@ static crd_status describe(crdi_testbench* b, const crd_dcp_address* address)
     d->variables = b->variables;
     d->variable_count = type->signal_count;
     d->units = b->units;
-    d->unit_count = add_units(b);
+    d->unit_count = bench_add_units(b);
     CRD_TRY(crd_dcp_bench_declare(d, &b->config, 100));
 fail:
     return st;
@@ -368,7 +368,7 @@ crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
                                     .address = {0x7F000001, 8080, CRD_DCP_UDP}};
 }
 
-static crd_status check_options(crd_context* ctx, const crdi_testbench_options* o)
+static crd_status bench_check_options(crd_context* ctx, const crdi_testbench_options* o)
 {
     if (!crdi_plant_type_of((int)o->kind)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: kind %d, expected 0 to %d", (int)o->kind,
@@ -403,7 +403,7 @@ static crd_status check_options(crd_context* ctx, const crdi_testbench_options* 
 crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options* opt,
                                  crdi_testbench** out)
 {
-    crd_status st = check_options(ctx, opt);
+    crd_status st = bench_check_options(ctx, opt);
     if (st < 0) { return st; }
     crdi_testbench* b = crdi_new(ctx, sizeof *b);
     if (!b) { return CRD_E_MEMORY; }

@@ -129,7 +129,7 @@ static double noise(crdi_plant* p)
     return ((double)sum / 65536 - 2) * 1.7320508075688772;
 }
 
-static void measure(crdi_plant* p)
+static void bench_plant_measure(crdi_plant* p)
 {
     const crdi_plant_type* type = p->type;
     p->ring_at = (p->ring_at + 1) % CRDI_RING;
@@ -226,7 +226,7 @@ uint32_t crdi_plant_missing(const crdi_plant* p)
 // ---- time --------------------------------------------------------------------------------------
 
 // What has died away is 0: numbers below the normal ones are slow.
-static void settle(double* x)
+static void bench_plant_settle(double* x)
 {
     if (fabs(*x) < 1e-30) { *x = 0; }
 }
@@ -237,13 +237,13 @@ static void slow_step(crdi_plant* p)
                               &p->integral, &p->reference, &p->inner[0], &p->inner[1],
                               &p->inner[2], &p->inner[3],  &p->voltage};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
-        settle(states[i]);
+        bench_plant_settle(states[i]);
     }
     const double dt = TICK * CRDI_FAST;
     if (p->running) { p->run_time += dt; }
     begin_faults(p);
     p->type->slow(p, dt);
-    measure(p);
+    bench_plant_measure(p);
     protect(p, dt);
     repair(p, dt);
 }

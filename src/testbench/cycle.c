@@ -62,7 +62,7 @@ void crdi_cycle_destroy(crd_context* ctx, const crdi_cycle* c)
     crd_free(ctx, p);
 }
 
-static size_t append(points* p, size_t at, const operation* o, size_t count)
+static size_t cycle_append(points* p, size_t at, const operation* o, size_t count)
 {
     for (size_t i = 0; i < count; i++, at++) {
         p->time[at] = p->time[at - 1] + o[i].duration;
@@ -77,17 +77,17 @@ static crd_status make_nedc(crd_context* ctx, const crdi_cycle** out)
     if (!p) { return CRD_E_MEMORY; }
     size_t at = 1; // the first point is standstill at time 0
     for (int i = 0; i < 4; i++) {
-        at = append(p, at, urban, URBAN);
+        at = cycle_append(p, at, urban, URBAN);
     }
-    append(p, at, extra_urban, EXTRA_URBAN);
+    cycle_append(p, at, extra_urban, EXTRA_URBAN);
     *out = &p->cycle;
     return CRD_OK;
 }
 
 // ---- recordings --------------------------------------------------------------------------------
 
-static crd_status find_column(crd_context* ctx, const crdi_cycle_source* s, const crd_table* t,
-                              int* column)
+static crd_status cycle_find_column(crd_context* ctx, const crdi_cycle_source* s,
+                                    const crd_table* t, int* column)
 {
     static const char* const usual[] = {"speed", "v", "velocity"};
     *column = s->column ? crd_table_find(t, s->column) : -1;
@@ -135,7 +135,7 @@ static crd_status from_table(crd_context* ctx, const crdi_cycle_source* s, const
     points* p = NULL;
     int column = -1;
     crd_dimension unit;
-    CRD_TRY(find_column(ctx, s, t, &column));
+    CRD_TRY(cycle_find_column(ctx, s, t, &column));
     const crd_table_column* c = &t->columns[column];
     CRD_TRY(find_unit(ctx, s, c, &unit));
     if (c->rows < 2) {

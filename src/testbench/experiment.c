@@ -70,8 +70,9 @@ static crd_status connect(crd_system* s, int from_unit, const char* from, const 
 }
 
 // The system of examples/experiment: `coupling` NULL is the ideal one.
-static crd_status build(const crdi_bench_experiment* e, const crd_coupling_spec* coupling,
-                        uint64_t seed, crd_system** out)
+static crd_status experiment_build(const crdi_bench_experiment* e,
+                                   const crd_coupling_spec* coupling, uint64_t seed,
+                                   crd_system** out)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
@@ -99,7 +100,7 @@ typedef struct series {
     double *sent, *received, *shaft_speed, *speed, *target;
 } series;
 
-static crd_status make_room(crdi_bench_experiment* e, series* x)
+static crd_status experiment_make_room(crdi_bench_experiment* e, series* x)
 {
     double** const columns[] = {&x->sent, &x->received, &x->shaft_speed, &x->speed, &x->target};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
@@ -110,8 +111,8 @@ static crd_status make_room(crdi_bench_experiment* e, series* x)
 }
 
 // What the car was told at the beginning of a step it says behind it.
-static crd_status follow(const crdi_bench_experiment* e, crd_master* m, int64_t ticks,
-                         const series* x)
+static crd_status experiment_follow(const crdi_bench_experiment* e, crd_master* m, int64_t ticks,
+                                    const series* x)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crd_master_initialize(m));
@@ -128,7 +129,8 @@ fail:
     return st;
 }
 
-static crd_status sum_up(const crdi_bench_experiment* e, crd_master* m, crdi_bench_run* r)
+static crd_status experiment_sum_up(const crdi_bench_experiment* e, crd_master* m,
+                                    crdi_bench_run* r)
 {
     crd_status st = CRD_OK;
     crd_score score = {0};
@@ -180,13 +182,13 @@ static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t 
                                         .has_channel = true,
                                         .record = true};
     const int64_t ticks = r->element ? 1 : llround(o->step / IDEAL_STEP);
-    CRD_TRY(make_room(e, &x));
+    CRD_TRY(experiment_make_room(e, &x));
     r->sent = x.sent;
     r->received = x.received;
     r->shaft_speed = x.shaft_speed;
     r->speed = x.speed;
     r->target = x.target;
-    CRD_TRY(build(e, r->element ? &coupling : NULL, seed, &s));
+    CRD_TRY(experiment_build(e, r->element ? &coupling : NULL, seed, &s));
     if (record && o->folder) {
         path = crdi_format(e->ctx, "%s/%s.mf4", o->folder, r->id);
         if (!path) { CRD_TRY(CRD_E_MEMORY); }
@@ -194,8 +196,8 @@ static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t 
         s->results.interval = r->element ? 0 : o->step;
     }
     CRD_TRY(crd_master_create(e->ctx, s, NULL, &m));
-    CRD_TRY(follow(e, m, ticks, &x));
-    CRD_TRY(sum_up(e, m, r));
+    CRD_TRY(experiment_follow(e, m, ticks, &x));
+    CRD_TRY(experiment_sum_up(e, m, r));
     CRD_TRY(crd_master_finish(m));
 fail:
     crd_master_destroy(m);
@@ -206,7 +208,7 @@ fail:
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static crd_status check(crd_context* ctx, const crdi_bench_experiment_options* o)
+static crd_status experiment_check(crd_context* ctx, const crdi_bench_experiment_options* o)
 {
     const double steps = DURATION / o->step, ticks = o->step / IDEAL_STEP;
     if (!(o->step >= 1e-3 && o->step <= 50e-3) || fabs(steps - nearbyint(steps)) > 1e-6 ||
@@ -237,7 +239,7 @@ static crd_status check(crd_context* ctx, const crdi_bench_experiment_options* o
     return CRD_OK;
 }
 
-static crd_status begin(crdi_bench_experiment* e)
+static crd_status experiment_begin(crdi_bench_experiment* e)
 {
     const crdi_bench_experiment_options* o = &e->options;
     e->k = (int)ceil((o->latency + o->jitter) / o->step - 1e-9);
@@ -257,7 +259,7 @@ static crd_status begin(crdi_bench_experiment* e)
     return CRD_OK;
 }
 
-static void tell(const crdi_bench_experiment* e, int done, const char* name)
+static void experiment_tell(const crdi_bench_experiment* e, int done, const char* name)
 {
     const crdi_bench_experiment_options* o = &e->options;
     if (o->progress) { o->progress(o->progress_user, done, CRDI_BENCH_CASES + 1, name); }
@@ -267,15 +269,15 @@ crd_status crdi_bench_experiment_run(crd_context* ctx, const crdi_bench_experime
                                      crdi_bench_experiment** out)
 {
     const crdi_bench_experiment_options o = opt ? *opt : crdi_bench_experiment_defaults();
-    crd_status st = check(ctx, &o);
+    crd_status st = experiment_check(ctx, &o);
     if (st < 0) { return st; }
     crdi_bench_experiment* e = crdi_new(ctx, sizeof *e);
     if (!e) { return CRD_E_MEMORY; }
     e->ctx = ctx;
     e->options = o;
     crd_arena_init(&e->arena, ctx);
-    CRD_TRY(begin(e));
-    tell(e, 0, "design and a run to learn from");
+    CRD_TRY(experiment_begin(e));
+    experiment_tell(e, 0, "design and a run to learn from");
     CRD_TRY(crdi_experiment_design(e));
     // As in the paper: the network learns from a run with the optimal algorithm that came before,
     // with other noise, another driver's day and another link's.
@@ -283,7 +285,7 @@ crd_status crdi_bench_experiment_run(crd_context* ctx, const crdi_bench_experime
     CRD_TRY(perform(e, &previous, o.seed + PREVIOUS, false));
     CRD_TRY(crdi_experiment_train(e, previous.sent));
     for (int i = 0; i < CRDI_BENCH_CASES; i++) {
-        tell(e, 1 + i, e->runs[i].name);
+        experiment_tell(e, 1 + i, e->runs[i].name);
         CRD_TRY(perform(e, &e->runs[i], o.seed, true));
     }
     CRD_TRY(crdi_experiment_judge(e));

@@ -20,7 +20,7 @@ static crd_status find_optimum(crdi_bench_experiment* e)
 
 // ---- elements as texts -------------------------------------------------------------------------
 
-static void put_numbers(crd_text* t, const double* x, int count)
+static void experiment_design_put_numbers(crd_text* t, const double* x, int count)
 {
     for (int i = 0; i < count; i++) {
         crdi_text_add(t, i ? ", " : "[");
@@ -33,12 +33,12 @@ static void put_rows(crd_text* t, const double* x, int rows, int columns)
 {
     for (int i = 0; i < rows; i++) {
         crdi_text_add(t, i ? ", " : "[");
-        put_numbers(t, x + (size_t)i * (size_t)columns, columns);
+        experiment_design_put_numbers(t, x + (size_t)i * (size_t)columns, columns);
     }
     crdi_text_add(t, "]");
 }
 
-static crd_status keep(crdi_bench_experiment* e, crd_text* t, const char** out)
+static crd_status experiment_design_keep(crdi_bench_experiment* e, crd_text* t, const char** out)
 {
     *out = t->failed ? NULL : crdi_arena_text(&e->arena, t->data, t->length);
     crd_text_clear(t);
@@ -56,17 +56,17 @@ static crd_status element_of_network(crdi_bench_experiment* e, const crd_network
     crdi_text_add(&t, ", \"W1\": ");
     put_rows(&t, n->W1, n->n1, n->m);
     crdi_text_add(&t, ", \"b1\": ");
-    put_numbers(&t, n->b1, n->n1);
+    experiment_design_put_numbers(&t, n->b1, n->n1);
     crdi_text_add(&t, ", \"W2\": ");
     put_rows(&t, n->W2, n->n2, n->n1);
     crdi_text_add(&t, ", \"b2\": ");
-    put_numbers(&t, n->b2, n->n2);
+    experiment_design_put_numbers(&t, n->b2, n->n2);
     crdi_text_add(&t, ", \"W3\": ");
-    put_numbers(&t, n->W3, n->n2);
+    experiment_design_put_numbers(&t, n->W3, n->n2);
     crdi_text_add(&t, ", \"b3\": ");
     crdi_text_json_number(&t, n->b3);
     crdi_text_add(&t, "}}");
-    return keep(e, &t, out);
+    return experiment_design_keep(e, &t, out);
 }
 
 crd_status crdi_experiment_design(crdi_bench_experiment* e)
@@ -90,9 +90,9 @@ crd_status crdi_experiment_design(crdi_bench_experiment* e)
     crd_text t;
     crd_text_init(&t, e->ctx);
     crdi_text_add(&t, "{\"name\": \"optimal\", \"algorithm\": \"linear\", \"weights\": {\"a\": ");
-    put_numbers(&t, e->optimal, CRDI_EXPERIMENT_TAPS);
+    experiment_design_put_numbers(&t, e->optimal, CRDI_EXPERIMENT_TAPS);
     crdi_text_add(&t, "}}");
-    return keep(e, &t, &e->runs[CRDI_BENCH_OPTIMAL].element);
+    return experiment_design_keep(e, &t, &e->runs[CRDI_BENCH_OPTIMAL].element);
 }
 
 // ---- training ----------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ fail:
     return st;
 }
 
-static crd_status solve(crdi_bench_experiment* e, const double* samples, const crd_network* start,
-                        crd_network* out)
+static crd_status experiment_design_solve(crdi_bench_experiment* e, const double* samples,
+                                          const crd_network* start, crd_network* out)
 {
     crd_training_report report;
     crd_training t = crd_training_defaults();
@@ -142,7 +142,7 @@ crd_status crdi_experiment_train(crdi_bench_experiment* e, const double* samples
     const crd_linear l = {CRDI_EXPERIMENT_TAPS, e->k, e->optimal, NULL};
     CRD_TRY(crd_network_morph(e->ctx, &l, 0.01, &start));
     CRD_TRY(descend(e, samples, &start, &descended));
-    CRD_TRY(solve(e, samples, &start, &solved));
+    CRD_TRY(experiment_design_solve(e, samples, &start, &solved));
     CRD_TRY(element_of_network(e, &descended, "trained", &e->runs[CRDI_BENCH_TRAINED].element));
     CRD_TRY(element_of_network(e, &solved, "least squares",
                                &e->runs[CRDI_BENCH_LEAST_SQUARES].element));

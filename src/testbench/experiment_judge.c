@@ -9,14 +9,14 @@
 
 static const double pi = 3.14159265358979323846;
 
-static double percent(double part)
+static double experiment_judge_percent(double part)
 {
     return 100 * part;
 }
 
 static double energy_change(const crdi_bench_experiment* e, int i)
 {
-    return percent(e->runs[i].energy / e->runs[CRDI_BENCH_ZOH].energy - 1);
+    return experiment_judge_percent(e->runs[i].energy / e->runs[CRDI_BENCH_ZOH].energy - 1);
 }
 
 static double peak_change(const crdi_bench_experiment* e, int i)
@@ -49,10 +49,11 @@ static crd_status set_goals(crdi_bench_experiment* e)
     const double ideal = e->runs[CRDI_BENCH_IDEAL].energy, zoh = e->runs[CRDI_BENCH_ZOH].energy;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const crdi_bench_run* r = &e->runs[table[i].which];
-        const double change = percent(r->change);
+        const double change = experiment_judge_percent(r->change);
         g[e->goal_count++] =
             (crdi_bench_goal){table[i].error, change, table[i].wanted, change <= table[i].wanted};
-        const double distance = percent(fabs(r->energy - ideal) / fabs(zoh - ideal));
+        const double distance =
+            experiment_judge_percent(fabs(r->energy - ideal) / fabs(zoh - ideal));
         g[e->goal_count++] = (crdi_bench_goal){table[i].energy, distance, 100, distance < 100};
     }
     return CRD_OK;
@@ -160,8 +161,8 @@ static crd_status why_linear(const crdi_bench_experiment* e, int better, int wor
              " Why: %s errs %s than %s on sines below %.0f rad/s and %s above, and %.0f %% of the "
              "error of ZOH lie %s that here; the paper's signal must have had a larger part %s.",
              e->runs[better].name, low ? "less" : "more", e->runs[worse].name, omega,
-             low ? "more" : "less", percent(low ? part : 1 - part), low ? "below" : "above",
-             low ? "above" : "below");
+             low ? "more" : "less", experiment_judge_percent(low ? part : 1 - part),
+             low ? "below" : "above", low ? "above" : "below");
 fail:
     return st;
 }
@@ -204,7 +205,8 @@ static crd_status compare_errors(crdi_bench_experiment* e)
             }
             CRD_TRY(say(e, "%s is %s %s (C %.2f and %.2f), worse in the paper (%.2f and %.2f).%s",
                         better->name, equal ? "as good as" : "better than", worse->name,
-                        percent(better->metrics.C), percent(worse->metrics.C), better->published.C,
+                        experiment_judge_percent(better->metrics.C),
+                        experiment_judge_percent(worse->metrics.C), better->published.C,
                         worse->published.C, why));
         }
     }

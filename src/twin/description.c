@@ -21,11 +21,11 @@ static const char* const range_words[] = {"a number", ">= 0", "> 0", "between 0 
 static const char* const filters[] = {"auto", "kalman", "reduced", "thesis", NULL};
 static const char* const models[] = {"constant", "walk", "integrated", "oscillator", NULL};
 
-static crd_status fail_at(const reader* r, const crdi_json* n, crd_status st, const char* format,
-                          ...) CRD_PRINTF(4, 5);
+static crd_status twin_description_fail_at(const reader* r, const crdi_json* n, crd_status st,
+                                           const char* format, ...) CRD_PRINTF(4, 5);
 
-static crd_status fail_at(const reader* r, const crdi_json* n, crd_status st, const char* format,
-                          ...)
+static crd_status twin_description_fail_at(const reader* r, const crdi_json* n, crd_status st,
+                                           const char* format, ...)
 {
     char text[500];
     va_list args;
@@ -43,8 +43,8 @@ static crd_status fail_at(const reader* r, const crdi_json* n, crd_status st, co
 // ---- values ------------------------------------------------------------------------------------
 
 // A number, or a text with a unit ("1 ms", "5 Hz")
-static crd_status number(const reader* r, const crdi_json* n, const char* unit, value_range range,
-                         double* out)
+static crd_status twin_description_number(const reader* r, const crdi_json* n, const char* unit,
+                                          value_range range, double* out)
 {
     double x = n->number;
     bool good = n->kind == CRDI_JSON_NUMBER;
@@ -60,8 +60,9 @@ static crd_status number(const reader* r, const crdi_json* n, const char* unit, 
     if (good && range == POSITIVE) { good = x > 0; }
     if (good && range == PROBABILITY) { good = x > 0 && x <= 1; }
     if (!good) {
-        return fail_at(r, n, CRD_E_RANGE, "\"%s\", expected %s%s%s", crdi_clip(n->text).text,
-                       range_words[range], unit ? " in " : "", unit ? unit : "");
+        return twin_description_fail_at(r, n, CRD_E_RANGE, "\"%s\", expected %s%s%s",
+                                        crdi_clip(n->text).text, range_words[range],
+                                        unit ? " in " : "", unit ? unit : "");
     }
     *out = x;
     return CRD_OK;
@@ -77,13 +78,14 @@ static crd_status choice(const reader* r, const crdi_json* n, const char* const*
         }
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
     }
-    return fail_at(r, n, CRD_E_RANGE, "\"%s\", expected one of %s", crdi_clip(n->text).text, list);
+    return twin_description_fail_at(r, n, CRD_E_RANGE, "\"%s\", expected one of %s",
+                                    crdi_clip(n->text).text, list);
 }
 
 static crd_status text(const reader* r, const crdi_json* n, const char** out)
 {
     if (n->kind != CRDI_JSON_TEXT && n->kind != CRDI_JSON_NUMBER) {
-        return fail_at(r, n, CRD_E_FORMAT, "expected a text");
+        return twin_description_fail_at(r, n, CRD_E_FORMAT, "expected a text");
     }
     *out = n->text;
     return CRD_OK;
@@ -93,7 +95,7 @@ static crd_status object(const reader* r, const crdi_json* n)
 {
     return n->kind == CRDI_JSON_OBJECT
                ? CRD_OK
-               : fail_at(r, n, CRD_E_FORMAT, "expected an object { key: value }");
+               : twin_description_fail_at(r, n, CRD_E_FORMAT, "expected an object { key: value }");
 }
 
 typedef struct near {
@@ -101,7 +103,7 @@ typedef struct near {
     int at;
 } near;
 
-static const char* next_word(void* user)
+static const char* twin_description_next_word(void* user)
 {
     near* n = user;
     return n->words[n->at] ? n->words[n->at++] : NULL;
@@ -110,9 +112,10 @@ static const char* next_word(void* user)
 static crd_status unknown_key(const reader* r, const crdi_json* n, const char* const* words)
 {
     near list = {words, 0};
-    const char* meant = crdi_nearest(n->key, next_word, &list);
-    return fail_at(r, n, CRD_E_FORMAT, "there is no such key%s%s%s", meant ? "; did you mean " : "",
-                   meant ? meant : "", meant ? "?" : "");
+    const char* meant = crdi_nearest(n->key, twin_description_next_word, &list);
+    return twin_description_fail_at(r, n, CRD_E_FORMAT, "there is no such key%s%s%s",
+                                    meant ? "; did you mean " : "", meant ? meant : "",
+                                    meant ? "?" : "");
 }
 
 // ---- groups ------------------------------------------------------------------------------------
@@ -133,7 +136,7 @@ static bool wild(const char* name)
     return strpbrk(name, "*?[") != NULL;
 }
 
-static void lower(char* to, size_t size, const char* from)
+static void twin_description_lower(char* to, size_t size, const char* from)
 {
     size_t i = 0;
     for (; from[i] && i + 1 < size; i++) {
@@ -152,7 +155,7 @@ static int match(const crd_netlist* n, const char* name, int32_t* to)
     }
     char pattern[200];
     int count = 0;
-    lower(pattern, sizeof pattern, name);
+    twin_description_lower(pattern, sizeof pattern, name);
     for (int32_t i = 0; i < n->part_count; i++) {
         if (fnmatch(pattern, n->names + n->parts[i].name, 0) == 0) {
             if (to) { to[count] = i; }
@@ -166,13 +169,13 @@ static crd_status no_part(const reader* r, const crdi_json* n, const char* name)
 {
     names all = {r->d->netlist, 0};
     const char* meant = wild(name) ? NULL : crdi_nearest(name, next_part, &all);
-    return fail_at(r, n, CRD_E_NOT_FOUND, "there is no part \"%s\" in the netlist%s%s%s",
-                   crdi_clip(name).text, meant ? "; did you mean " : "", meant ? meant : "",
-                   meant ? "?" : "");
+    return twin_description_fail_at(
+        r, n, CRD_E_NOT_FOUND, "there is no part \"%s\" in the netlist%s%s%s", crdi_clip(name).text,
+        meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
-static crd_status group_of(const reader* r, const crdi_json* owner, const crdi_json* list,
-                           crd_twin_group* g)
+static crd_status twin_description_group_of(const reader* r, const crdi_json* owner,
+                                            const crdi_json* list, crd_twin_group* g)
 {
     const crd_netlist* n = r->d->netlist;
     g->name = owner->key;
@@ -184,7 +187,8 @@ static crd_status group_of(const reader* r, const crdi_json* owner, const crdi_j
         int count = 0;
         for (const crdi_json* i = first; i; i = many ? i->next : NULL) {
             if (i->kind != CRDI_JSON_TEXT && i->kind != CRDI_JSON_NUMBER) {
-                return fail_at(r, i, CRD_E_FORMAT, "parts: expected names of parts");
+                return twin_description_fail_at(r, i, CRD_E_FORMAT,
+                                                "parts: expected names of parts");
             }
             const int found = match(n, i->text, to ? to + count : NULL);
             if (!found) { return no_part(r, i, i->text); }
@@ -205,19 +209,19 @@ static crd_status factors_of(const reader* r, const crdi_json* list, crd_twin_gr
     double* to = crdi_arena_new(&r->d->arena, (size_t)g->count + 1, sizeof *to);
     if (!to) { return CRD_E_MEMORY; }
     if (list->kind != CRDI_JSON_LIST || list->count != g->count) {
-        return fail_at(r, list, CRD_E_RANGE, "expected a list of %d numbers, one per part",
-                       g->count);
+        return twin_description_fail_at(r, list, CRD_E_RANGE,
+                                        "expected a list of %d numbers, one per part", g->count);
     }
     int at = 0;
     for (const crdi_json* i = list->first; i; i = i->next) {
-        const crd_status st = number(r, i, NULL, ANY, &to[at++]);
+        const crd_status st = twin_description_number(r, i, NULL, ANY, &to[at++]);
         if (st < 0) { return st; }
     }
     g->factors = to;
     return CRD_OK;
 }
 
-static const crdi_json* member(const crdi_json* n, const char* key)
+static const crdi_json* twin_description_member(const crdi_json* n, const char* key)
 {
     for (const crdi_json* i = n->first; i; i = i->next) {
         if (strcmp(i->key, key) == 0) { return i; }
@@ -236,14 +240,16 @@ static crd_status read_sensor(const reader* r, const crdi_json* n, crd_twin_sens
         if (strcmp(i->key, "at") == 0) {
             st = text(r, i, &s->what);
         } else if (strcmp(i->key, "sd") == 0) {
-            st = number(r, i, NULL, POSITIVE, &s->sd);
+            st = twin_description_number(r, i, NULL, POSITIVE, &s->sd);
         } else if (strcmp(i->key, "unit") == 0) {
             st = text(r, i, &s->unit);
         } else {
             st = unknown_key(r, i, keys);
         }
     }
-    if (st >= 0 && isnan(s->sd)) { st = fail_at(r, n, CRD_E_RANGE, "sd is missing"); }
+    if (st >= 0 && isnan(s->sd)) {
+        st = twin_description_fail_at(r, n, CRD_E_RANGE, "sd is missing");
+    }
     if (st >= 0 && !s->what) {
         // an output of that name, or a node
         const crd_netlist* net = r->d->netlist;
@@ -261,17 +267,19 @@ static crd_status read_parameter(const reader* r, const crdi_json* n, crd_twin_p
     static const char* const keys[] = {"parts", "factors", "start", "sd", "drift", NULL};
     *p = (crd_twin_parameter){.start = (double)NAN, .sd = 1};
     crd_status st = object(r, n);
-    if (st >= 0) { st = group_of(r, n, member(n, "parts"), &p->group); }
+    if (st >= 0) {
+        st = twin_description_group_of(r, n, twin_description_member(n, "parts"), &p->group);
+    }
     for (const crdi_json* i = n->first; i && st >= 0; i = i->next) {
         if (strcmp(i->key, "parts") == 0) { continue; }
         if (strcmp(i->key, "factors") == 0) {
             st = factors_of(r, i, &p->group);
         } else if (strcmp(i->key, "start") == 0) {
-            st = number(r, i, NULL, POSITIVE, &p->start);
+            st = twin_description_number(r, i, NULL, POSITIVE, &p->start);
         } else if (strcmp(i->key, "sd") == 0) {
-            st = number(r, i, NULL, POSITIVE, &p->sd);
+            st = twin_description_number(r, i, NULL, POSITIVE, &p->sd);
         } else if (strcmp(i->key, "drift") == 0) {
-            st = number(r, i, NULL, NOT_NEGATIVE, &p->drift);
+            st = twin_description_number(r, i, NULL, NOT_NEGATIVE, &p->drift);
         } else {
             st = unknown_key(r, i, keys);
         }
@@ -286,7 +294,9 @@ static crd_status read_source(const reader* r, const crdi_json* n, crd_twin_sour
     *s = (crd_twin_source){.sd = 1, .noise = (double)NAN};
     crd_status st = object(r, n);
     int model = CRD_SOURCE_WALK;
-    if (st >= 0) { st = group_of(r, n, member(n, "parts"), &s->group); }
+    if (st >= 0) {
+        st = twin_description_group_of(r, n, twin_description_member(n, "parts"), &s->group);
+    }
     for (const crdi_json* i = n->first; i && st >= 0; i = i->next) {
         if (strcmp(i->key, "parts") == 0) { continue; }
         if (strcmp(i->key, "factors") == 0) {
@@ -294,13 +304,13 @@ static crd_status read_source(const reader* r, const crdi_json* n, crd_twin_sour
         } else if (strcmp(i->key, "model") == 0) {
             st = choice(r, i, models, &model);
         } else if (strcmp(i->key, "noise") == 0) {
-            st = number(r, i, NULL, NOT_NEGATIVE, &s->noise);
+            st = twin_description_number(r, i, NULL, NOT_NEGATIVE, &s->noise);
         } else if (strcmp(i->key, "frequency") == 0) {
-            st = number(r, i, "Hz", POSITIVE, &s->frequency);
+            st = twin_description_number(r, i, "Hz", POSITIVE, &s->frequency);
         } else if (strcmp(i->key, "start") == 0) {
-            st = number(r, i, NULL, ANY, &s->start);
+            st = twin_description_number(r, i, NULL, ANY, &s->start);
         } else if (strcmp(i->key, "sd") == 0) {
-            st = number(r, i, NULL, NOT_NEGATIVE, &s->sd);
+            st = twin_description_number(r, i, NULL, NOT_NEGATIVE, &s->sd);
         } else {
             st = unknown_key(r, i, keys);
         }
@@ -309,12 +319,12 @@ static crd_status read_source(const reader* r, const crdi_json* n, crd_twin_sour
     if (st >= 0 && isnan(s->noise)) {
         s->noise = 0;
         if (model == CRD_SOURCE_WALK || model == CRD_SOURCE_INTEGRATED) {
-            st = fail_at(r, n, CRD_E_RANGE,
-                         "noise is missing: how much the source may change per step");
+            st = twin_description_fail_at(
+                r, n, CRD_E_RANGE, "noise is missing: how much the source may change per step");
         }
     }
     if (st >= 0 && model == CRD_SOURCE_OSCILLATOR && !(s->frequency > 0)) {
-        st = fail_at(r, n, CRD_E_RANGE, "frequency is missing");
+        st = twin_description_fail_at(r, n, CRD_E_RANGE, "frequency is missing");
     }
     return st;
 }
@@ -322,8 +332,8 @@ static crd_status read_source(const reader* r, const crdi_json* n, crd_twin_sour
 // An object of named things into an array of them
 typedef crd_status (*read_one)(const reader* r, const crdi_json* n, void* to);
 
-static crd_status read_all(reader* r, const crdi_json* n, size_t size, read_one read, void** to,
-                           int* count)
+static crd_status twin_description_read_all(reader* r, const crdi_json* n, size_t size,
+                                            read_one read, void** to, int* count)
 {
     crd_status st = object(r, n);
     if (st < 0) { return st; }
@@ -365,9 +375,9 @@ static crd_status read_states(reader* r, const crdi_json* n)
     r->inside = "states";
     for (const crdi_json* i = n->first; i && st >= 0; i = i->next) {
         if (strcmp(i->key, "noise") == 0) {
-            st = number(r, i, NULL, NOT_NEGATIVE, &r->d->spec.state_noise);
+            st = twin_description_number(r, i, NULL, NOT_NEGATIVE, &r->d->spec.state_noise);
         } else if (strcmp(i->key, "sd") == 0) {
-            st = number(r, i, NULL, NOT_NEGATIVE, &r->d->spec.state_sd);
+            st = twin_description_number(r, i, NULL, NOT_NEGATIVE, &r->d->spec.state_sd);
         } else {
             st = unknown_key(r, i, keys);
         }
@@ -378,11 +388,12 @@ static crd_status read_states(reader* r, const crdi_json* n)
 
 // ---- the netlist -------------------------------------------------------------------------------
 
-static crd_status load(reader* r, const crdi_json* top)
+static crd_status twin_description_load(reader* r, const crdi_json* top)
 {
     crd_status st = CRD_OK;
     crd_twin_description* d = r->d;
-    const crdi_json *named = member(top, "circuit"), *values = member(top, "values");
+    const crdi_json *named = twin_description_member(top, "circuit"),
+                    *values = twin_description_member(top, "values");
     if (named) {
         st = text(r, named, &d->circuit);
         if (st < 0) { return st; }
@@ -408,7 +419,7 @@ static crd_status load(reader* r, const crdi_json* top)
         for (const crdi_json* i = values->first; i; i = i->next) {
             double x;
             r->inside = "values";
-            st = number(r, i, NULL, ANY, &x);
+            st = twin_description_number(r, i, NULL, ANY, &x);
             r->inside = NULL;
             if (st < 0) { return st; }
             defines[opt.define_count] = crdi_arena_format(&d->arena, "%s=%.17g", i->key, x);
@@ -422,7 +433,7 @@ static crd_status load(reader* r, const crdi_json* top)
     if (st == CRD_E_NOT_FOUND) {
         char why[300];
         snprintf(why, sizeof why, "%s", crd_error_text(r->ctx));
-        return fail_at(r, named, st, "%s", why);
+        return twin_description_fail_at(r, named, st, "%s", why);
     }
     return st;
 }
@@ -440,24 +451,27 @@ static crd_status read_key(reader* r, const crdi_json* n)
     crd_status st = CRD_OK;
     double x = 0;
     if (strcmp(n->key, "twin") == 0) {
-        st = number(r, n, NULL, POSITIVE, &x);
+        st = twin_description_number(r, n, NULL, POSITIVE, &x);
         if (st >= 0 && x != 1) {
-            st = fail_at(r, n, CRD_E_UNSUPPORTED, "version %g, expected 1", x);
+            st = twin_description_fail_at(r, n, CRD_E_UNSUPPORTED, "version %g, expected 1", x);
         }
     } else if (strcmp(n->key, "circuit") == 0 || strcmp(n->key, "values") == 0) {
         return CRD_OK; // by load
     } else if (strcmp(n->key, "name") == 0) {
         st = text(r, n, &r->d->name);
     } else if (strcmp(n->key, "step") == 0) {
-        st = number(r, n, "s", POSITIVE, &s->step);
+        st = twin_description_number(r, n, "s", POSITIVE, &s->step);
     } else if (strcmp(n->key, "sensors") == 0) {
-        st = read_all(r, n, sizeof *s->sensors, one_sensor, &all, &s->sensor_count);
+        st =
+            twin_description_read_all(r, n, sizeof *s->sensors, one_sensor, &all, &s->sensor_count);
         s->sensors = all;
     } else if (strcmp(n->key, "parameters") == 0) {
-        st = read_all(r, n, sizeof *s->parameters, one_parameter, &all, &s->parameter_count);
+        st = twin_description_read_all(r, n, sizeof *s->parameters, one_parameter, &all,
+                                       &s->parameter_count);
         s->parameters = all;
     } else if (strcmp(n->key, "sources") == 0) {
-        st = read_all(r, n, sizeof *s->sources, one_source, &all, &s->source_count);
+        st =
+            twin_description_read_all(r, n, sizeof *s->sources, one_source, &all, &s->source_count);
         s->sources = all;
     } else if (strcmp(n->key, "states") == 0) {
         st = read_states(r, n);
@@ -465,11 +479,11 @@ static crd_status read_key(reader* r, const crdi_json* n)
         st = choice(r, n, filters, &word);
         s->filter = (crd_twin_filter)word;
     } else if (strcmp(n->key, "gate") == 0) {
-        st = number(r, n, NULL, PROBABILITY, &s->gate);
+        st = twin_description_number(r, n, NULL, PROBABILITY, &s->gate);
     } else if (strcmp(n->key, "thesis-q") == 0) {
-        st = number(r, n, NULL, NOT_NEGATIVE, &s->thesis_q);
+        st = twin_description_number(r, n, NULL, NOT_NEGATIVE, &s->thesis_q);
     } else if (strcmp(n->key, "freeze") == 0) {
-        st = number(r, n, NULL, NOT_NEGATIVE, &x);
+        st = twin_description_number(r, n, NULL, NOT_NEGATIVE, &x);
         s->frozen_after = x < 1e6 ? (int)x : 1000000;
     } else {
         st = unknown_key(r, n, keys);
@@ -490,7 +504,7 @@ crd_status crd_twin_parse(crd_context* ctx, const char* json, size_t length, con
     CRD_TRY(crdi_json_parse(&d->arena, json, length,
                             (crdi_json_source){.file = file, .first_line = first_line}, &top));
     CRD_TRY(object(&r, top));
-    CRD_TRY(load(&r, top));
+    CRD_TRY(twin_description_load(&r, top));
     for (const crdi_json* i = top->first; i; i = i->next) {
         CRD_TRY(read_key(&r, i));
     }

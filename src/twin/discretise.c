@@ -65,7 +65,7 @@ static void add_identity(int p, double* a, double f)
     }
 }
 
-static void scale(size_t count, double f, double* a)
+static void discretise_scale(size_t count, double f, double* a)
 {
     for (size_t i = 0; i < count; i++) {
         a[i] *= f;
@@ -90,7 +90,7 @@ static void series(int p, int groups, double* work, double size, double* spare)
         for (int g = 1; g <= groups; g++) {
             const phi d = set_of(work, p, g);
             product_slope(p, v.a, d.a, v.p2, d.p2, spare);
-            scale(all, 1.0 / (term + 2), spare);
+            discretise_scale(all, 1.0 / (term + 2), spare);
             memcpy(d.p2, spare, all * sizeof *spare);
         }
         crdi_dense_multiply(p, p, p, 1.0 / (term + 2), v.a, v.p2, false, spare);
@@ -98,7 +98,7 @@ static void series(int p, int groups, double* work, double size, double* spare)
         add_identity(p, v.p2, 1);
     }
     for (int g = 0; g <= groups; g++) {
-        scale(all, 0.5, set_of(work, p, g).p2);
+        discretise_scale(all, 0.5, set_of(work, p, g).p2);
     }
     crdi_dense_multiply(p, p, p, 1, v.a, v.p2, false, v.p1);
     add_identity(p, v.p1, 1);
@@ -175,7 +175,7 @@ crd_status crd_reduction_discretise(crd_reduction* r, double h, const crd_twin_g
     for (; size * factor > 0.5; s++) {
         factor *= 0.5;
     }
-    scale(all, factor, v.a);
+    discretise_scale(all, factor, v.a);
     for (int i = 0; i < groups; i++) {
         const crd_reduced d = crd_reduction_sensitivity(r, &g[i]);
         const phi to = set_of(work, p, i + 1);

@@ -75,7 +75,7 @@ bool crdi_qr_covariance(const crdi_qr* q, double* out, double* room)
     return true;
 }
 
-static void rotate(int m, double* a, int p, int q, double c, double s)
+static void factor_rotate(int m, double* a, int p, int q, double c, double s)
 {
     for (int i = 0; i < m; i++) { // columns p and q
         double* row = a + (ptrdiff_t)i * m;
@@ -99,8 +99,8 @@ static bool orthogonalise(int m, double* a, double* v, int p, int q)
     const double zeta = (qq - pp) / (2 * pq);
     const double t = copysign(1, zeta) / (fabs(zeta) + sqrt(1 + zeta * zeta));
     const double c = 1 / sqrt(1 + t * t);
-    rotate(m, a, p, q, c, c * t);
-    rotate(m, v, p, q, c, c * t);
+    factor_rotate(m, a, p, q, c, c * t);
+    factor_rotate(m, v, p, q, c, c * t);
     return true;
 }
 

@@ -33,7 +33,7 @@ void crdi_twin_model_clear(void* self)
     crd_context_destroy(ctx);
 }
 
-static crd_status bring_up(crdi_twin_run* run)
+static crd_status instance_bring_up(crdi_twin_run* run)
 {
     const crdi_twin_model* m = run->model;
     const size_t sensors = (size_t)m->spec->sensor_count;
@@ -61,7 +61,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
     }
     *run = (crdi_twin_run){.ctx = ctx, .model = m};
     own->run = run;
-    if (bring_up(run) < 0) {
+    if (instance_bring_up(run) < 0) {
         crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
         crdi_twin_model_clear(self);
         return CRD_MODEL_ERROR;
@@ -71,7 +71,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
 
 // ---- values ------------------------------------------------------------------------------------
 
-static void set_inputs(void* self, crdi_twin_run* run, double tau)
+static void instance_set_inputs(void* self, crdi_twin_run* run, double tau)
 {
     for (int i = 0; i < run->model->netlist->input_count; i++) {
         crd_twin_set_input(run->twin, i, crdi_model_input_at(self, run->model->inputs, i, tau));
@@ -112,7 +112,7 @@ crd_model_status crdi_twin_model_initialize(void* self, const crd_model_host* ho
     const crd_model_status st = provide(self, host);
     if (st != CRD_MODEL_OK) { return st; }
     crdi_twin_run* run = ((crdi_twin_self*)self)->run;
-    set_inputs(self, run, 0);
+    instance_set_inputs(self, run, 0);
     for (int i = 0; i < run->model->spec->sensor_count; i++) {
         set_status(self, run->model, i, CRDI_TWIN_MISSING);
     }
@@ -159,7 +159,7 @@ crd_model_status crdi_twin_model_step(void* self, const crd_model_host* host, do
     }
     const int64_t count = (int64_t)steps;
     for (int64_t k = 1; k <= count; k++) {
-        set_inputs(self, run, (double)k * step);
+        instance_set_inputs(self, run, (double)k * step);
         if (crd_twin_step(run->twin, k < count ? run->nothing : run->y) < 0) {
             return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
         }

@@ -56,7 +56,7 @@ static crd_status refresh_laws(crd_twin* w, bool* moved)
     return crd_reduction_set(w->reduction, w->law_parts, w->law_values, w->law_count);
 }
 
-static crd_status set_parameters(crd_twin* w, bool* moved)
+static crd_status twin_model_set_parameters(crd_twin* w, bool* moved)
 {
     bool any = false;
     const double* theta = w->q + w->p + w->s;
@@ -80,7 +80,7 @@ static crd_status set_parameters(crd_twin* w, bool* moved)
 crd_status crdi_twin_linearise(crd_twin* w)
 {
     bool moved = !w->linearised;
-    crd_status st = set_parameters(w, &moved);
+    crd_status st = twin_model_set_parameters(w, &moved);
     if (st >= 0 && w->law_count && w->steps % 16 == 0) { st = refresh_laws(w, &moved); }
     if (st < 0 || !moved) { return st; }
     w->frozen = false;

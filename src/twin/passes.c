@@ -19,7 +19,7 @@ static bool counts(const crd_twin_data* d, double t)
 }
 
 // One pass; estimates at its end
-static crd_status run(pass* p, crd_tune_result* out, double* squares, int64_t* used)
+static crd_status passes_run(pass* p, crd_tune_result* out, double* squares, int64_t* used)
 {
     crd_twin* w = NULL;
     const int sensors = p->spec.sensor_count, inputs = p->n->input_count;
@@ -94,7 +94,7 @@ crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_tw
     }
     crd_status st = CRD_OK;
     while (st == CRD_OK && out->iterations < opt->max_iterations && !out->converged) {
-        st = run(&p, out, squares, used);
+        st = passes_run(&p, out, squares, used);
         out->iterations++;
         double moved = 0;
         for (size_t i = 0; i < m && st == CRD_OK; i++) {

@@ -59,7 +59,7 @@ struct crd_reduction {
 
 // ---- structure ---------------------------------------------------------------------------------
 
-static int32_t find(int32_t* parent, int32_t a)
+static int32_t reduce_find(int32_t* parent, int32_t a)
 {
     while (parent[a] != a) {
         parent[a] = parent[parent[a]];
@@ -68,14 +68,14 @@ static int32_t find(int32_t* parent, int32_t a)
     return a;
 }
 
-static bool join(int32_t* parent, const crd_part* p)
+static bool reduce_join(int32_t* parent, const crd_part* p)
 {
-    const int32_t a = find(parent, p->nodes[0]), b = find(parent, p->nodes[1]);
+    const int32_t a = reduce_find(parent, p->nodes[0]), b = reduce_find(parent, p->nodes[1]);
     parent[a] = b;
     return a != b;
 }
 
-static const char* name_of(const crd_netlist* n, int32_t part)
+static const char* reduce_name_of(const crd_netlist* n, int32_t part)
 {
     return n->names + n->parts[part].name;
 }
@@ -87,7 +87,7 @@ static crd_status check_part(const crd_reduction* r, int32_t i)
     return crdi_fail(
         r->ctx, CRD_E_UNSUPPORTED,
         "%s:%d: %s is %s; a twin needs a linear network of R, L, C, K, V, I, E, F, G, H",
-        r->n->files[p->file], p->line, crdi_clip(name_of(r->n, i)).text,
+        r->n->files[p->file], p->line, crdi_clip(reduce_name_of(r->n, i)).text,
         crdi_part_kind_of(p)->article);
 }
 
@@ -144,13 +144,13 @@ static void choose_states(crd_reduction* r, int32_t* parent)
     for (int pass = 0; pass < 4; pass++) {
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
-            if (pass == 0 && is_voltage_like(p)) { join(parent, p); }
+            if (pass == 0 && is_voltage_like(p)) { reduce_join(parent, p); }
             if (pass == 1 && is_capacitor(p)) {
-                r->stores[r->store[i]].dependent = !join(parent, p);
+                r->stores[r->store[i]].dependent = !reduce_join(parent, p);
             }
-            if (pass == 2 && is_resistor(p)) { join(parent, p); }
+            if (pass == 2 && is_resistor(p)) { reduce_join(parent, p); }
             if (pass == 3 && is_storage(p) && !is_capacitor(p)) {
-                r->stores[r->store[i]].dependent = join(parent, p);
+                r->stores[r->store[i]].dependent = reduce_join(parent, p);
             }
         }
     }
@@ -284,7 +284,7 @@ static void put_branch(const crd_reduction* r, const double* value, double* m, d
     }
 }
 
-static void build(const crd_reduction* r, const double* value, double* m, double* rhs)
+static void reduce_build(const crd_reduction* r, const double* value, double* m, double* rhs)
 {
     const crd_netlist* n = r->n;
     memset(m, 0, (size_t)r->m * (size_t)r->m * sizeof *m);
@@ -448,7 +448,8 @@ static void split_x(const crd_reduction* r, const matrices* m, bool slope)
 }
 
 // c = or += f a b, and its derivative
-static void multiply(int n, int m, int k, double f, dual a, dual b, bool add, dual c, bool slope)
+static void reduce_multiply(int n, int m, int k, double f, dual a, dual b, bool add, dual c,
+                            bool slope)
 {
     if (slope) {
         crdi_dense_multiply(n, m, k, f, a.da, b.a, add, c.da);
@@ -478,11 +479,11 @@ static void find_mass(const crd_reduction* r, const matrices* m, bool slope)
     split_storages(r, m, slope);
     split_x(r, m, slope);
     copy((size_t)d * (size_t)p, m->edz, m->q, slope);
-    multiply(d, d, p, 1, m->edd, m->td, true, m->q, slope);
-    multiply(d, d, r->r, 1, m->edd, m->bd, false, m->h, slope);
+    reduce_multiply(d, d, p, 1, m->edd, m->td, true, m->q, slope);
+    reduce_multiply(d, d, r->r, 1, m->edd, m->bd, false, m->h, slope);
     copy((size_t)p * (size_t)p, m->ezz, m->mass, slope);
-    multiply(p, d, p, 1, m->ezd, m->td, true, m->mass, slope);
-    multiply(p, d, p, -1, m->xw, m->q, true, m->mass, slope);
+    reduce_multiply(p, d, p, 1, m->ezd, m->td, true, m->mass, slope);
+    reduce_multiply(p, d, p, -1, m->xw, m->q, true, m->mass, slope);
 }
 
 static void find_result(const crd_reduction* r, const matrices* m, const double* lu,
@@ -491,20 +492,20 @@ static void find_result(const crd_reduction* r, const matrices* m, const double*
     const int p = r->p, d = r->d, n = r->variables;
     copy((size_t)p * (size_t)p, m->tw, m->fc, slope);
     copy((size_t)p * (size_t)r->r, m->bw, m->g1, slope);
-    multiply(p, d, r->r, 1, m->xw, m->h, false, m->g2, slope);
-    multiply(p, d, r->r, -1, m->ezd, m->bd, true, m->g2, slope);
+    reduce_multiply(p, d, r->r, 1, m->xw, m->h, false, m->g2, slope);
+    reduce_multiply(p, d, r->r, -1, m->ezd, m->bd, true, m->g2, slope);
     divide(r, m, lu, pivots, p, m->fc, slope);
     divide(r, m, lu, pivots, r->r, m->g1, slope);
     divide(r, m, lu, pivots, r->r, m->g2, slope);
-    multiply(d, p, p, 1, m->q, m->fc, false, m->wz, slope);
-    multiply(d, p, r->r, 1, m->q, m->g1, false, m->wv, slope);
+    reduce_multiply(d, p, p, 1, m->q, m->fc, false, m->wz, slope);
+    reduce_multiply(d, p, r->r, 1, m->q, m->g1, false, m->wv, slope);
     copy((size_t)d * (size_t)r->r, m->h, m->wd, slope);
-    multiply(d, p, r->r, 1, m->q, m->g2, true, m->wd, slope);
+    reduce_multiply(d, p, r->r, 1, m->q, m->g2, true, m->wd, slope);
     copy((size_t)n * (size_t)p, m->xz, m->t, slope);
-    multiply(n, d, p, 1, m->xd, m->wz, true, m->t, slope);
+    reduce_multiply(n, d, p, 1, m->xd, m->wz, true, m->t, slope);
     copy((size_t)n * (size_t)r->r, m->xv, m->b, slope);
-    multiply(n, d, r->r, 1, m->xd, m->wv, true, m->b, slope);
-    multiply(n, d, r->r, 1, m->xd, m->wd, false, m->b2, slope);
+    reduce_multiply(n, d, r->r, 1, m->xd, m->wv, true, m->b, slope);
+    reduce_multiply(n, d, r->r, 1, m->xd, m->wd, false, m->b2, slope);
 }
 
 static crd_status singular(const crd_reduction* r, int at)
@@ -521,14 +522,14 @@ static crd_status singular(const crd_reduction* r, int at)
     }
     return crdi_fail(r->ctx, CRD_E_CONVERGENCE,
                      "twin: nothing determines the current of %s; the network is singular",
-                     crdi_clip(name_of(n, part)).text);
+                     crdi_clip(reduce_name_of(n, part)).text);
 }
 
 // Everything from r->trial, into `next`; exchanged with `now` on success.
 static crd_status renew(crd_reduction* r)
 {
     int at = 0;
-    build(r, r->trial, r->lu_next, r->y_next);
+    reduce_build(r, r->trial, r->lu_next, r->y_next);
     if (!crdi_dense_factor(r->m, r->lu_next, r->pivots_next, &at)) { return singular(r, at); }
     crdi_dense_solve(r->m, r->lu_next, r->pivots_next, r->k, r->y_next);
     const matrices* m = &r->next;
@@ -539,7 +540,7 @@ static crd_status renew(crd_reduction* r)
     if (!crdi_dense_factor(r->p, r->mass_lu_next, r->mass_pivots_next, &at)) {
         return crdi_fail(r->ctx, CRD_E_CONVERGENCE,
                          "twin: the derivative of the state of %s is not determined",
-                         crdi_clip(name_of(r->n, r->state_part[at])).text);
+                         crdi_clip(reduce_name_of(r->n, r->state_part[at])).text);
     }
     find_result(r, m, r->mass_lu_next, r->mass_pivots_next, false);
 #define EXCHANGE(type, a, b)                                                                       \
@@ -636,7 +637,7 @@ static crd_status check_dependents(const crd_reduction* r)
                 return crdi_fail(r->ctx, CRD_E_UNSUPPORTED,
                                  "twin: %s is bound by a controlled source to the derivative of "
                                  "itself; a twin needs a network of index 2 at most",
-                                 crdi_clip(name_of(r->n, r->stores[i].part)).text);
+                                 crdi_clip(reduce_name_of(r->n, r->stores[i].part)).text);
             }
         }
     }
@@ -710,12 +711,12 @@ crd_status crd_reduction_set(crd_reduction* r, const int32_t* parts, const doubl
         const crd_part* p = there ? &n->parts[parts[i]] : NULL;
         if (!there || !(is_storage(p) || is_resistor(p))) {
             return crdi_fail(r->ctx, CRD_E_RANGE, "twin: %s has no value; expected an R, C or L",
-                             there ? crdi_clip(name_of(n, parts[i])).text
+                             there ? crdi_clip(reduce_name_of(n, parts[i])).text
                                    : "a part that is not there");
         }
         if (!(values[i] > 0 && isfinite(values[i]))) {
             return crdi_fail(r->ctx, CRD_E_RANGE, "twin: %s = %g, expected > 0",
-                             crdi_clip(name_of(n, parts[i])).text, values[i]);
+                             crdi_clip(reduce_name_of(n, parts[i])).text, values[i]);
         }
         r->trial[parts[i]] = values[i];
     }

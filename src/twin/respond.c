@@ -73,7 +73,7 @@ void crdi_response_destroy(crdi_response* r)
     r->w = NULL;
 }
 
-static void set_inputs(const crdi_response* r, int64_t row)
+static void respond_set_inputs(const crdi_response* r, int64_t row)
 {
     const int count = r->w->net->input_count;
     for (int i = 0; i < count && r->data->inputs; i++) {
@@ -82,7 +82,7 @@ static void set_inputs(const crdi_response* r, int64_t row)
     }
 }
 
-static void begin(crdi_response* r)
+static void respond_begin(crdi_response* r)
 {
     crd_twin* w = r->w;
     memcpy(w->q, r->p ? r->x + r->k + r->s : r->start, (size_t)w->p * sizeof(double));
@@ -91,7 +91,7 @@ static void begin(crdi_response* r)
     for (int i = 0; i < w->net->input_count; i++) {
         w->inputs[i] = w->net->inputs[i].start;
     }
-    if (r->data->rows > 0) { set_inputs(r, 0); }
+    if (r->data->rows > 0) { respond_set_inputs(r, 0); }
     w->t0 = r->data->start;
     w->steps = 0;
     crdi_twin_known(w, w->t0, w->v1);
@@ -127,7 +127,7 @@ static void carry_slopes(crdi_response* r)
     r->next = swap;
 }
 
-static void look(crdi_response* r, bool slopes)
+static void respond_look(crdi_response* r, bool slopes)
 {
     const crd_twin* w = r->w;
     const int m = r->m;
@@ -150,12 +150,12 @@ crd_status crdi_respond(crdi_response* r, bool slopes, crdi_visit visit, void* u
 {
     crd_twin* w = r->w;
     const crd_twin_data* d = r->data;
-    begin(r);
+    respond_begin(r);
     w->linearised = false; // exactly at theta, not near it
     crd_status st = crdi_twin_linearise(w);
     for (int64_t row = 0; row < d->rows && st >= 0; row++) {
         const double t = d->start + (double)(row + 1) * w->spec.step;
-        set_inputs(r, row);
+        respond_set_inputs(r, row);
         memcpy(w->v0, w->v1, (size_t)w->r * sizeof *w->v0);
         crdi_twin_known(w, t, w->v1);
         if (w->law_count) { st = crdi_twin_linearise(w); }
@@ -165,7 +165,7 @@ crd_status crdi_respond(crdi_response* r, bool slopes, crdi_visit visit, void* u
         w->steps++;
         if (!isfinite(w->q[0])) { return CRD_E_CONVERGENCE; }
         if (t < d->from || t > d->to) { continue; } // NaN: never
-        look(r, slopes);
+        respond_look(r, slopes);
         visit(user, row, r->y, slopes ? r->dy : NULL);
     }
     return st;

@@ -14,7 +14,7 @@ static crd_status unknown(crd_twin* w, int sensor, const char* kind, const char*
 }
 
 // v(a), v(a,b), t(...), i(part), q(part) into kind and one or two names; false: something else
-static bool split(const char* what, char* kind, char a[64], char b[64])
+static bool twin_rows_split(const char* what, char* kind, char a[64], char b[64])
 {
     while (*what == ' ') {
         what++;
@@ -132,7 +132,7 @@ crd_status crdi_twin_sensor_row(crd_twin* w, int sensor)
     const crd_twin_sensor* s = &w->spec.sensors[sensor];
     char kind, a[64], b[64];
     crd_status st = CRD_E_NOT_FOUND;
-    bool found = split(s->what, &kind, a, b);
+    bool found = twin_rows_split(s->what, &kind, a, b);
     if (found) { st = named_row(w, sensor, kind, a, b); }
     for (int i = 0; i < w->net->output_count && !found; i++) {
         if (strcmp(w->net->outputs[i].name, s->what) == 0) {

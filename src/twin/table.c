@@ -37,7 +37,8 @@ static size_t take_room(table* t, size_t doubles)
     return crdi_model_take(&t->t, doubles);
 }
 
-static crd_status add_variable(table* t, const char* name, const char* end, crd_model_variable row)
+static crd_status twin_table_add_variable(table* t, const char* name, const char* end,
+                                          crd_model_variable row)
 {
     row.name = crdi_arena_format(t->t.arena, "%s%s", name, end);
     if (!row.name) { return CRD_E_MEMORY; }
@@ -53,7 +54,7 @@ static crd_status add_variable(table* t, const char* name, const char* end, crd_
     return CRD_OK;
 }
 
-static crd_status add_inputs(table* t)
+static crd_status twin_table_add_inputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
@@ -61,7 +62,7 @@ static crd_status add_inputs(table* t)
     t->m->measured = take_room(t, (size_t)s->sensor_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < s->sensor_count; i++) {
         const crd_twin_sensor* one = &s->sensors[i];
-        CRD_TRY(add_variable(
+        CRD_TRY(twin_table_add_variable(
             t, one->name, ".measured",
             crdi_model_input(NULL, one->unit ? one->unit : crdi_twin_unit(n, one->what),
                              (double)NAN,
@@ -70,7 +71,7 @@ static crd_status add_inputs(table* t)
     }
     t->m->inputs = take_room(t, (size_t)n->input_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < n->input_count; i++) {
-        CRD_TRY(add_variable(
+        CRD_TRY(twin_table_add_variable(
             t, n->inputs[i].name, "",
             crdi_model_input(NULL, n->inputs[i].unit, n->inputs[i].start,
                              t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
@@ -88,13 +89,13 @@ static crd_status add_estimate(table* t, const char* name, const char* unit, con
                               .description = says,
                               .depends = "",
                               .starts_with_all = true};
-    const crd_status st = add_variable(t, name, "", row);
+    const crd_status st = twin_table_add_variable(t, name, "", row);
     if (st < 0) { return st; }
     crd_dimension d;
     if (unit && crd_dimension_parse(unit, &d) && d.offset != 0) { row.unit = NULL; } // degC
     row.offset = take_room(t, 1);
     row.description = "standard deviation of the estimate";
-    return add_variable(t, name, ".sd", row);
+    return twin_table_add_variable(t, name, ".sd", row);
 }
 
 static const char* part_unit(const crd_netlist* n, const crd_twin_group* g)
@@ -106,7 +107,7 @@ static const char* part_unit(const crd_netlist* n, const crd_twin_group* g)
     return unit && crd_dimension_parse(unit, &d) ? unit : NULL;
 }
 
-static crd_status add_outputs(table* t)
+static crd_status twin_table_add_outputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
@@ -125,7 +126,7 @@ static crd_status add_outputs(table* t)
     }
     t->m->status = take_room(t, (size_t)s->sensor_count);
     for (int i = 0; i < s->sensor_count; i++) {
-        CRD_TRY(add_variable(
+        CRD_TRY(twin_table_add_variable(
             t, s->sensors[i].name, ".status",
             (crd_model_variable){.type = CRD_INT32,
                                  .causality = CRD_OUTPUT,
@@ -139,7 +140,7 @@ fail:
     return st;
 }
 
-static crd_status build(crdi_twin_model* m)
+static crd_status twin_table_build(crdi_twin_model* m)
 {
     crd_status st = CRD_OK;
     const crd_twin_spec* s = m->spec;
@@ -153,8 +154,8 @@ static crd_status build(crdi_twin_model* m)
                      .used = sizeof(crdi_twin_self)}};
     t.t.rows = crdi_arena_new(&m->arena, (size_t)most + 1, sizeof *t.t.rows);
     CRD_TRY(t.t.rows ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(add_inputs(&t));
-    CRD_TRY(add_outputs(&t));
+    CRD_TRY(twin_table_add_inputs(&t));
+    CRD_TRY(twin_table_add_outputs(&t));
     CRD_TRY(crdi_model_check_names(&t.t, "which is the name of the time",
                                    "; sources, values to find, .input and .output need names of "
                                    "their own"));
@@ -170,7 +171,7 @@ fail:
 
 // ---- create and destroy ------------------------------------------------------------------------
 
-static void destroy(crdi_twin_model* m)
+static void twin_table_destroy(crdi_twin_model* m)
 {
     crd_context* ctx = m->ctx;
     const bool owns = m->owns_context;
@@ -219,7 +220,7 @@ crd_status crdi_twin_model_create(crd_context* ctx, crd_twin_description* d, con
     m->base.name = crdi_arena_text(&m->arena, name, strlen(name));
     m->base.description = crdi_arena_text(&m->arena, file, strlen(file));
     CRD_TRY(m->base.name && m->base.description ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(build(m));
+    CRD_TRY(twin_table_build(m));
     CRD_TRY(try_out(m));
     m->base.description = crdi_arena_format(&m->arena, "twin of %s", m->base.name);
     CRD_TRY(m->base.description ? CRD_OK : CRD_E_MEMORY);
@@ -227,13 +228,13 @@ crd_status crdi_twin_model_create(crd_context* ctx, crd_twin_description* d, con
     *out = &m->base;
     return CRD_OK;
 fail:
-    destroy(m);
+    twin_table_destroy(m);
     return st;
 }
 
 void crdi_twin_model_destroy(const crd_model* model)
 {
-    if (model) { destroy((crdi_twin_model*)model->user); } // made by us
+    if (model) { twin_table_destroy((crdi_twin_model*)model->user); } // made by us
 }
 
 // ---- files -------------------------------------------------------------------------------------

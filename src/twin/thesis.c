@@ -26,7 +26,7 @@ static void* many(crd_twin* w, size_t n, size_t size)
     return crdi_arena_new(&w->arena, n + 1, size);
 }
 
-static bool make_room(crd_twin* w, crdi_thesis* t)
+static bool thesis_make_room(crd_twin* w, crdi_thesis* t)
 {
     const size_t n = (size_t)t->n, p = (size_t)t->p, y = (size_t)t->y, d = sizeof(double);
     size_t parts = 0;
@@ -66,7 +66,7 @@ crd_status crdi_thesis_create(crd_twin* w)
     *t = (crdi_thesis){.p = w->p, .k = w->k, .s = w->spec.source_count};
     t->n = 2 * t->p + t->k + t->s;
     t->y = w->spec.sensor_count + t->p;
-    if (!make_room(w, t)) { return CRD_E_MEMORY; }
+    if (!thesis_make_room(w, t)) { return CRD_E_MEMORY; }
     for (int i = 0; i < t->k; i++) {
         const crd_twin_group* g = &w->spec.parameters[i].group;
         for (int j = 0; j < g->count; j++) {
@@ -90,7 +90,7 @@ static double* rho(const crdi_thesis* t, int i)
 }
 
 // T, B, Fc, G1 and their derivatives at rho
-static crd_status evaluate(crd_twin* w)
+static crd_status thesis_evaluate(crd_twin* w)
 {
     crdi_thesis* t = w->thesis;
     int at = 0;
@@ -145,7 +145,8 @@ static void inputs(const crd_twin* w, const double* known, double* v)
 }
 
 // Fc z + G1 v of one state, with any matrices of that shape
-static double rate(const crd_twin* w, const double* fc, const double* g1, const double* v, int i)
+static double thesis_rate(const crd_twin* w, const double* fc, const double* g1, const double* v,
+                          int i)
 {
     double sum = 0;
     for (int j = 0; j < w->p; j++) {
@@ -171,10 +172,10 @@ crd_status crdi_thesis_begin(crd_twin* w)
         t->cov[at * t->n + at] = sd * sd;
         *rho(t, i) = i < t->k ? exp(w->q[w->p + w->s + i]) : w->spec.sources[i - t->k].start;
     }
-    const crd_status st = evaluate(w);
+    const crd_status st = thesis_evaluate(w);
     inputs(w, w->v1, w->vector);
     for (int i = 0; i < t->p; i++) {
-        t->x[t->p + i] = rate(w, w->m->fc, w->m->g1, w->vector, i);
+        t->x[t->p + i] = thesis_rate(w, w->m->fc, w->m->g1, w->vector, i);
     }
     share(w);
     return st;
@@ -231,7 +232,7 @@ static void transition(crd_twin* w)
     }
 }
 
-static void predict(crd_twin* w)
+static void thesis_predict(crd_twin* w)
 {
     crdi_thesis* t = w->thesis;
     const int n = t->n, p = t->p;
@@ -295,7 +296,7 @@ static void model_row(crd_twin* w, int i, const double* v)
     const int32_t part = w->m->state_part[i];
     const double c = crd_reduction_value(w->reduction, part);
     double* row = t->h + (ptrdiff_t)(w->spec.sensor_count + i) * t->n;
-    const double now = rate(w, w->m->fc, w->m->g1, v, i) - t->x[t->p + i];
+    const double now = thesis_rate(w, w->m->fc, w->m->g1, v, i) - t->x[t->p + i];
     for (int j = 0; j < t->p; j++) {
         row[j] = c * w->m->fc[(ptrdiff_t)i * t->p + j];
     }
@@ -303,7 +304,7 @@ static void model_row(crd_twin* w, int i, const double* v)
     for (int j = 0; j < t->k; j++) {
         const crd_twin_group* g = &w->spec.parameters[j].group;
         const double* fc = t->dfc + (ptrdiff_t)j * t->p * t->p;
-        double slope = c * rate(w, fc, t->dg1 + (ptrdiff_t)j * t->p * w->r, v, i);
+        double slope = c * thesis_rate(w, fc, t->dg1 + (ptrdiff_t)j * t->p * w->r, v, i);
         for (int a = 0; a < g->count; a++) {
             if (g->parts[a] == part) { slope += c * now; }
         }
@@ -372,7 +373,7 @@ crd_status crdi_thesis_step(crd_twin* w, const double* measurements)
     crdi_thesis* t = w->thesis;
     bool any = false;
     transition(w);
-    predict(w);
+    thesis_predict(w);
     share(w);
     inputs(w, w->v1, w->vector);
     memset(t->h, 0, (size_t)t->y * (size_t)t->n * sizeof(double));
@@ -381,7 +382,7 @@ crd_status crdi_thesis_step(crd_twin* w, const double* measurements)
     }
     if (!any) { // a row outside the window: the model alone, no correction at all
         for (int i = 0; i < t->p; i++) {
-            t->x[t->p + i] = rate(w, w->m->fc, w->m->g1, w->vector, i);
+            t->x[t->p + i] = thesis_rate(w, w->m->fc, w->m->g1, w->vector, i);
         }
         share(w);
         return CRD_OK;
@@ -397,7 +398,7 @@ crd_status crdi_thesis_step(crd_twin* w, const double* measurements)
         model_row(w, i, w->vector);
     }
     crd_status st = correct(w);
-    if (st == CRD_OK) { st = evaluate(w); }
+    if (st == CRD_OK) { st = thesis_evaluate(w); }
     if (st < 0) { return st; }
     share(w);
     for (int i = 0; i < t->n; i++) {
@@ -441,6 +442,6 @@ void crdi_thesis_keep(const crd_twin* w, double** x, size_t* n, double** covaria
 
 void crdi_thesis_restored(crd_twin* w)
 {
-    evaluate(w);
+    thesis_evaluate(w);
     share(w);
 }

@@ -34,7 +34,7 @@ typedef struct fit {
     bool keep;
 } fit;
 
-static void add(void* user, int64_t row, const double* y, double* dy)
+static void tune_add(void* user, int64_t row, const double* y, double* dy)
 {
     fit* f = user;
     const int m = f->r.m;
@@ -63,7 +63,7 @@ static crd_status cost_at(fit* f, const double* x, bool slopes, double* out)
     memcpy(f->r.x, x, (size_t)f->r.m * sizeof *x);
     if (slopes) { crdi_qr_clear(&f->qr); }
     f->cost = 0;
-    const crd_status st = crdi_respond(&f->r, slopes, add, f);
+    const crd_status st = crdi_respond(&f->r, slopes, tune_add, f);
     *out = st < 0 || !isfinite(f->cost) ? (double)INFINITY : f->cost;
     return st == CRD_E_MEMORY ? st : CRD_OK;
 }
@@ -159,7 +159,7 @@ static double size_of_step(const fit* f)
     return largest;
 }
 
-static crd_status iterate(fit* f, crd_tune_result* out)
+static crd_status tune_iterate(fit* f, crd_tune_result* out)
 {
     const int m = f->r.m;
     double now, lambda = 1e-3;
@@ -258,7 +258,7 @@ static crd_status say_values(fit* f, crd_tune_result* out)
     return CRD_OK;
 }
 
-static bool make_room(fit* f, crd_arena* arena, crd_tune_result* out)
+static bool tune_make_room(fit* f, crd_arena* arena, crd_tune_result* out)
 {
     const size_t m = (size_t)f->r.m + 1, sensors = (size_t)f->sensors + 1, d = sizeof(double);
     f->qr.m = f->damped.m = f->r.m;
@@ -281,14 +281,14 @@ static crd_status likelihood(fit* f, crd_tune_result* out)
 {
     crd_status st = CRD_OK;
     if (f->opt->points > 1 && f->r.k > 0) { st = look_for_start(f); }
-    if (st == CRD_OK) { st = iterate(f, out); }
+    if (st == CRD_OK) { st = tune_iterate(f, out); }
     for (int again = 0; again < 3 && f->opt->fit_noise && st == CRD_OK; again++) {
         st = measure_noise(f);
         for (int i = 0; i < f->sensors; i++) {
             const double variance = f->squares[i] / (double)(f->counts[i] ? f->counts[i] : 1);
             if (variance > 0) { f->sd[i] = sqrt(variance); }
         }
-        if (st == CRD_OK) { st = iterate(f, out); }
+        if (st == CRD_OK) { st = tune_iterate(f, out); }
     }
     return st;
 }
@@ -305,7 +305,7 @@ crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_
     fit f = {.ctx = ctx, .data = data, .opt = opt, .sensors = spec->sensor_count};
     crd_status st = crdi_response_create(ctx, n, spec, data, opt->fit_start, arena, &f.r);
     if (st < 0) { return st; }
-    CRD_TRY(make_room(&f, arena, out) ? CRD_OK : CRD_E_MEMORY);
+    CRD_TRY(tune_make_room(&f, arena, out) ? CRD_OK : CRD_E_MEMORY);
     out->unknowns = f.r.m;
     out->names = f.r.names;
     for (int i = 0; i < f.sensors; i++) {

@@ -109,7 +109,7 @@ static void* many(crd_twin* w, size_t n, size_t size)
     return crdi_arena_new(&w->arena, n + 1, size);
 }
 
-static bool make_room(crd_twin* w)
+static bool twin_make_room(crd_twin* w)
 {
     const size_t n = (size_t)w->n, p = (size_t)w->p, r = (size_t)w->r, k = (size_t)w->k;
     const size_t variables = (size_t)w->m->variables, d = sizeof(double);
@@ -142,7 +142,7 @@ static bool make_room(crd_twin* w)
            (w->scratch.factor = many(w, 2 * uses, d)) && (w->moving = many(w, r, sizeof(int32_t)));
 }
 
-static bool lay_out(crd_twin* w)
+static bool twin_lay_out(crd_twin* w)
 {
     const crd_twin_spec* s = &w->spec;
     w->sources = many(w, (size_t)s->source_count, sizeof *w->sources);
@@ -217,7 +217,7 @@ crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n, const crd_twi
     crd_circuit_options opt = crd_circuit_defaults();
     opt.step = spec->step;
     CRD_TRY(crd_circuit_create(ctx, n, &opt, &w->start));
-    CRD_TRY(lay_out(w) && make_room(w) ? CRD_OK : CRD_E_MEMORY);
+    CRD_TRY(twin_lay_out(w) && twin_make_room(w) ? CRD_OK : CRD_E_MEMORY);
     for (int i = 0; i < n->input_count; i++) {
         w->inputs[i] = n->inputs[i].start;
     }
@@ -355,7 +355,7 @@ void crd_twin_set_input(crd_twin* w, int input, double value)
 
 // ---- step --------------------------------------------------------------------------------------
 
-static double expected(const crd_twin* w, const crdi_sensor* s)
+static double twin_expected(const crd_twin* w, const crdi_sensor* s)
 {
     if (!w->constant) { return crdi_twin_row_value(w, &s->row); }
     double sum = s->steady;
@@ -369,7 +369,7 @@ static double expected(const crd_twin* w, const crdi_sensor* s)
 }
 
 // A sensor that was noisy and now says the same again and again.
-static void watch(crdi_sensor* s, double measured, double sd)
+static void twin_watch(crdi_sensor* s, double measured, double sd)
 {
     if (measured == s->last) {
         s->repeats++;
@@ -400,7 +400,7 @@ static void count_refused(const crd_twin* w, crdi_sensor* s, bool refused)
 // False: refused.
 static bool update_by_sensor(crd_twin* w, crdi_sensor* s, double sd, double measured, double* moved)
 {
-    const double model = expected(w, s);
+    const double model = twin_expected(w, s);
     double* v = w->room;
     if (!w->frozen) {
         if (!w->constant) { crdi_twin_row_slope(w, &s->row, s->h); }
@@ -408,7 +408,7 @@ static bool update_by_sensor(crd_twin* w, crdi_sensor* s, double sd, double meas
     }
     s->now.innovation = measured - model;
     if (!w->frozen) { s->now.sd = sqrt(s->variance); }
-    watch(s, measured, sd);
+    twin_watch(s, measured, sd);
     if (s->now.stuck || !(fabs(s->now.innovation) <= w->gate * s->now.sd)) { return false; }
     if (!w->frozen) {
         double* gain = w->slope;
@@ -473,7 +473,7 @@ static void thaw(crd_twin* w, int sensors)
     }
 }
 
-static crd_status measure(crd_twin* w, const double* measurements)
+static crd_status twin_measure(crd_twin* w, const double* measurements)
 {
     int refused = 0, present = 0;
     double moved = 0;
@@ -512,7 +512,7 @@ static crd_status step_filter(crd_twin* w, const double* measurements)
     if (!w->frozen) {
         crdi_ud_predict(&w->p_now, w->phi, w->noises, w->noise_g, w->noise_q, w->room);
     }
-    return measure(w, measurements);
+    return twin_measure(w, measurements);
 }
 
 static void copy_ud(const crdi_ud* from, crdi_ud* to)

@@ -18,13 +18,13 @@ typedef struct eight {
     pair a, b, c, d;
 } eight;
 
-static inline eight get(const double* x)
+static inline eight ud_get(const double* x)
 {
     return (eight){*(const pair*)x, *(const pair*)(x + 2), *(const pair*)(x + 4),
                    *(const pair*)(x + 6)};
 }
 
-static inline void put(double* x, eight v)
+static inline void ud_put(double* x, eight v)
 {
     *(pair*)x = v.a;
     *(pair*)(x + 2) = v.b;
@@ -42,7 +42,7 @@ static inline eight plus(eight x, double f, eight y)
     return (eight){x.a + f * y.a, x.b + f * y.b, x.c + f * y.c, x.d + f * y.d};
 }
 
-static inline double dot(eight x, eight y)
+static inline double ud_dot(eight x, eight y)
 {
     const pair s = (x.a * y.a + x.b * y.b) + (x.c * y.c + x.d * y.d);
     return s[0] + s[1];
@@ -57,9 +57,9 @@ size_t crdi_ud_room(int n)
 // Rows of W = [F U | G] are made orthogonal with the weights D and q, the last one first (modified
 // Gram-Schmidt): what is taken from row i along row j is U_ij. `wide`: of a padded row; a constant
 // for the small ones, so that they stay in registers.
-static inline __attribute__((always_inline)) void predict(crdi_ud* s, const double* f, int w,
-                                                          const double* g, const double* q,
-                                                          double* room, int wide)
+static inline __attribute__((always_inline)) void ud_predict(crdi_ud* s, const double* f, int w,
+                                                             const double* g, const double* q,
+                                                             double* room, int wide)
 {
     const int n = s->n;
     double *rows = room, *weight = rows + (ptrdiff_t)n * wide;
@@ -94,9 +94,9 @@ static inline __attribute__((always_inline)) void predict(crdi_ud* s, const doub
         const double* base = rows + (ptrdiff_t)j * wide;
         double sum = 0;
         for (int c = 0; c < wide; c += 8) {
-            const eight weighed = times(get(weight + c), get(base + c));
-            put(heavy + c, weighed);
-            sum += dot(weighed, get(base + c));
+            const eight weighed = times(ud_get(weight + c), ud_get(base + c));
+            ud_put(heavy + c, weighed);
+            sum += ud_dot(weighed, ud_get(base + c));
         }
         s->d[j] = sum;
         s->u[(ptrdiff_t)j * n + j] = 1;
@@ -105,13 +105,13 @@ static inline __attribute__((always_inline)) void predict(crdi_ud* s, const doub
             double* row = rows + (ptrdiff_t)i * wide;
             double along = 0;
             for (int c = 0; c < wide; c += 8) {
-                along += dot(get(heavy + c), get(row + c));
+                along += ud_dot(ud_get(heavy + c), ud_get(row + c));
             }
             along *= inverse;
             s->u[(ptrdiff_t)i * n + j] = along;
             s->u[(ptrdiff_t)j * n + i] = 0;
             for (int c = 0; c < wide; c += 8) {
-                put(row + c, plus(get(row + c), -along, get(base + c)));
+                ud_put(row + c, plus(ud_get(row + c), -along, ud_get(base + c)));
             }
         }
     }
@@ -122,11 +122,11 @@ void crdi_ud_predict(crdi_ud* s, const double* f, int w, const double* g, const 
 {
     const int wide = (s->n + w + 7) / 8 * 8;
     if (wide == 8) {
-        predict(s, f, w, g, q, room, 8);
+        ud_predict(s, f, w, g, q, room, 8);
     } else if (wide == 16) {
-        predict(s, f, w, g, q, room, 16);
+        ud_predict(s, f, w, g, q, room, 16);
     } else {
-        predict(s, f, w, g, q, room, wide);
+        ud_predict(s, f, w, g, q, room, wide);
     }
 }
 

@@ -98,7 +98,8 @@ typedef struct trial {
 } trial;
 
 // Worst of all sensors
-static crd_status judge(trial* t, const crd_twin_spec* spec, double* ljung_box, double* flatness)
+static crd_status white_judge(trial* t, const crd_twin_spec* spec, double* ljung_box,
+                              double* flatness)
 {
     crd_twin* w = NULL;
     crd_status st = crd_twin_create(t->ctx, t->n, spec, &w);
@@ -165,7 +166,7 @@ crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec
         const double factor = pow(10, first + third / 3.0);
         double lb, flat;
         set_noise(&now, sources, &given, factor);
-        const crd_status tried = judge(&t, &now, &lb, &flat);
+        const crd_status tried = white_judge(&t, &now, &lb, &flat);
         if (tried == CRD_E_MEMORY) { st = tried; }
         if (tried < 0) { continue; } // diverged: too little noise
         white = lb <= 1.3 && flat >= 0.9;

@@ -64,7 +64,7 @@ crd_status crdi_unit_values_copy(crd_context* ctx, crd_kind kind, uint32_t size,
 }
 
 // Stable counting sort by type, then offsets in the order that results.
-static crd_status lay_out(crd_unit* u, const int32_t* variables, crd_binding* b)
+static crd_status binding_lay_out(crd_unit* u, const int32_t* variables, crd_binding* b)
 {
     const crd_variable* all = u->info.variables;
     int32_t at[CRD_TYPE_COUNT + 1] = {0};
@@ -106,7 +106,7 @@ crd_status crd_binding_create(crd_unit* u, const int32_t* variables, int32_t cou
     b->count = count;
     b->variables = (int32_t*)(b + 1);
     b->offsets = b->variables + n;
-    CRD_TRY(lay_out(u, variables, b));
+    CRD_TRY(binding_lay_out(u, variables, b));
     if (CRDI_UNIT_HAS(u, lane, prepare)) { CRD_TRY(u->ops->lane->prepare(u, b)); }
     *out = b;
     return CRD_OK;

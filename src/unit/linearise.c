@@ -21,7 +21,7 @@ typedef struct job {
     double* values;           // of the variable of one port
 } job;
 
-static const crd_variable* variable_of(const job* j, int32_t v)
+static const crd_variable* linearise_variable_of(const job* j, int32_t v)
 {
     return &j->unit->info.variables[v];
 }
@@ -30,7 +30,7 @@ static const crd_variable* variable_of(const job* j, int32_t v)
 
 static crd_status check_port(const job* j, const crd_unit_port* p, bool input)
 {
-    const crd_variable* v = variable_of(j, p->variable);
+    const crd_variable* v = linearise_variable_of(j, p->variable);
     const char* what = input ? "input" : "output";
     if (v->type != CRD_FLOAT64 || v->variability != CRD_CONTINUOUS) {
         return crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
@@ -59,7 +59,7 @@ static const char* hidden_state(const job* j)
 {
     const crd_dependencies* d = j->unit->info.outputs;
     for (int32_t r = 0; d && r < d->count; r++) {
-        const crd_variable* v = variable_of(j, d->unknown[r]);
+        const crd_variable* v = linearise_variable_of(j, d->unknown[r]);
         if (!d->on_all[r] && d->first[r] == d->first[r + 1] && v->type == CRD_FLOAT64 &&
             v->variability == CRD_CONTINUOUS) {
             return v->name;
@@ -128,7 +128,7 @@ static crd_status find_states(job* j)
         break;
     }
     for (int32_t r = 0; r < j->rows && st == CRD_OK; r++) {
-        j->l->states += (int)variable_of(j, j->derivatives[r])->size;
+        j->l->states += (int)linearise_variable_of(j, j->derivatives[r])->size;
         if (j->l->states > 5000) {
             st = crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
                            "it has more than 5000 states, too many to be linearised");
@@ -157,7 +157,7 @@ static crd_status directional(job* j, const int32_t* unknowns, int count, int32_
     }
     refs[count] = crdi_fmi_unit_reference(j->unit, known);
     return crd_fmi_directional_elements(u->fmi, refs, (size_t)count, refs + count, 1, seed,
-                                        variable_of(j, known)->size, result, elements);
+                                        linearise_variable_of(j, known)->size, result, elements);
 }
 
 // Which element of the state vector an output is, -1: none. FMUs need not know derivatives of
@@ -170,7 +170,7 @@ static int as_state(const job* j, const crd_unit_port* p)
                                      crdi_unit_canonical(j->unit, p->variable)) {
             return at + p->element;
         }
-        at += (int)variable_of(j, j->derivatives[r])->size;
+        at += (int)linearise_variable_of(j, j->derivatives[r])->size;
     }
     return -1;
 }
@@ -180,7 +180,7 @@ static int as_state(const job* j, const crd_unit_port* p)
 static crd_status column(job* j, int32_t known, uint32_t e, double* dx, double* dy, int columns)
 {
     crd_status st = CRD_OK;
-    const uint32_t size = variable_of(j, known)->size;
+    const uint32_t size = linearise_variable_of(j, known)->size;
     double* seed = crdi_arena_new(&j->arena, size, sizeof *seed);
     double* result = crdi_arena_new(&j->arena, (size_t)j->l->states, sizeof *result);
     if (!seed || !result) { return CRD_E_MEMORY; }
@@ -194,7 +194,7 @@ static crd_status column(job* j, int32_t known, uint32_t e, double* dx, double* 
     }
     for (int i = 0; i < j->l->outputs; i++) {
         if (as_state(j, &j->out[i]) >= 0) { continue; }
-        const uint32_t elements = variable_of(j, j->out[i].variable)->size;
+        const uint32_t elements = linearise_variable_of(j, j->out[i].variable)->size;
         double* y = crdi_arena_new(&j->arena, elements, sizeof *y);
         if (!y) { return CRD_E_MEMORY; }
         st = directional(j, &j->out[i].variable, 1, known, seed, y, elements);
@@ -209,7 +209,7 @@ static crd_status by_directions(job* j)
     crd_linearised* l = j->l;
     int at = 0;
     for (int32_t r = 0; r < j->rows; r++) {
-        const uint32_t size = variable_of(j, j->derivatives[r])->size;
+        const uint32_t size = linearise_variable_of(j, j->derivatives[r])->size;
         for (uint32_t e = 0; e < size; e++, at++) {
             const crd_status st = column(j, j->states[r], e, l->A + at, l->C + at, l->states);
             if (st < 0) { return st; }
@@ -232,7 +232,7 @@ static crd_status by_directions(job* j)
 // ---- differences -------------------------------------------------------------------------------
 
 // The FMU at the states j->x, with `value` at input `port`: derivatives, then outputs
-static crd_status evaluate(job* j, const crd_unit_port* port, double value, double* out)
+static crd_status linearise_evaluate(job* j, const crd_unit_port* port, double value, double* out)
 {
     crdi_me_unit* u = j->me;
     crd_fmi* fmi = u->base.fmi;
@@ -245,7 +245,7 @@ static crd_status evaluate(job* j, const crd_unit_port* port, double value, doub
     }
     if (port) {
         const uint32_t ref = crdi_fmi_unit_reference(j->unit, port->variable);
-        const size_t size = variable_of(j, port->variable)->size;
+        const size_t size = linearise_variable_of(j, port->variable)->size;
         CRD_TRY(crd_fmi_get_real(fmi, &ref, 1, j->values, size));
         j->values[port->element] = value;
         CRD_TRY(crd_fmi_set_real(fmi, &ref, 1, j->values, size));
@@ -260,7 +260,7 @@ static crd_status evaluate(job* j, const crd_unit_port* port, double value, doub
     }
     for (int i = 0; i < j->l->outputs; i++) {
         const uint32_t ref = crdi_fmi_unit_reference(j->unit, j->out[i].variable);
-        const size_t size = variable_of(j, j->out[i].variable)->size;
+        const size_t size = linearise_variable_of(j, j->out[i].variable)->size;
         CRD_TRY(crd_fmi_get_real(fmi, &ref, 1, j->values + size, size));
         out[j->l->states + i] = j->values[size + (size_t)j->out[i].element];
     }
@@ -275,7 +275,7 @@ static double difference(double size)
     return exp2(round(log2(cbrt(DBL_EPSILON) * size)));
 }
 
-static void fill(job* j, double wide, double* dx, double* dy, int columns)
+static void linearise_fill(job* j, double wide, double* dx, double* dy, int columns)
 {
     for (int i = 0; i < j->l->states + j->l->outputs; i++) {
         const double slope = (j->plus[i] - j->minus[i]) / wide;
@@ -290,11 +290,11 @@ static crd_status by_states(job* j)
     for (int k = 0; k < l->states; k++) {
         const double s = difference(fmax(fabs(j->me->x[k]), j->me->nominal[k]));
         j->x[k] = j->me->x[k] + s;
-        CRD_TRY(evaluate(j, NULL, 0, j->plus));
+        CRD_TRY(linearise_evaluate(j, NULL, 0, j->plus));
         j->x[k] = j->me->x[k] - s;
-        CRD_TRY(evaluate(j, NULL, 0, j->minus));
+        CRD_TRY(linearise_evaluate(j, NULL, 0, j->minus));
         j->x[k] = j->me->x[k];
-        fill(j, 2 * s, l->A + k, l->C + k, l->states);
+        linearise_fill(j, 2 * s, l->A + k, l->C + k, l->states);
     }
 fail:
     return st;
@@ -303,7 +303,7 @@ fail:
 static crd_status by_input(job* j, int k)
 {
     const crd_unit_port* p = &j->in[k];
-    const crd_variable* v = variable_of(j, p->variable);
+    const crd_variable* v = linearise_variable_of(j, p->variable);
     const uint32_t ref = crdi_fmi_unit_reference(j->unit, p->variable);
     crd_fmi* fmi = j->me->base.fmi;
     crd_status st = CRD_OK;
@@ -317,9 +317,9 @@ static crd_status by_input(job* j, int k)
                          "the input '%s' has no room to move between %g and %g", v->name, v->min,
                          v->max);
     }
-    CRD_TRY(evaluate(j, p, u + up, j->plus));
-    CRD_TRY(evaluate(j, p, u - down, j->minus));
-    fill(j, up + down, j->l->B + k, j->l->D + k, j->l->inputs);
+    CRD_TRY(linearise_evaluate(j, p, u + up, j->plus));
+    CRD_TRY(linearise_evaluate(j, p, u - down, j->minus));
+    linearise_fill(j, up + down, j->l->B + k, j->l->D + k, j->l->inputs);
     CRD_TRY(crd_fmi_get_real(fmi, &ref, 1, j->values, v->size));
     j->values[p->element] = u;
     CRD_TRY(crd_fmi_set_real(fmi, &ref, 1, j->values, v->size));
@@ -333,7 +333,7 @@ static crd_status by_differences(job* j)
     size_t largest = 1;
     for (int i = 0; i < l->inputs + l->outputs; i++) {
         const crd_unit_port* p = i < l->inputs ? &j->in[i] : &j->out[i - l->inputs];
-        const size_t size = variable_of(j, p->variable)->size;
+        const size_t size = linearise_variable_of(j, p->variable)->size;
         largest = size > largest ? size : largest;
     }
     const size_t n = (size_t)l->states + (size_t)l->outputs;
@@ -357,7 +357,7 @@ static crd_status by_differences(job* j)
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-static crd_status allocate(crd_linearised* l)
+static crd_status linearise_allocate(crd_linearised* l)
 {
     const size_t n = (size_t)l->states, in = (size_t)l->inputs, out = (size_t)l->outputs;
     l->A = crdi_new_array(l->ctx, n * n, sizeof *l->A);
@@ -375,7 +375,7 @@ static bool all_states_named(const job* j)
     return true;
 }
 
-static crd_status check_numbers(const crd_linearised* l)
+static crd_status linearise_check_numbers(const crd_linearised* l)
 {
     const double* const fields[] = {l->A, l->B, l->C, l->D};
     const int sizes[] = {l->states * l->states, l->states * l->inputs, l->outputs * l->states,
@@ -408,10 +408,10 @@ static crd_status linearise(job* j)
     }
     if (j->unit->spec->source == CRD_UNIT_CIRCUIT) {
         CRD_TRY(crdi_circuit_linearise(j->unit, j->in, j->out, j->l));
-        return check_numbers(j->l);
+        return linearise_check_numbers(j->l);
     }
     CRD_TRY(find_states(j));
-    CRD_TRY(allocate(j->l));
+    CRD_TRY(linearise_allocate(j->l));
     const bool source =
         j->unit->spec->source != CRD_UNIT_FMU && j->unit->spec->source != CRD_UNIT_NATIVE;
     if (source) {
@@ -423,7 +423,7 @@ static crd_status linearise(job* j)
     } else {
         CRD_TRY(cannot(j, "its ModelStructure does not name the states of its derivatives"));
     }
-    CRD_TRY(check_numbers(j->l));
+    CRD_TRY(linearise_check_numbers(j->l));
 fail:
     return st;
 }

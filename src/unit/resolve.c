@@ -9,7 +9,7 @@ typedef struct names {
     int32_t next;
 } names;
 
-static const char* next_name(void* user)
+static const char* resolve_next_name(void* user)
 {
     names* n = user;
     return n->next < n->info->variable_count ? n->info->variables[n->next++].name : NULL;
@@ -17,7 +17,7 @@ static const char* next_name(void* user)
 
 static crd_status unknown(const crd_unit* u, crd_context* ctx, const char* name)
 {
-    const char* near = crdi_nearest(name, next_name, &(names){.info = &u->info});
+    const char* near = crdi_nearest(name, resolve_next_name, &(names){.info = &u->info});
     if (near) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "'%s' has no variable '%s', did you mean '%s'?",
                          u->name, name, near);
@@ -89,8 +89,8 @@ crd_status crd_unit_resolve(const crd_unit* u, crd_context* ctx, const char* tex
 
 // ---- dependencies ------------------------------------------------------------------------------
 
-static int32_t row_of(const crd_unit* u, const crd_dependencies* d, const int32_t* rows,
-                      int32_t variable)
+static int32_t resolve_row_of(const crd_unit* u, const crd_dependencies* d, const int32_t* rows,
+                              int32_t variable)
 {
     const int32_t canonical = crdi_unit_canonical(u, variable);
     if (!d) { return -1; }
@@ -125,10 +125,11 @@ bool crd_unit_depends(const crd_unit* u, int32_t variable, int32_t input, bool i
     }
     if (initial && u->info.initial) {
         const int32_t row =
-            row_of(u, u->info.initial, u->core ? u->core->initial_rows : NULL, variable);
+            resolve_row_of(u, u->info.initial, u->core ? u->core->initial_rows : NULL, variable);
         if (row >= 0) { return row_has(u, u->info.initial, row, input); }
         if (v->initial == CRD_EXACT) { return false; } // its start value says it all
     }
-    const int32_t row = row_of(u, u->info.outputs, u->core ? u->core->output_rows : NULL, variable);
+    const int32_t row =
+        resolve_row_of(u, u->info.outputs, u->core ? u->core->output_rows : NULL, variable);
     return row < 0 ? true : row_has(u, u->info.outputs, row, input); // unsaid: on everything
 }

@@ -44,7 +44,7 @@ static void put_integer(crd_text* t, const crd_unit* u, int32_t variable, int64_
     }
 }
 
-static void put_bytes(crd_text* t, const crd_variable* v, const crd_bytes* b)
+static void setting_put_bytes(crd_text* t, const crd_variable* v, const crd_bytes* b)
 {
     const char* quote = v->type == CRD_STRING && v->rank > 0 ? "\"" : "";
     crdi_text_add(t, "%s", quote);
@@ -73,7 +73,7 @@ static void put_values(crd_text* t, const crd_unit* u, int32_t variable, const c
             put_integer(t, u, variable, values->integer[i]);
             break;
         case CRD_BYTES:
-            put_bytes(t, v, &values->bytes[i]);
+            setting_put_bytes(t, v, &values->bytes[i]);
             break;
         }
     }

@@ -71,7 +71,7 @@ static bool equals_any(word w, const char* const* texts)
     return false;
 }
 
-static bool is_number(word w)
+static bool unit_text_is_number(word w)
 {
     double x;
     return crdi_parse_double(w.text, w.length, &x);
@@ -116,14 +116,14 @@ static size_t plain_end(word rest, bool joins)
         while (next + length < rest.length && !is_blank(p[length])) {
             length++;
         }
-        if (is_number((word){p, length})) { return end; } // INF, NaN
+        if (unit_text_is_number((word){p, length})) { return end; } // INF, NaN
         end = next;
     }
 }
 
 // Cuts off the next element of an array. One in quotes is given without them, its backslashes still
 // in it.
-static bool next_word(word* rest, bool joins, word* out, bool* quoted)
+static bool unit_text_next_word(word* rest, bool joins, word* out, bool* quoted)
 {
     *rest = trim(*rest);
     if (!rest->length) { return false; }
@@ -340,7 +340,7 @@ static crd_status parse_plain(crd_unit* u, int32_t variable, word w, uint32_t at
 }
 
 // Whether an entry of a map means the value that was written.
-static bool same_value(word w, const char* text)
+static bool unit_text_same_value(word w, const char* text)
 {
     static const char* const words[2][3] = {{"false", "0", NULL}, {"true", "1", NULL}};
     const word other = {text, strlen(text)};
@@ -364,7 +364,7 @@ static crd_status parse_mapped(crd_unit* u, int32_t variable, const crd_transfor
                          x->name, SHOW(w), type_names[x->type]);
     }
     for (int i = 0; i < via->map_count; i++) {
-        if (same_value(w, via->map[i].from)) {
+        if (unit_text_same_value(w, via->map[i].from)) {
             const word to = {via->map[i].to, strlen(via->map[i].to)};
             return parse_plain(u, variable, trim(to), at, has_unit, v);
         }
@@ -469,7 +469,7 @@ static crd_status parse_elements(crd_unit* u, int32_t variable, const crd_transf
     uint32_t n = 0, with_unit = 0;
     bool quoted = false;
     word w, ahead = rest;
-    while (next_word(&ahead, kind == CRD_REAL, &w, &quoted)) {
+    while (unit_text_next_word(&ahead, kind == CRD_REAL, &w, &quoted)) {
         n++;
     }
     if (n != count && n != 1) {
@@ -477,7 +477,8 @@ static crd_status parse_elements(crd_unit* u, int32_t variable, const crd_transf
                          "'%s': %u values were given, expected %u, or one for all elements",
                          x->name, n, count);
     }
-    for (uint32_t i = 0; i < count && next_word(&rest, kind == CRD_REAL, &w, &quoted); i++) {
+    for (uint32_t i = 0; i < count && unit_text_next_word(&rest, kind == CRD_REAL, &w, &quoted);
+         i++) {
         bool has_unit = false;
         CRD_TRY(parse_element(u, variable, via, quoted ? unescape(w, buffer) : w, i, &has_unit, v));
         with_unit += has_unit;

@@ -74,8 +74,8 @@ static void warn_unknown_unit(crd_unit* u, const crd_variable* v, const crd_sett
              via->unit, v->unit[0] ? ", in " : "", v->unit);
 }
 
-static crd_status add_setting(crd_unit* u, const crd_setting* given, int32_t variable,
-                              int32_t element)
+static crd_status unit_add_setting(crd_unit* u, const crd_setting* given, int32_t variable,
+                                   int32_t element)
 {
     crd_status st = CRD_OK;
     const int32_t v = crdi_unit_canonical(u, variable);
@@ -142,7 +142,7 @@ static crd_status add_settings(crd_unit* u, bool structural)
             st = crdi_fail(u->ctx, CRD_E_RANGE, "'%s': structural parameters are set as a whole",
                            s->variable);
         } else if (is_structural == structural) {
-            st = add_setting(u, s, variable, element);
+            st = unit_add_setting(u, s, variable, element);
         }
         if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
     }
@@ -206,7 +206,7 @@ static void show_path(crd_context* ctx, crd_status st, const crd_unit_spec* spec
     crdi_fail(ctx, st, "%s%s", spec->shown, text + n);
 }
 
-static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
+static crd_status unit_complete(crd_unit* u, const crdi_adapter* adapter)
 {
     crd_status st = CRD_OK;
     u->input_order = u->info.max_input_order;
@@ -258,8 +258,8 @@ static const crdi_adapter* adapter_of(const crd_unit_spec* spec)
     return adapters[spec->source];
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crdi_adapter* adapter,
-                         const crd_unit_spec* spec, crd_unit** out)
+static crd_status unit_create(crd_context* ctx, crd_unit_store* store, const crdi_adapter* adapter,
+                              const crd_unit_spec* spec, crd_unit** out)
 {
     crd_context* own = crdi_context_child(ctx);
     if (!own) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory for unit '%s'", spec->name); }
@@ -270,7 +270,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crdi_ada
         show_path(own, st, spec);
         crdi_unit_fail_at(own, st, place, spec->name);
     } else if (st >= 0) {
-        st = complete(u, adapter);
+        st = unit_complete(u, adapter);
     }
     if (st == CRD_OK) {
         *out = u;
@@ -288,14 +288,14 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crdi_ada
 crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
-    return create(ctx, store, adapter_of(spec), spec, out);
+    return unit_create(ctx, store, adapter_of(spec), spec, out);
 }
 
 crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
     const crdi_adapter* adapter = spec->standby.model ? &crdi_adapter_standby : adapter_of(spec);
-    return create(ctx, store, adapter, spec, out);
+    return unit_create(ctx, store, adapter, spec, out);
 }
 
 void crd_unit_destroy(crd_unit* u)

@@ -20,7 +20,7 @@ static bool parse_port(const char* text, int* out)
 }
 
 // "host", "host:port", "[v6]:port", "[v6]", "v6", ":port", "port"
-static bool split(const char* text, char* host, size_t room, const char** port)
+static bool access_split(const char* text, char* host, size_t room, const char** port)
 {
     *port = NULL;
     const char* begin = text;
@@ -67,7 +67,7 @@ crd_status crdi_web_address_parse(crd_context* ctx, const char* text, crdi_web_a
 {
     *out = (crdi_web_address){.port = CRDI_WEB_PORT};
     const char* port = NULL;
-    if (!split(text ? text : "", out->host, sizeof out->host, &port) ||
+    if (!access_split(text ? text : "", out->host, sizeof out->host, &port) ||
         (port && !parse_port(port, &out->port))) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "page at '%s': expected ADDRESS:PORT with a port from 0 to 65535, as in "
@@ -147,7 +147,7 @@ bool crdi_web_host_allowed(const crdi_web_access* g, const char* host)
     char name[256];
     const char* port_text = NULL;
     int port = g->tls ? 443 : 80;
-    if (!host || !*host || !split(host, name, sizeof name, &port_text)) { return false; }
+    if (!host || !*host || !access_split(host, name, sizeof name, &port_text)) { return false; }
     if (port_text && !parse_port(port_text, &port)) { return false; }
     if (port != g->bound.port) { return false; }
     if (strcasecmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0 ||

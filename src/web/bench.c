@@ -133,8 +133,8 @@ const char* crdi_web_margin(const crdi_board_quantity* q, double* distance, doub
 #define QUANTITY(member) CRDI_WEB_FIELD(crdi_board_quantity, member)
 #define BOARD(member) CRDI_WEB_FIELD(crdi_board_state, member)
 
-static void put_times(crdi_json_writer* w, const char* name, const double* times, int count,
-                      double zero)
+static void bench_put_times(crdi_json_writer* w, const char* name, const double* times, int count,
+                            double zero)
 {
     crdi_json_begin_list(w, name);
     for (int i = 0; i < count; i++) {
@@ -143,7 +143,7 @@ static void put_times(crdi_json_writer* w, const char* name, const double* times
     crdi_json_end(w);
 }
 
-static void put_limits(crdi_json_writer* w, const crdi_board_state* b)
+static void bench_put_limits(crdi_json_writer* w, const crdi_board_state* b)
 {
     static const crdi_web_field fields[] = {
         QUANTITY(name), QUANTITY(unit),     QUANTITY(min), QUANTITY(max),
@@ -191,11 +191,11 @@ static void put_story(crdi_json_writer* w, const crdi_board_state* b)
     crdi_web_story s;
     crdi_web_tell_story(b, &s);
     crdi_json_put_integer(w, "place", s.place);
-    put_times(w, "entered", s.entered, CRDI_WEB_PLACES, 0);
+    bench_put_times(w, "entered", s.entered, CRDI_WEB_PLACES, 0);
     if (isnan(s.stop[0])) {
         crdi_json_put_null(w, "stop");
     } else {
-        put_times(w, "stop", s.stop, CRDI_WEB_STOP_STEPS, s.stop[0]);
+        bench_put_times(w, "stop", s.stop, CRDI_WEB_STOP_STEPS, s.stop[0]);
     }
     if (isnan(s.heat_first)) {
         crdi_json_put_null(w, "heat");
@@ -238,7 +238,7 @@ void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
     crdi_web_put_fields(&w, b, link);
     crdi_json_put_integer(&w, "gap", b->gap);
     crdi_web_put_fields(&w, b, texts);
-    put_limits(&w, b);
+    bench_put_limits(&w, b);
     put_standby(&w, b);
     put_story(&w, b);
     crdi_json_end(&w);

@@ -58,7 +58,7 @@ static int answer(crdi_web* w, struct lws* wsi, int status, const char* type, co
     return n < 0 || (size_t)n != bytes ? -1 : 0;
 }
 
-static int refuse(crdi_web* w, struct lws* wsi, int status, const char* why)
+static int http_refuse(crdi_web* w, struct lws* wsi, int status, const char* why)
 {
     char body[200];
     const int n = snprintf(body, sizeof body, "%s: %s\n", status_text(status), why);
@@ -86,7 +86,7 @@ static bool has_token(const crdi_web* w, struct lws* wsi)
     return crdi_web_token_equal(w->token, given ? given : "");
 }
 
-static bool is_ours(const crdi_web* w, struct lws* wsi)
+static bool http_is_ours(const crdi_web* w, struct lws* wsi)
 {
     char host_room[300], origin_room[320];
     const char* host = header(wsi, WSI_TOKEN_HOST, host_room, sizeof host_room);
@@ -181,22 +181,23 @@ static bool is_reading(struct lws* wsi, char* path, size_t room, bool* head)
 static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
 {
     file f;
-    if (!is_ours(w, wsi)) {
-        return refuse(w, wsi, 403, "this host or origin is not the page's own");
+    if (!http_is_ours(w, wsi)) {
+        return http_refuse(w, wsi, 403, "this host or origin is not the page's own");
     }
     if (find_file(w, path, &f)) {
         return answer(w, wsi, 200, media_type(path), f.data, f.length, head);
     }
     const bool metrics = strcmp(path, "/metrics") == 0;
     if (!metrics && strcmp(path, "/ws") != 0) {
-        return refuse(w, wsi, 404, "there is nothing here");
+        return http_refuse(w, wsi, 404, "there is nothing here");
     }
     if (!has_token(w, wsi)) {
-        return refuse(w, wsi, 403,
-                      "the token is missing or wrong; it is in the address that the run printed");
+        return http_refuse(
+            w, wsi, 403,
+            "the token is missing or wrong; it is in the address that the run printed");
     }
     return metrics ? send_metrics(w, wsi, head)
-                   : refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
+                   : http_refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
 }
 
 int crdi_web_http(crdi_web* w, struct lws* wsi)
@@ -204,7 +205,7 @@ int crdi_web_http(crdi_web* w, struct lws* wsi)
     char path[64];
     bool head = false;
     if (!is_reading(wsi, path, sizeof path, &head)) {
-        (void)refuse(w, wsi, 405, "there is only GET and HEAD");
+        (void)http_refuse(w, wsi, 405, "there is only GET and HEAD");
         return -1; // a body that nobody reads may follow
     }
     const int n = respond(w, wsi, path, head);
@@ -221,14 +222,15 @@ int crdi_web_upgrade(crdi_web* w, struct lws* wsi, const char* protocol)
         return respond(w, wsi, path, head) < 0 ? -1 : 1;
     }
     if (head || strcasecmp(protocol, "websocket") != 0) { return -1; }
-    if (!is_ours(w, wsi)) {
-        n = refuse(w, wsi, 403, "this host or origin is not the page's own");
+    if (!http_is_ours(w, wsi)) {
+        n = http_refuse(w, wsi, 403, "this host or origin is not the page's own");
     } else if (strcmp(path, "/ws") != 0) {
-        n = refuse(w, wsi, 404, "there is no WebSocket here, expected /ws");
+        n = http_refuse(w, wsi, 404, "there is no WebSocket here, expected /ws");
     } else if (!has_token(w, wsi)) {
-        n = refuse(w, wsi, 403, "the token is missing or wrong");
+        n = http_refuse(w, wsi, 403, "the token is missing or wrong");
     } else if (w->reader_count >= CRDI_WEB_READERS || w->final) {
-        n = refuse(w, wsi, 503, w->final ? "the run has ended" : "there are 16 readers already");
+        n = http_refuse(w, wsi, 503,
+                        w->final ? "the run has ended" : "there are 16 readers already");
     } else {
         return 0;
     }

@@ -28,7 +28,8 @@ static crd_status wrong(crd_arena* a, const char* key, const crdi_json* v, const
     return crdi_fail(a->ctx, CRD_E_RANGE, "\"%s\" is %s, expected %s", key, kind_name(v), expected);
 }
 
-static crd_status text_of(crd_arena* a, const crdi_json* m, const char* key, const char** out)
+static crd_status message_text_of(crd_arena* a, const crdi_json* m, const char* key,
+                                  const char** out)
 {
     const crdi_json* v = crdi_json_member(m, key);
     if (!v || v->kind != CRDI_JSON_TEXT) { return wrong(a, key, v, "a text"); }
@@ -79,7 +80,7 @@ static crd_status fill_step(crd_arena* a, const crdi_json* m, crdi_web_request* 
 
 static crd_status fill_set(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    const crd_status st = text_of(a, m, "name", &out->command.name);
+    const crd_status st = message_text_of(a, m, "name", &out->command.name);
     if (st < 0) { return st; }
     const crdi_json* v = crdi_json_member(m, "value");
     if (v && (v->kind == CRDI_JSON_TEXT || v->kind == CRDI_JSON_NUMBER)) {
@@ -94,7 +95,7 @@ static crd_status fill_set(crd_arena* a, const crdi_json* m, crdi_web_request* o
 
 static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    const crd_status st = text_of(a, m, "to", &out->command.name);
+    const crd_status st = message_text_of(a, m, "to", &out->command.name);
     if (st < 0) { return st; }
     const crdi_json* v = crdi_json_member(m, "element");
     if (v && v->kind == CRDI_JSON_TEXT) {
@@ -114,7 +115,7 @@ static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request
     return out->command.text ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status number_of(crd_arena* a, const crdi_json* m, const char* key, double* out)
+static crd_status message_number_of(crd_arena* a, const crdi_json* m, const char* key, double* out)
 {
     const crdi_json* v = crdi_json_member(m, key);
     if (!v || v->kind == CRDI_JSON_NULL) { return CRD_OK; }
@@ -130,10 +131,10 @@ static crd_status fill_fault(crd_arena* a, const crdi_json* m, crdi_web_request*
     crd_status st = CRD_OK;
     double value = NAN;
     c->duration = NAN;
-    CRD_TRY(text_of(a, m, "to", &c->name));
-    CRD_TRY(text_of(a, m, "kind", &kind));
-    CRD_TRY(number_of(a, m, "value", &value));
-    CRD_TRY(number_of(a, m, "duration", &c->duration));
+    CRD_TRY(message_text_of(a, m, "to", &c->name));
+    CRD_TRY(message_text_of(a, m, "kind", &kind));
+    CRD_TRY(message_number_of(a, m, "value", &value));
+    CRD_TRY(message_number_of(a, m, "duration", &c->duration));
     c->fault = CRDI_FAULT_NONE;
     for (int k = CRDI_FAULT_NONE + 1; k < CRDI_FAULT_KINDS; k++) {
         if (strcmp(kind, crdi_fault_name((crdi_fault_kind)k)) == 0) {
@@ -160,12 +161,12 @@ fail:
 
 static crd_status fill_clear(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    return text_of(a, m, "to", &out->command.name);
+    return message_text_of(a, m, "to", &out->command.name);
 }
 
 static crd_status fill_mark(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    const crd_status st = text_of(a, m, "text", &out->command.text);
+    const crd_status st = message_text_of(a, m, "text", &out->command.text);
     if (st < 0) { return st; }
     const size_t length = strlen(out->command.text);
     if (length == 0 || length > 200) {
@@ -242,7 +243,7 @@ crd_status crdi_web_message(crd_arena* arena, const char* bytes, size_t length,
     }
     const char* name = "";
     CRD_TRY(read_id(arena, root, out));
-    CRD_TRY(text_of(arena, root, "do", &name));
+    CRD_TRY(message_text_of(arena, root, "do", &name));
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(name, verbs[i].name) != 0) { continue; }
         CRD_TRY(check_members(arena, root, &verbs[i]));

@@ -12,7 +12,7 @@ static void family(crd_text* t, const char* name, const char* type, const char* 
     crdi_text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void put_number(crd_text* t, double x)
+static void metrics_put_number(crd_text* t, double x)
 {
     if (isnan(x)) {
         crdi_text_add(t, "NaN");
@@ -42,7 +42,7 @@ static void label(crd_text* t, const char* name, const char* value, bool first)
 static void value(crd_text* t, double x)
 {
     crdi_text_put(t, " ", 1);
-    put_number(t, x);
+    metrics_put_number(t, x);
     crdi_text_put(t, "\n", 1);
 }
 
@@ -73,7 +73,7 @@ static void summary(crd_text* t, const char* name, const char* help, const crd_h
 
 // ---- families ----------------------------------------------------------------------------------
 
-static void put_run(crd_text* t, const crdi_live_info* info, const crdi_live_status* s)
+static void metrics_put_run(crd_text* t, const crdi_live_info* info, const crdi_live_status* s)
 {
     family(t, "cardan_info", "gauge", "What runs.");
     crdi_text_add(t, "cardan_info");
@@ -98,7 +98,7 @@ static void put_run(crd_text* t, const crdi_live_info* info, const crdi_live_sta
     single(t, "cardan_warnings_total", "counter", "Warnings of the run.", (double)s->warnings);
 }
 
-static void put_pace(crd_text* t, const crd_pace_report* p)
+static void metrics_put_pace(crd_text* t, const crd_pace_report* p)
 {
     single(t, "cardan_paced", "gauge", "1 if the run keeps the clock.", p->on);
     single(t, "cardan_overruns_total", "counter",
@@ -194,8 +194,8 @@ static void put_labels(crd_text* t, const crdi_live_info* info, table which, int
 }
 
 // NaN: there is no such thing, so there is no line.
-static void put_table(crd_text* t, const crdi_live_info* info, table which, const column* c,
-                      size_t columns, const void* states, size_t size, int count)
+static void metrics_put_table(crd_text* t, const crdi_live_info* info, table which, const column* c,
+                              size_t columns, const void* states, size_t size, int count)
 {
     for (size_t k = 0; k < columns; k++) {
         bool any = false;
@@ -215,16 +215,16 @@ static void put_table(crd_text* t, const crdi_live_info* info, table which, cons
 void crdi_web_metrics(crd_text* t, const crdi_live_info* info, const crdi_live_status* s,
                       int64_t lost_rows, int readers)
 {
-    put_run(t, info, s);
+    metrics_put_run(t, info, s);
     single(t, "cardan_live_rows_lost_total", "counter",
            "Rows that watchers did not take in time; the record has them.", (double)lost_rows);
     single(t, "cardan_live_readers", "gauge", "Open live pages.", readers);
     if (!info || !s) { return; }
-    put_pace(t, &s->pace);
-    put_table(t, info, UNITS, unit_columns, sizeof unit_columns / sizeof unit_columns[0], s->units,
-              sizeof *s->units, info->unit_count);
-    put_table(t, info, LINKS, link_columns, sizeof link_columns / sizeof link_columns[0], s->links,
-              sizeof *s->links, info->link_count);
-    put_table(t, info, BONDS, bond_columns, sizeof bond_columns / sizeof bond_columns[0], s->bonds,
-              sizeof *s->bonds, info->bond_count);
+    metrics_put_pace(t, &s->pace);
+    metrics_put_table(t, info, UNITS, unit_columns, sizeof unit_columns / sizeof unit_columns[0],
+                      s->units, sizeof *s->units, info->unit_count);
+    metrics_put_table(t, info, LINKS, link_columns, sizeof link_columns / sizeof link_columns[0],
+                      s->links, sizeof *s->links, info->link_count);
+    metrics_put_table(t, info, BONDS, bond_columns, sizeof bond_columns / sizeof bond_columns[0],
+                      s->bonds, sizeof *s->bonds, info->bond_count);
 }

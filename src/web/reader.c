@@ -74,7 +74,7 @@ static bool queue(crdi_web_reader* r, const char* text, size_t length)
     return true;
 }
 
-static crd_status watch(crdi_web_reader* r, const crdi_web_request* q)
+static crd_status reader_watch(crdi_web_reader* r, const crdi_web_request* q)
 {
     crdi_web* w = r->web;
     int found[CRDI_WEB_WATCHED];
@@ -102,7 +102,7 @@ static const char* obey(crdi_web_reader* r, crdi_web_request* q)
     crdi_web* w = r->web;
     const bool urgent = !q->watching && q->command.action == CRDI_LIVE_EMERGENCY;
     if (!w->ready && !urgent) { return "the run is not ready yet"; }
-    if (q->watching) { return watch(r, q) < 0 ? crd_error_text(w->ctx) : NULL; }
+    if (q->watching) { return reader_watch(r, q) < 0 ? crd_error_text(w->ctx) : NULL; }
     if (w->opt.read_only) { return "this page may only watch: the run was started read-only"; }
     if (w->final) { return "the run has ended"; }
     q->command.who = r->who;
@@ -110,7 +110,7 @@ static const char* obey(crdi_web_reader* r, crdi_web_request* q)
 }
 
 // A whole message has come.
-static int take(crdi_web_reader* r)
+static int reader_take(crdi_web_reader* r)
 {
     crdi_web* w = r->web;
     const int64_t now = crdi_now_ns();
@@ -158,7 +158,7 @@ int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length
     if (length > 0) { memcpy(r->message + r->message_length, bytes, length); }
     r->message_length += length;
     if (coming > 0 || !lws_is_final_fragment(r->wsi)) { return 0; }
-    return take(r);
+    return reader_take(r);
 }
 
 // ---- values ------------------------------------------------------------------------------------

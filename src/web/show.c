@@ -56,7 +56,7 @@ static const crdi_web_field link_fields[] = {
 };
 static const crdi_web_field bond_fields[] = {BOND(name), BOND(action), BOND(flow), {0}};
 
-static void put_words(crdi_json_writer* w)
+static void web_show_put_words(crdi_json_writer* w)
 {
     crdi_json_begin_list(w, "algorithms");
     for (const char* const* name = crd_element_algorithms(); *name; name++) {
@@ -89,7 +89,7 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
                          link_fields);
     crdi_web_put_objects(&w, "bonds", info->bonds, sizeof *info->bonds, info->bond_count,
                          bond_fields);
-    put_words(&w);
+    web_show_put_words(&w);
     crdi_json_end(&w);
 }
 
@@ -163,7 +163,7 @@ static void put_buckets(crdi_json_writer* w, const char* name, const crd_histogr
 #define PACE(member) CRDI_WEB_FIELD(crd_pace_report, member)
 #define OVERRUN(member) CRDI_WEB_FIELD(crd_overrun_info, member)
 
-static void put_overruns(crdi_json_writer* w, const crd_pace_report* p)
+static void web_show_put_overruns(crdi_json_writer* w, const crd_pace_report* p)
 {
     enum { SHOWN = 20 };
     static const crdi_web_field fields[] = {
@@ -179,7 +179,7 @@ static void put_overruns(crdi_json_writer* w, const crd_pace_report* p)
                          fields);
 }
 
-static void put_pace(crdi_json_writer* w, const crd_pace_report* p)
+static void web_show_put_pace(crdi_json_writer* w, const crd_pace_report* p)
 {
     static const crdi_web_field grid[] = {
         PACE(on),
@@ -215,7 +215,7 @@ static void put_pace(crdi_json_writer* w, const crd_pace_report* p)
         crdi_json_put_text(w, NULL, p->notes[i]);
     }
     crdi_json_end(w);
-    put_overruns(w, p);
+    web_show_put_overruns(w, p);
     crdi_web_put_fields(w, p, system);
     crdi_json_end(w);
 }
@@ -315,7 +315,7 @@ void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_inf
     crdi_json_put_integer(&w, "lost_rows", lost_rows);
     crdi_json_put_integer(&w, "warnings", s->warnings);
     crdi_json_put_integer(&w, "readers", readers);
-    put_pace(&w, &s->pace);
+    web_show_put_pace(&w, &s->pace);
     put_unit_states(&w, s->units, info->unit_count);
     crdi_web_put_objects(&w, "links", s->links, sizeof *s->links, info->link_count,
                          link_state_fields);

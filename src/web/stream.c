@@ -171,7 +171,7 @@ static char* json_name(crdi_stream* s, const char* text, size_t length, const ch
     return made;
 }
 
-static bool is_wanted(const char* name, const char* const* patterns, int count)
+static bool stream_is_wanted(const char* name, const char* const* patterns, int count)
 {
     for (int i = 0; i < count; i++) {
         if (crdi_glob(patterns[i], name)) { return true; }
@@ -216,7 +216,9 @@ crd_status crdi_stream_choose(crdi_stream* s, const crdi_live_info* info,
     if (!s->signals || !s->groups) { CRD_TRY(CRD_E_MEMORY); }
     for (int i = 0; i < info->signal_count; i++) {
         const char* name = info->signals[i].name;
-        if (strlen(name) > LONGEST || !is_wanted(name, patterns, pattern_count)) { continue; }
+        if (strlen(name) > LONGEST || !stream_is_wanted(name, patterns, pattern_count)) {
+            continue;
+        }
         chosen* c = &s->signals[s->count];
         const char* dot = strchr(name, '.');
         const char* rest = dot ? dot + 1 : name;
@@ -261,24 +263,24 @@ static void send_datagram(crdi_stream* s)
     s->length = 0;
 }
 
-static void put(crdi_stream* s, const char* bytes, size_t length)
+static void stream_put(crdi_stream* s, const char* bytes, size_t length)
 {
     memcpy(s->datagram + s->length, bytes, length);
     s->length += length;
 }
 
-static void put_double(crdi_stream* s, double x)
+static void stream_put_double(crdi_stream* s, double x)
 {
     char number[32];
     const int n = crdi_format_double(number, x);
-    put(s, number, (size_t)n);
+    stream_put(s, number, (size_t)n);
 }
 
 // Ends what is open: the unit's object, the row's.
 static void end_object(crdi_stream* s, bool begun, int inside)
 {
-    if (inside >= 0) { put(s, "}", 1); }
-    if (begun) { put(s, "}", 1); }
+    if (inside >= 0) { stream_put(s, "}", 1); }
+    if (begun) { stream_put(s, "}", 1); }
 }
 
 static bool has_room(const crdi_stream* s, const chosen* c, bool begun, int inside)
@@ -312,18 +314,18 @@ void crdi_stream_row(crdi_stream* s, const crdi_live_row* row)
             inside = -1;
         }
         if (!begun) {
-            put(s, s->length ? "," : "[", 1);
-            put(s, "{\"timestamp\":", 13);
-            put_double(s, row->time);
+            stream_put(s, s->length ? "," : "[", 1);
+            stream_put(s, "{\"timestamp\":", 13);
+            stream_put_double(s, row->time);
             begun = true;
         }
         const bool enter = c->group >= 0 && c->group != inside;
-        if (enter && inside >= 0) { put(s, "}", 1); }
-        put(s, ",", 1);
-        if (enter) { put(s, s->groups[c->group].open, s->groups[c->group].length); }
+        if (enter && inside >= 0) { stream_put(s, "}", 1); }
+        stream_put(s, ",", 1);
+        if (enter) { stream_put(s, s->groups[c->group].open, s->groups[c->group].length); }
         inside = c->group; // names without unit come first
-        put(s, c->label, c->length);
-        put_double(s, x);
+        stream_put(s, c->label, c->length);
+        stream_put_double(s, x);
     }
     end_object(s, begun, inside);
 }

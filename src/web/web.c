@@ -217,7 +217,7 @@ static int serve(struct lws* wsi, enum lws_callback_reasons why, void* session, 
 
 // No descriptor is left for whoever knocks: the spare one lets it in and out again, since a socket
 // that stays in the queue would wake us without end.
-static void turn_away(crdi_web* w, int listening)
+static void web_turn_away(crdi_web* w, int listening)
 {
     close(w->spare);
     const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
@@ -240,7 +240,7 @@ static int knock(struct lws* wsi, enum lws_callback_reasons why, void* session, 
     const int listening = lws_get_socket_fd(wsi);
     const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE) { turn_away(w, listening); }
+        if (errno == EMFILE || errno == ENFILE) { web_turn_away(w, listening); }
         return 0;
     }
     const int on = 1;
@@ -258,7 +258,7 @@ static const struct lws_protocols protocols[] = {
 // A page that neither reads nor answers is gone.
 static const lws_retry_bo_t patience = {.secs_since_valid_ping = 20, .secs_since_valid_hangup = 40};
 
-static crd_status make_context(crdi_web* w)
+static crd_status web_make_context(crdi_web* w)
 {
     // libwebsockets ignores SIGPIPE for the whole process; that is the program's business, and our
     // thread has all signals blocked.
@@ -308,7 +308,7 @@ static crd_status open_door(crdi_web* w)
     crd_status st = CRD_OK;
     CRD_TRY(crdi_web_listen(w));
     CRD_TRY(crdi_web_http_prepare(w));
-    CRD_TRY(make_context(w));
+    CRD_TRY(web_make_context(w));
     const lws_sock_file_fd_type door = {.filefd = w->listening};
     w->listening = -1; // it belongs to libwebsockets, also if this fails
     if (!lws_adopt_descriptor_vhost(w->vhost, LWS_ADOPT_RAW_FILE_DESC, door, "knock", NULL)) {
@@ -320,7 +320,7 @@ fail:
 
 // ---- options -----------------------------------------------------------------------------------
 
-static crd_status keep_text(crd_arena* a, const char** text)
+static crd_status web_keep_text(crd_arena* a, const char** text)
 {
     if (!*text) { return CRD_OK; }
     *text = crdi_arena_text(a, *text, strlen(*text));
@@ -338,16 +338,16 @@ static crd_status keep_options(crdi_web* w, const crdi_web_options* opt)
                          "1000",
                          o->rate, o->stream_rate);
     }
-    CRD_TRY(keep_text(&w->arena, &o->address));
-    CRD_TRY(keep_text(&w->arena, &o->cert));
-    CRD_TRY(keep_text(&w->arena, &o->key));
+    CRD_TRY(web_keep_text(&w->arena, &o->address));
+    CRD_TRY(web_keep_text(&w->arena, &o->cert));
+    CRD_TRY(web_keep_text(&w->arena, &o->key));
     o->stream_signals = NULL;
     const char** patterns =
         crdi_arena_new(&w->arena, (size_t)o->stream_signal_count + 1, sizeof *patterns);
     if (!patterns) { return CRD_E_MEMORY; }
     for (int i = 0; i < o->stream_signal_count; i++) {
         patterns[i] = opt->stream_signals[i];
-        CRD_TRY(keep_text(&w->arena, &patterns[i]));
+        CRD_TRY(web_keep_text(&w->arena, &patterns[i]));
     }
     o->stream_signals = patterns;
 fail:
@@ -356,7 +356,7 @@ fail:
 
 // ---- life --------------------------------------------------------------------------------------
 
-static void* run(void* user)
+static void* web_run(void* user)
 {
     crdi_web* w = user;
     log_context = w->ctx;
@@ -386,12 +386,12 @@ static int make_thread(crdi_web* w)
     (void)pthread_attr_setstacksize(&attributes, 1 << 20);
     (void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     (void)pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-    error = pthread_create(&w->thread, &attributes, run, w);
+    error = pthread_create(&w->thread, &attributes, web_run, w);
     pthread_attr_destroy(&attributes);
     return error;
 }
 
-static crd_status start_thread(crdi_web* w)
+static crd_status web_start_thread(crdi_web* w)
 {
     // Signals are for the run's own thread, but for those of a thread's own mistakes.
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -412,7 +412,7 @@ static crd_status start_thread(crdi_web* w)
     return CRD_OK;
 }
 
-static void destroy(crdi_web* w)
+static void web_destroy(crdi_web* w)
 {
     if (w->lws) { lws_context_destroy(w->lws); }
     if (w->listening >= 0) { close(w->listening); }
@@ -463,18 +463,18 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
         CRD_TRY(open_door(w));
         crdi_web_tell(w);
     } else if (w->stream) {
-        CRD_TRY(make_context(w)); // for its timer
+        CRD_TRY(web_make_context(w)); // for its timer
     } else {
         CRD_TRY(crdi_fail(own, CRD_E_RANGE, "page: neither a page nor a stream is wished"));
     }
     w->tick = (int64_t)(1e9 / fmax(opt->page ? opt->rate : 0, w->stream ? opt->stream_rate : 0));
     w->opt.token = w->opt.stream = NULL; // the caller's
-    CRD_TRY(start_thread(w));
+    CRD_TRY(web_start_thread(w));
     *out = w;
     return CRD_OK;
 fail:
     crdi_fail(ctx, st, "%s", crd_error_text(own));
-    destroy(w);
+    web_destroy(w);
     return st;
 }
 
@@ -506,5 +506,5 @@ void crdi_web_stop(crdi_web* w, double linger)
                  (long long)c->datagrams, (long long)c->dropped, (long long)c->rows,
                  (long long)c->left_out);
     }
-    destroy(w);
+    web_destroy(w);
 }

@@ -53,7 +53,7 @@ CRD_PRINTF(2, 3) static void refuse(builder* b, const char* format, ...)
 }
 
 // "space\nname" into its parts; false: out of memory.
-static bool split(builder* b, const char* full, const char** space, const char** name)
+static bool xml_split(builder* b, const char* full, const char** space, const char** name)
 {
     crd_arena* arena = &b->xml->arena;
     const char* at = strrchr(full, separator);
@@ -83,7 +83,7 @@ static crd_status read_attributes(builder* b, crdi_xml_element* e, const char** 
     for (int i = 0; i < n; i++) {
         const char* value = attributes[2 * i + 1];
         a[i].value = crdi_arena_text(&b->xml->arena, value, strlen(value));
-        if (!a[i].value || !split(b, attributes[2 * i], &a[i].space, &a[i].name)) {
+        if (!a[i].value || !xml_split(b, attributes[2 * i], &a[i].space, &a[i].name)) {
             return CRD_E_MEMORY;
         }
     }
@@ -109,7 +109,7 @@ static void XMLCALL on_start(void* user, const char* name, const char** attribut
         return;
     }
     crdi_xml_element* e = crdi_arena_new(&b->xml->arena, 1, sizeof *e);
-    if (!e || !split(b, name, &e->space, &e->name) || read_attributes(b, e, attributes) < 0) {
+    if (!e || !xml_split(b, name, &e->space, &e->name) || read_attributes(b, e, attributes) < 0) {
         stop(b, CRD_E_MEMORY);
         return;
     }

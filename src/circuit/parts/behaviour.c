@@ -24,7 +24,7 @@ fail:
 
 // ---- reference form ----------------------------------------------------------------------------
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
+static void behaviour_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
     const crd_part* p = &d->c->n->parts[part];
     const int32_t row = d->part[part].row;
@@ -33,7 +33,7 @@ static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
     at->f[row] = left - crdi_dae_put_expression(d, row, d->c->n->expressions[p->index], at, 1, 0);
 }
 
-static double slope(crdi_dae* d, int32_t part, const double* x, double t)
+static double behaviour_slope(crdi_dae* d, int32_t part, const double* x, double t)
 {
     const crd_netlist* n = d->c->n;
     return -crdi_dae_expression_slope(d, n->expressions[n->parts[part].index], x, t);
@@ -81,8 +81,8 @@ const crdi_part_kind crdi_part_b_voltage = {
     .letter = 'b',
     .usage = "Bname n+ n- V={expression} | I={expression}",
     .read = read_behaviour,
-    .law = law,
-    .slope = slope,
+    .law = behaviour_law,
+    .slope = behaviour_slope,
     .role = {CRDI_ROLE_ROW},
     .device = &voltage,
 };
@@ -93,8 +93,8 @@ const crdi_part_kind crdi_part_b_current = {
     .thermal = "heat flows by expression",
     .fixes = CRDI_FIXES_CURRENT,
     .model = CRDI_MODEL_EXPRESSION,
-    .law = law,
-    .slope = slope,
+    .law = behaviour_law,
+    .slope = behaviour_slope,
     .role = {CRDI_ROLE_DEVICE},
     .device = &flow,
 };

@@ -39,14 +39,14 @@ fail:
     return st;
 }
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at) // b = -i
+static void capacitor_law(crdi_dae* d, int32_t part, const crdi_dae_point* at) // b = -i
 {
     const crdi_dae_part* q = &d->part[part];
     at->f[q->row] = -at->x[q->current];
     crdi_dae_put(&d->j, q->row, q->current, -1);
 }
 
-static void mass(crdi_dae* d, int32_t part) // C (v_a' - v_b')
+static void capacitor_mass(crdi_dae* d, int32_t part) // C (v_a' - v_b')
 {
     const crd_part* p = &d->c->n->parts[part];
     const int32_t row = d->part[part].row - d->m;
@@ -54,7 +54,7 @@ static void mass(crdi_dae* d, int32_t part) // C (v_a' - v_b')
     crdi_dae_put(&d->a, row, p->nodes[1], -p->value);
 }
 
-static double drop(double value, double w, double i) // v = i / (C w)
+static double capacitor_drop(double value, double w, double i) // v = i / (C w)
 {
     return i / (value * w);
 }
@@ -74,8 +74,8 @@ const crdi_part_kind crdi_part_capacitor = {
     .read = read_capacitor,
     .word = "capacity",
     .read_thermal = read_capacity,
-    .law = law,
-    .mass = mass,
+    .law = capacitor_law,
+    .mass = capacitor_mass,
     .role = {CRDI_ROLE_BRANCH, CRDI_ROLE_TIE, CRDI_ROLE_OPEN},
-    .drop = drop,
+    .drop = capacitor_drop,
 };

@@ -80,7 +80,7 @@ static crd_status read_f(crdi_reading* r)
     return read_by_current(r, false);
 }
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
+static void controlled_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
     const crd_part* p = &d->c->n->parts[part];
     const crdi_part_kind* k = crdi_part_kind_of(p);
@@ -117,7 +117,7 @@ const crdi_part_kind crdi_part_vcvs = {
     .letter = 'e',
     .usage = "Ename n+ n- c+ c- gain | vol={expression}",
     .read = read_e,
-    .law = law,
+    .law = controlled_law,
     .role = AS_ROW,
 };
 
@@ -131,7 +131,7 @@ const crdi_part_kind crdi_part_cccs = {
     .letter = 'f',
     .usage = "Fname n+ n- Vname gain",
     .read = read_f,
-    .law = law,
+    .law = controlled_law,
     .role = AS_GAIN,
 };
 
@@ -145,7 +145,7 @@ const crdi_part_kind crdi_part_vccs = {
     .letter = 'g',
     .usage = "Gname n+ n- c+ c- gain | cur={expression}",
     .read = read_g,
-    .law = law,
+    .law = controlled_law,
     .role = AS_GAIN,
 };
 
@@ -159,6 +159,6 @@ const crdi_part_kind crdi_part_ccvs = {
     .letter = 'h',
     .usage = "Hname n+ n- Vname gain",
     .read = read_h,
-    .law = law,
+    .law = controlled_law,
     .role = AS_ROW,
 };

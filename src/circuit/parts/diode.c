@@ -215,7 +215,7 @@ fail:
     return st;
 }
 
-static const char* check(const crd_netlist* n, const crd_part* p)
+static const char* diode_check(const crd_netlist* n, const crd_part* p)
 {
     const crd_diode_model* d = &n->diodes[p->index];
     if (!(d->is > 0 && d->n > 0 && d->vt > 0 && d->rs >= 0 && d->cjo >= 0 && d->tt >= 0)) {
@@ -238,7 +238,7 @@ static double junction(const crdi_dae* d, int32_t part, const double* x)
     return x[d->part[part].inner] - x[d->c->n->parts[part].nodes[1]];
 }
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* point)
+static void diode_law(crdi_dae* d, int32_t part, const crdi_dae_point* point)
 {
     const crd_part* p = &d->c->n->parts[part];
     const crdi_dae_part* q = &d->part[part];
@@ -271,7 +271,7 @@ static void law(crdi_dae* d, int32_t part, const crdi_dae_point* point)
     }
 }
 
-static void mass(crdi_dae* d, int32_t part) // q'
+static void diode_mass(crdi_dae* d, int32_t part) // q'
 {
     const crdi_dae_part* q = &d->part[part];
     if (q->charge >= 0) { crdi_dae_put(&d->a, q->charging_row - d->m, q->charge, 1); }
@@ -314,7 +314,7 @@ static double off(const crdi_dae* d, int32_t part, const double* x, const double
 
 // ---- fast form ---------------------------------------------------------------------------------
 
-static void make(crdi_nodal* d, crdi_device* e)
+static void diode_make(crdi_nodal* d, crdi_device* e)
 {
     const crd_netlist* n = d->net.n;
     const crd_diode_model* m = &n->diodes[n->parts[e->part].index];
@@ -353,7 +353,7 @@ static inline void stamp_one(crdi_nodal* d, crdi_device* e, const crdi_device_st
     crdi_device_stamp(d, e, e->conductance, e->j + e->conductance * (across - e->v));
 }
 
-static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
+static int32_t diode_stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
 {
     (void)t;
     (void)tangent;
@@ -387,7 +387,7 @@ static inline double move_one(crdi_nodal* d, const crdi_device* e, crdi_device_s
     return x <= small ? 0 : x;
 }
 
-static double move(crdi_nodal* d, int32_t first, int32_t count, double small, int* worst)
+static double diode_move(crdi_nodal* d, int32_t first, int32_t count, double small, int* worst)
 {
     double most = 0;
     for (int32_t k = first; k < first + count; k++) {
@@ -409,7 +409,7 @@ static double device_off(const crdi_nodal* d, int32_t k)
 }
 
 // A diode's voltage goes on as before, but none is switched on or off by that.
-static double guess(const crdi_device* e, const crdi_device_state* s)
+static double diode_guess(const crdi_device* e, const crdi_device_state* s)
 {
     const double v = 4 * (s->v[0] + s->v[2]) - 6 * s->v[1] - s->v[3], nvt = e->nvt;
     const double conducts = e->critical - 25 * nvt;
@@ -417,7 +417,8 @@ static double guess(const crdi_device* e, const crdi_device_state* s)
     return leap ? s->v[0] : v;
 }
 
-static void begin(crdi_nodal* d, int32_t first, int32_t count, const double* w, bool trapezoid)
+static void diode_begin(crdi_nodal* d, int32_t first, int32_t count, const double* w,
+                        bool trapezoid)
 {
     for (int32_t k = first; k < first + count; k++) {
         crdi_device* e = &d->device[k];
@@ -425,7 +426,7 @@ static void begin(crdi_nodal* d, int32_t first, int32_t count, const double* w, 
         crdi_device_state* next = &d->next[k];
         e->history = trapezoid ? -w[0] * s->q[0] - s->charging
                                : w[1] * s->q[0] + w[2] * s->q[1] + w[3] * s->q[2];
-        next->v[0] = guess(e, s);
+        next->v[0] = diode_guess(e, s);
         next->v[1] = s->v[0];
         next->v[2] = s->v[1];
         next->v[3] = s->v[2];
@@ -434,7 +435,7 @@ static void begin(crdi_nodal* d, int32_t first, int32_t count, const double* w, 
     }
 }
 
-static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
+static void diode_settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
 {
     for (int32_t k = first; k < first + count; k++) {
         const crdi_device* e = &d->device[k];
@@ -445,7 +446,7 @@ static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
     }
 }
 
-static void take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
+static void diode_take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
 {
     const crdi_dae_part* q = &dae->part[e->part];
     s->v[0] = junction(dae, e->part, dae->x[0]);
@@ -456,13 +457,13 @@ static void take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_st
 }
 
 static const crdi_device_kind device = {.nonlinear = true,
-                                        .make = make,
-                                        .stamp = stamp,
-                                        .move = move,
+                                        .make = diode_make,
+                                        .stamp = diode_stamp,
+                                        .move = diode_move,
                                         .off = device_off,
-                                        .begin = begin,
-                                        .settle = settle,
-                                        .take = take_state};
+                                        .begin = diode_begin,
+                                        .settle = diode_settle,
+                                        .take = diode_take_state};
 
 const crdi_part_kind crdi_part_diode = {
     .article = "a diode",
@@ -473,10 +474,10 @@ const crdi_part_kind crdi_part_diode = {
     .read = read_diode,
     .model_type = "d",
     .read_model = read_model,
-    .check = check,
+    .check = diode_check,
     .inside = inside,
-    .law = law,
-    .mass = mass,
+    .law = diode_law,
+    .mass = diode_mass,
     .limit = limit,
     .off = off,
     .role = {CRDI_ROLE_DEVICE},

@@ -18,7 +18,7 @@ fail:
     return st;
 }
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at) // b = v_b - v_a
+static void inductor_law(crdi_dae* d, int32_t part, const crdi_dae_point* at) // b = v_b - v_a
 {
     const crd_part* p = &d->c->n->parts[part];
     const int32_t row = d->part[part].row;
@@ -27,13 +27,13 @@ static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at) // b = v_b 
     crdi_dae_put(&d->j, row, p->nodes[1], 1);
 }
 
-static void mass(crdi_dae* d, int32_t part) // L i'
+static void inductor_mass(crdi_dae* d, int32_t part) // L i'
 {
     const crdi_dae_part* q = &d->part[part];
     crdi_dae_put(&d->a, q->row - d->m, q->current, d->c->n->parts[part].value);
 }
 
-static double drop(double value, double w, double i) // v = w L i
+static double inductor_drop(double value, double w, double i) // v = w L i
 {
     return w * value * i;
 }
@@ -49,8 +49,8 @@ const crdi_part_kind crdi_part_inductor = {
     .letter = 'l',
     .usage = "Lname n+ n- value [ic=amperes] [m=]",
     .read = read_inductor,
-    .law = law,
-    .mass = mass,
+    .law = inductor_law,
+    .mass = inductor_mass,
     .role = {CRDI_ROLE_BRANCH, CRDI_ROLE_FLOW, CRDI_ROLE_TIE},
-    .drop = drop,
+    .drop = inductor_drop,
 };

@@ -27,7 +27,7 @@ fail:
     return st;
 }
 
-static void mass(crdi_dae* d, int32_t part)
+static void mutual_mass(crdi_dae* d, int32_t part)
 {
     const crd_part *parts = d->c->n->parts, *p = &parts[part];
     const crdi_dae_part *u = &d->part[p->refs[0]], *v = &d->part[p->refs[1]];
@@ -36,7 +36,7 @@ static void mass(crdi_dae* d, int32_t part)
     crdi_dae_put(&d->a, v->row - d->m, u->current, m);
 }
 
-static const char* check(const crd_netlist* n, const crd_part* p)
+static const char* mutual_check(const crd_netlist* n, const crd_part* p)
 {
     for (int k = 0; k < 2; k++) {
         const int32_t r = p->refs[k];
@@ -59,7 +59,7 @@ const crdi_part_kind crdi_part_mutual_inductance = {
     .letter = 'k',
     .usage = "Kname L1 L2 factor",
     .read = read_mutual,
-    .check = check,
-    .mass = mass,
+    .check = mutual_check,
+    .mass = mutual_mass,
     .role = {CRDI_ROLE_OPEN, CRDI_ROLE_OPEN, CRDI_ROLE_OPEN},
 };

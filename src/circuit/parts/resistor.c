@@ -38,7 +38,7 @@ fail:
 
 // ---- reference form ----------------------------------------------------------------------------
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
+static void resistor_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
     const crd_part* p = &d->c->n->parts[part];
     const crdi_dae_part* q = &d->part[part];
@@ -50,7 +50,7 @@ static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
     crdi_dae_put_resistance(d, part, at, r);
 }
 
-static double slope(crdi_dae* d, int32_t part, const double* x, double t) // -i dr/dt
+static double resistor_slope(crdi_dae* d, int32_t part, const double* x, double t) // -i dr/dt
 {
     const crd_expression* e = crdi_part_law(d->c->n, &d->c->n->parts[part]);
     return e ? -x[d->part[part].current] * crdi_dae_expression_slope(d, e, x, t) : 0;
@@ -58,13 +58,13 @@ static double slope(crdi_dae* d, int32_t part, const double* x, double t) // -i 
 
 // ---- fast form ---------------------------------------------------------------------------------
 
-static double drop(double value, double w, double i) // v = R i
+static double resistor_drop(double value, double w, double i) // v = R i
 {
     (void)w;
     return value * i;
 }
 
-static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
+static int32_t resistor_stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
 {
     for (int32_t k = first; k < first + count; k++) {
         crdi_device* e = &d->device[k];
@@ -79,7 +79,7 @@ static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool
 }
 
 static const crdi_device_kind by_law = {
-    .nonlinear = true, .stamp = stamp, .settle = crdi_device_settle_law};
+    .nonlinear = true, .stamp = resistor_stamp, .settle = crdi_device_settle_law};
 
 const crdi_part_kind crdi_part_resistor = {
     .article = "a resistor",
@@ -96,9 +96,9 @@ const crdi_part_kind crdi_part_resistor = {
     .read = read_resistor,
     .word = "resistance",
     .read_thermal = read_resistor,
-    .law = law,
-    .slope = slope,
+    .law = resistor_law,
+    .slope = resistor_slope,
     .role = {CRDI_ROLE_BRANCH, CRDI_ROLE_BRANCH, CRDI_ROLE_BRANCH},
-    .drop = drop,
+    .drop = resistor_drop,
     .device = &by_law,
 };

@@ -46,7 +46,7 @@ static crd_status read_heat(crdi_reading* r)
     return st < 0 ? st : crdi_part_wave(r, &part, true);
 }
 
-static double value_at(const crdi_dae* d, int32_t part, double t)
+static double source_value_at(const crdi_dae* d, int32_t part, double t)
 {
     const crd_netlist* n = d->c->n;
     return crd_waveform_eval(&n->waves[n->parts[part].index], t, d->c->inputs);
@@ -54,15 +54,17 @@ static double value_at(const crdi_dae* d, int32_t part, double t)
 
 static void voltage_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
-    at->f[d->part[part].row] = crdi_dae_put_voltage(d, part, at->x) - value_at(d, part, at->t);
+    at->f[d->part[part].row] =
+        crdi_dae_put_voltage(d, part, at->x) - source_value_at(d, part, at->t);
 }
 
 static void current_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
-    at->f[d->part[part].row] = crdi_dae_put_current(d, part, at->x) - value_at(d, part, at->t);
+    at->f[d->part[part].row] =
+        crdi_dae_put_current(d, part, at->x) - source_value_at(d, part, at->t);
 }
 
-static double slope(crdi_dae* d, int32_t part, const double* x, double t)
+static double source_slope(crdi_dae* d, int32_t part, const double* x, double t)
 {
     (void)x;
     const crd_netlist* n = d->c->n;
@@ -84,7 +86,7 @@ const crdi_part_kind crdi_part_voltage = {
     .word = "temperature",
     .read_thermal = read_temperature,
     .law = voltage_law,
-    .slope = slope,
+    .slope = source_slope,
     .role = {CRDI_ROLE_TIE, CRDI_ROLE_TIE, CRDI_ROLE_TIE},
 };
 
@@ -103,6 +105,6 @@ const crdi_part_kind crdi_part_current = {
     .word = "heat",
     .read_thermal = read_heat,
     .law = current_law,
-    .slope = slope,
+    .slope = source_slope,
     .role = {CRDI_ROLE_FLOW, CRDI_ROLE_FLOW, CRDI_ROLE_FLOW},
 };

@@ -85,7 +85,7 @@ static crd_status read_csw(crdi_reading* r, int32_t* index)
     return read_model(r, true, index);
 }
 
-static const char* check(const crd_netlist* n, const crd_part* p)
+static const char* switch_check(const crd_netlist* n, const crd_part* p)
 {
     const crd_switch_model* s = &n->switches[p->index];
     const bool good = s->on > 0 && s->off > 0 && isfinite(s->on) && isfinite(s->off);
@@ -157,14 +157,14 @@ bool crdi_nodal_switch(crdi_nodal* d, crdi_device_state* state)
 
 // ---- forms -------------------------------------------------------------------------------------
 
-static void law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
+static void switch_law(crdi_dae* d, int32_t part, const crdi_dae_point* at)
 {
     const crd_switch_model* m = &d->c->n->switches[d->c->n->parts[part].index];
     const bool closed = d->closed[d->part[part].device] != 0;
     crdi_dae_put_resistance(d, part, at, closed ? m->on : m->off);
 }
 
-static void make(crdi_nodal* d, crdi_device* e)
+static void switch_make(crdi_nodal* d, crdi_device* e)
 {
     const crdi_network* net = &d->net;
     const crd_part* p = &net->n->parts[e->part];
@@ -173,7 +173,7 @@ static void make(crdi_nodal* d, crdi_device* e)
     e->c = e->d >= 0 ? net->node_at[p->nodes[2]] : crdi_network_current_unknown(net, p->refs[0]);
 }
 
-static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
+static int32_t switch_stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
 {
     (void)t;
     (void)tangent;
@@ -186,7 +186,7 @@ static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool
     return -1;
 }
 
-static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
+static void switch_settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
 {
     (void)w;
     for (int32_t k = first; k < first + count; k++) {
@@ -195,13 +195,13 @@ static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
     }
 }
 
-static void take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
+static void switch_take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
 {
     s->closed = dae->closed[dae->part[e->part].device];
 }
 
 static const crdi_device_kind device = {
-    .make = make, .stamp = stamp, .settle = settle, .take = take_state};
+    .make = switch_make, .stamp = switch_stamp, .settle = switch_settle, .take = switch_take_state};
 
 const crdi_part_kind crdi_part_voltage_switch = {
     .article = "a switch",
@@ -214,8 +214,8 @@ const crdi_part_kind crdi_part_voltage_switch = {
     .read = read_s,
     .model_type = "sw",
     .read_model = read_sw,
-    .check = check,
-    .law = law,
+    .check = switch_check,
+    .law = switch_law,
     .role = {CRDI_ROLE_DEVICE},
     .device = &device,
 };
@@ -231,8 +231,8 @@ const crdi_part_kind crdi_part_current_switch = {
     .read = read_w,
     .model_type = "csw",
     .read_model = read_csw,
-    .check = check,
-    .law = law,
+    .check = switch_check,
+    .law = switch_law,
     .role = {CRDI_ROLE_DEVICE},
     .device = &device,
 };

@@ -11,7 +11,7 @@
 
 typedef enum subject { ELEMENTS, LOOP, RECORDING } subject;
 
-static bool ends_with(const char* text, const char* const* endings)
+static bool analyze_ends_with(const char* text, const char* const* endings)
 {
     const size_t n = strlen(text);
     for (; *endings; endings++) {
@@ -25,7 +25,7 @@ static bool ends_with(const char* text, const char* const* endings)
 static bool is_loop_file(const char* path)
 {
     static const char* const systems[] = {".ssp", ".ssd", ".fmu", NULL};
-    if (ends_with(path, systems)) { return true; }
+    if (analyze_ends_with(path, systems)) { return true; }
     char head[16384];
     crdi_file_head(path, head, sizeof head);
     const char* brace = head + strspn(head, " \t\r\n");
@@ -53,10 +53,11 @@ static crd_status subject_of(crd_context* ctx, const char* text, subject* out)
     *out = ELEMENTS;
     if (text[0] == '{') { return CRD_OK; }
     if (stat(text, &info) != 0) {
-        return ends_with(text, missing) ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", text)
-                                        : CRD_OK;
+        return analyze_ends_with(text, missing)
+                   ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", text)
+                   : CRD_OK;
     }
-    *out = ends_with(text, recordings)                   ? RECORDING
+    *out = analyze_ends_with(text, recordings)           ? RECORDING
            : S_ISDIR(info.st_mode) || is_loop_file(text) ? LOOP
                                                          : ELEMENTS;
     return CRD_OK;

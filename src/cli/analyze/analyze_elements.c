@@ -172,7 +172,7 @@ static crd_status all_bode(analysis* a, curves* out)
     return CRD_OK;
 }
 
-static crd_status write_csv(analysis* a, const curves* b)
+static crd_status analyze_elements_write_csv(analysis* a, const curves* b)
 {
     const size_t n = 1 + 2 * (size_t)b->count;
     const char** names = crdi_arena_new(&a->arena, n, sizeof *names);
@@ -240,7 +240,7 @@ static crd_status draw_bode(analysis* a, const curves* b)
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static void put_limits(crdi_result* o, const crd_limits* l)
+static void analyze_elements_put_limits(crdi_result* o, const crd_limits* l)
 {
     crdi_put(crdi_object(o, "limits"), REAL("magnitude", 100 * l->magnitude),
              REAL("phase", 100 * l->phase));
@@ -248,7 +248,7 @@ static void put_limits(crdi_result* o, const crd_limits* l)
 
 static void put_piece(crdi_result* o, const crd_linear_report* r, const crd_limits* limits)
 {
-    put_limits(o, limits);
+    analyze_elements_put_limits(o, limits);
     crdi_result* peaks = crdi_array(o, "peaks");
     for (int i = 0; i < r->peak_count; i++) {
         crdi_put_numbers(peaks, NULL, (double[]){r->peaks[i].gain, r->peaks[i].omega}, 2);
@@ -275,8 +275,8 @@ static void put_case(crdi_result* o, const element_case* c, const crdi_analyze_o
 }
 
 // A limit, and how it is left
-static void put_limit(crdi_result* row, const char* key, double part, const char* how,
-                      const char* side)
+static void analyze_elements_put_limit(crdi_result* row, const char* key, double part,
+                                       const char* how, const char* side)
 {
     const bool kept = isinf(part);
     crdi_put(row, CELL(key, kept ? "kept" : crdi_worded(row, "%.7f", 100 * part)),
@@ -284,7 +284,7 @@ static void put_limit(crdi_result* row, const char* key, double part, const char
 }
 
 // The row of an element, which has the worst of its pieces, or of one of them.
-static void put_row(crdi_result* row, const element_case* c, int piece)
+static void analyze_elements_put_row(crdi_result* row, const element_case* c, int piece)
 {
     const crd_element_report* report = &c->report;
     const crd_linear_report* r = &report->pieces[piece < 0 ? report->highest : piece];
@@ -294,9 +294,10 @@ static void put_row(crdi_result* row, const element_case* c, int piece)
         row,
         CELL("element", piece < 0 ? c->element->label : crdi_worded(row, "  piece %d", piece + 1)),
         CELL("k", piece < 0 ? crdi_worded(row, "%d", c->k) : ""));
-    put_limit(row, "magnitude", l->magnitude, "gain",
-              l->magnitude_side > 0 ? "amplifies" : "damps");
-    put_limit(row, "phase", l->phase, "shift", l->phase_side > 0 ? "leads" : "lags");
+    analyze_elements_put_limit(row, "magnitude", l->magnitude, "gain",
+                               l->magnitude_side > 0 ? "amplifies" : "damps");
+    analyze_elements_put_limit(row, "phase", l->phase, "shift",
+                               l->phase_side > 0 ? "leads" : "lags");
     crdi_put(row, CELL("peak", peak ? crdi_worded(row, "%.6f", peak->gain) : "none"),
              CELL("at", peak ? crdi_worded(row, "%.4f", peak->omega) : ""),
              CELL("dc", crdi_worded(row, "%.6g", r->dc)),
@@ -360,9 +361,9 @@ static void say_table(const analysis* a, crdi_result* out)
     crdi_result* list = crdi_array(out, NULL);
     for (int i = 0; i < a->count; i++) {
         const int pieces = a->cases[i].report.linears.count;
-        put_row(crdi_row(list), &a->cases[i], -1);
+        analyze_elements_put_row(crdi_row(list), &a->cases[i], -1);
         for (int p = 0; p < pieces && pieces > 1; p++) {
-            put_row(crdi_row(list), &a->cases[i], p);
+            analyze_elements_put_row(crdi_row(list), &a->cases[i], p);
         }
     }
     crdi_show_table(out, list, columns, "");
@@ -403,7 +404,7 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
         CRD_TRY(find_frequencies(&a));
         CRD_TRY(all_bode(&a, &b));
     }
-    if (o->csv) { CRD_TRY(write_csv(&a, &b)); }
+    if (o->csv) { CRD_TRY(analyze_elements_write_csv(&a, &b)); }
     if (o->plot) { CRD_TRY(draw_bode(&a, &b)); }
     if (!o->common.json) {
         say_table(&a, out);

@@ -23,7 +23,7 @@ static bool wants_margin(const crdi_analyze_options* o)
     return !isnan(o->min_phase) || !isnan(o->min_gain) || !isnan(o->min_delay);
 }
 
-static crd_status check_limits(const margins* m)
+static crd_status analyze_loop_check_limits(const margins* m)
 {
     const crdi_analyze_options* o = m->o;
     const crd_nyquist* n = &m->r.nyquist;
@@ -184,7 +184,7 @@ static void say_modes(const margins* m, crdi_result* out)
     }
 }
 
-static void put_loop(const margins* m, crdi_result* out)
+static void analyze_loop_put_loop(const margins* m, crdi_result* out)
 {
     char step[32];
     const crd_loop_model* c = &m->c;
@@ -254,7 +254,7 @@ static crd_status make_curve(margins* m, curve* c)
     return CRD_OK;
 }
 
-static crd_status write_csv(const margins* m, const curve* c)
+static crd_status analyze_loop_write_csv(const margins* m, const curve* c)
 {
     const char* const names[] = {"omega [rad/s]", "Re L", "Im L",
                                  m->o->decibel ? "gain [dB]" : "gain", "phase [deg]"};
@@ -324,7 +324,7 @@ static crd_status write_curve(margins* m)
                          m->c.name, m->r.no_nyquist);
     }
     crd_status st = make_curve(m, &c);
-    if (st >= 0 && m->o->csv) { st = write_csv(m, &c); }
+    if (st >= 0 && m->o->csv) { st = analyze_loop_write_csv(m, &c); }
     if (st >= 0 && m->o->plot) { st = draw_nyquist(m, &c); }
     return st;
 }
@@ -358,8 +358,8 @@ crd_status crdi_analyze_loop(crdi_cli* cli, const crdi_analyze_options* o, const
     CRD_TRY(read_loop(&m, path, &given));
     CRD_TRY(crd_analysis_loop(&m.c, &m.r));
     CRD_TRY(write_curve(&m));
-    put_loop(&m, out);
-    CRD_TRY(check_limits(&m));
+    analyze_loop_put_loop(&m, out);
+    CRD_TRY(analyze_loop_check_limits(&m));
 fail:
     crd_free(cli->ctx, m.r.points);
     crd_loop_model_clear(&m.c);

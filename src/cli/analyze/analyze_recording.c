@@ -188,7 +188,7 @@ static void put_study(const study* s, const char* suggestion, crdi_result* out)
     crdi_put(out, TEXT("suggestion", suggestion));
 }
 
-static crd_status write_csv(const study* s)
+static crd_status analyze_recording_write_csv(const study* s)
 {
     const char* const names[] = {"omega [rad/s]", "density [power/(rad/s)]"};
     const double* const columns[] = {s->report.spectrum.omega, s->report.spectrum.density};
@@ -234,7 +234,7 @@ crd_status crdi_analyze_recording(crdi_cli* cli, const crdi_analyze_options* o, 
     CRD_TRY(find_needs(&s));
     const char* suggestion = suggest(&s);
     if (!suggestion) { CRD_TRY(CRD_E_MEMORY); }
-    if (o->csv) { CRD_TRY(write_csv(&s)); }
+    if (o->csv) { CRD_TRY(analyze_recording_write_csv(&s)); }
     if (o->plot) { CRD_TRY(draw_spectrum(&s)); }
     put_study(&s, suggestion, out);
 fail:

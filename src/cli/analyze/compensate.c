@@ -85,7 +85,7 @@ static crd_status parse_part(crd_context* ctx, const char* option, const char* t
     return CRD_OK;
 }
 
-static crd_status read_channel(compensation* c)
+static crd_status compensate_read_channel(compensation* c)
 {
     crd_status st = CRD_OK;
     const compensate_options* o = c->o;
@@ -414,7 +414,7 @@ static crd_status draw_estimates(compensation* c)
 // ---- the command -------------------------------------------------------------------------------
 
 // What cannot be written is said before the work is done.
-static crd_status check_outputs(const compensation* c)
+static crd_status compensate_check_outputs(const compensation* c)
 {
     crd_context* ctx = c->cli->ctx;
     crd_status st = CRD_OK;
@@ -443,9 +443,9 @@ static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_
     c->path = arguments->items[0];
     crd_arena_init(&c->arena, cli->ctx);
     const crdi_recorded_options r = {c->o->signal, c->o->step, c->o->from, c->o->to};
-    CRD_TRY(check_outputs(c));
+    CRD_TRY(compensate_check_outputs(c));
     CRD_TRY(crdi_recorded_load(cli->ctx, c->path, &r, &c->recorded));
-    CRD_TRY(read_channel(c));
+    CRD_TRY(compensate_read_channel(c));
     CRD_TRY(read_algorithms(c));
     tell_gaps(c);
     CRD_TRY(try_all(c));

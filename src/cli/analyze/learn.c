@@ -297,7 +297,7 @@ static void put_change(crdi_result* out, crdi_result* rows, const char* key, con
                                 : " "));
 }
 
-static void put_report(const trainer* t, crdi_result* out)
+static void learn_put_report(const trainer* t, crdi_result* out)
 {
     static const crdi_column columns[] = {{"error (rms)", "what", ""},
                                           {">before", "before", ""},
@@ -354,7 +354,7 @@ static crd_status train_recording(crdi_cli* cli, const learn_options* o, const c
     CRD_TRY(make_start(&t));
     CRD_TRY(run_training(&t));
     if (o->output && (t.report.better || o->force)) { CRD_TRY(write_element(&t)); }
-    put_report(&t, out);
+    learn_put_report(&t, out);
     if (!t.report.better && !o->force) {
         st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
                        "training has made nothing better of '%s' on what was held out (rms %g, "

@@ -187,7 +187,7 @@ static void put_candidates(const worker* w, crdi_result* out)
     crdi_show_table(out, list, margins, "");
 }
 
-static void put_report(const worker* w, crdi_result* out)
+static void link_put_report(const worker* w, crdi_result* out)
 {
     const crd_link* l = &w->link;
     const crd_signal* s = &w->signal;
@@ -256,7 +256,7 @@ static crd_status check_words(crdi_cli* cli, const link_options* o, const crdi_l
     return CRD_OK;
 }
 
-static crd_status check_outputs(const worker* w)
+static crd_status link_check_outputs(const worker* w)
 {
     const char *const written[] = {w->o->output, w->o->fmu}, *const read[] = {w->path, w->o->link};
     crd_status st = CRD_OK;
@@ -293,7 +293,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     if (st < 0) { return st; }
     worker w = {.cli = cli, .o = o, .path = arguments->items[1]};
     crd_arena_init(&w.arena, cli->ctx);
-    CRD_TRY(check_outputs(&w));
+    CRD_TRY(link_check_outputs(&w));
     CRD_TRY(read_signal(&w));
     CRD_TRY(o->link ? measured_link(&w) : given_link(&w));
     CRD_TRY(crd_link_examine(cli->ctx, &w.link, w.signal.step));
@@ -304,7 +304,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     CRD_TRY(try_all(&w, first));
     if (o->loop) { CRD_TRY(find_margins(&w)); }
     CRD_TRY(choose_candidate(&w));
-    put_report(&w, out);
+    link_put_report(&w, out);
     if (!o->loop) { // else the margins would be those of another element
         CRD_TRY(design_all(&w, w.signal.count, w.best));
     }

@@ -111,7 +111,7 @@ static crd_status close_trace(session* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static crd_status say_ready(session* x)
+static crd_status bench_say_ready(session* x)
 {
     char text[32];
     crd_dcp_address_print(&x->address, text, sizeof text);
@@ -141,7 +141,7 @@ static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
 }
 
 // What is told of a step, behind it: no phase is too short to be seen.
-static void observe(void* user, double time)
+static void bench_observe(void* user, double time)
 {
     session* x = user;
     const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
@@ -150,7 +150,7 @@ static void observe(void* user, double time)
 }
 
 // All PDUs that came are in one of requests, dropped, data_in, data_old and data_dropped.
-static crd_status say_summary(session* x)
+static crd_status bench_say_summary(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
     const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
@@ -221,7 +221,7 @@ static crd_status open_bench(session* x)
     CRD_TRY(open_trace(x));
     const crd_dcp_link link = crd_dcp_net_link(x->net);
     CRD_TRY(crdi_testbench_start(x->bench, &link, NULL));
-    crdi_testbench_observe(x->bench, observe, x);
+    crdi_testbench_observe(x->bench, bench_observe, x);
     if (x->o->realtime) { CRD_TRY(crdi_realtime_serve(x->cli, &x->system)); }
 fail:
     return st;
@@ -285,12 +285,12 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbenc
     (void)crdi_interrupt_catch(
         &(crdi_interrupt_options){.only_count = true}); // waiting is interrupted
     CRD_TRY(open_bench(&x));
-    CRD_TRY(say_ready(&x));
+    CRD_TRY(bench_say_ready(&x));
     while (!crdi_interrupted() && !(o->once && x.sessions > 0)) {
         CRD_TRY(turn(&x, TURN));
     }
     CRD_TRY(take_leave(&x));
-    CRD_TRY(say_summary(&x));
+    CRD_TRY(bench_say_summary(&x));
 fail:
     if (o->realtime) { crdi_realtime_leave(&x.system); }
     crdi_testbench_destroy(x.bench);

@@ -22,7 +22,7 @@ static const char* fixed(crd_arena* a, double x, int digits, const char* behind)
                      : crdi_arena_format(a, "%.*f", digits, x);
 }
 
-static crd_status complete(const crdi_experiment_table* t)
+static crd_status bench_experiment_complete(const crdi_experiment_table* t)
 {
     for (int i = 0; i < t->rows; i++) {
         for (int j = 0; j < t->columns; j++) {
@@ -65,7 +65,7 @@ crd_status crdi_experiment_errors(const crdi_bench_experiment* e, crd_arena* a,
                                      fixed(a, 100 * (p->C / published - 1), 0, " %")};
         add_row(out, cells);
     }
-    return complete(out);
+    return bench_experiment_complete(out);
 }
 
 crd_status crdi_experiment_behaviour(const crdi_bench_experiment* e, crd_arena* a,
@@ -94,7 +94,7 @@ crd_status crdi_experiment_behaviour(const crdi_bench_experiment* e, crd_arena* 
                                      fixed(a, 100 * (r->energy / r->given - 1), 2, " %")};
         add_row(out, cells);
     }
-    return complete(out);
+    return bench_experiment_complete(out);
 }
 
 crd_status crdi_experiment_goals(const crdi_bench_experiment* e, crd_arena* a,
@@ -110,7 +110,7 @@ crd_status crdi_experiment_goals(const crdi_bench_experiment* e, crd_arena* a,
                                      g->met ? "met" : "NOT MET"};
         add_row(out, cells);
     }
-    return complete(out);
+    return bench_experiment_complete(out);
 }
 
 crd_status crdi_experiment_setup(const crdi_bench_experiment* e, crd_text* out)
@@ -176,7 +176,8 @@ fail:
     return st;
 }
 
-static void put_run(const crdi_bench_experiment* e, const crdi_bench_run* r, crdi_result* row)
+static void bench_experiment_put_run(const crdi_bench_experiment* e, const crdi_bench_run* r,
+                                     crdi_result* row)
 {
     const crdi_bench_run* zoh = &e->runs[CRDI_BENCH_ZOH];
     const crdi_bench_published* p = &r->published;
@@ -199,7 +200,7 @@ static void put_experiment(const crdi_bench_experiment* e, crdi_result* out)
              REAL("step", o->step), INT("k", e->k), REAL("filter_delay", e->filter_delay));
     crdi_result* runs = crdi_array(out, "runs");
     for (int i = 0; i < CRDI_BENCH_CASES; i++) {
-        put_run(e, &e->runs[i], crdi_row(runs));
+        bench_experiment_put_run(e, &e->runs[i], crdi_row(runs));
     }
     crdi_result* goals = crdi_array(out, "goals");
     for (int i = 0; i < e->goal_count; i++) {

@@ -195,7 +195,7 @@ static crd_status draw_spectrum(writing* w)
 
 // ---- the report --------------------------------------------------------------------------------
 
-static void put_table(crd_text* t, const crdi_experiment_table* table)
+static void bench_experiment_report_put_table(crd_text* t, const crdi_experiment_table* table)
 {
     crdi_text_add(t, "<h2>");
     crdi_text_xml(t, table->title);
@@ -231,7 +231,7 @@ static crd_status put_drawing(writing* w, crd_text* t, const char* name, const c
     return st;
 }
 
-static crd_status put_report(writing* w, crd_text* t)
+static crd_status bench_experiment_report_put_report(writing* w, crd_text* t)
 {
     crd_status st = CRD_OK;
     crdi_experiment_table table;
@@ -253,11 +253,11 @@ static crd_status put_report(writing* w, crd_text* t)
     crdi_text_xml(t, setup.data);
     crdi_text_add(t, "</p>\n");
     CRD_TRY(crdi_experiment_errors(w->e, &w->arena, &table));
-    put_table(t, &table);
+    bench_experiment_report_put_table(t, &table);
     CRD_TRY(crdi_experiment_behaviour(w->e, &w->arena, &table));
-    put_table(t, &table);
+    bench_experiment_report_put_table(t, &table);
     CRD_TRY(crdi_experiment_goals(w->e, &w->arena, &table));
-    put_table(t, &table);
+    bench_experiment_report_put_table(t, &table);
     crdi_text_add(t, "<h2>Where it differs from the paper</h2>\n<ul>\n");
     for (int i = 0; i < w->e->remark_count; i++) {
         crdi_text_add(t, "<li>");
@@ -281,14 +281,14 @@ fail:
     return st;
 }
 
-static crd_status write_report(writing* w)
+static crd_status bench_experiment_report_write_report(writing* w)
 {
     crd_status st = CRD_OK;
     FILE* f = NULL;
     crd_text t;
     crd_text_init(&t, w->ctx);
     const char* path = path_of(w, "report", ".html");
-    CRD_TRY(put_report(w, &t));
+    CRD_TRY(bench_experiment_report_put_report(w, &t));
     CRD_TRY(open_file(w, path, &f));
     fwrite(t.data, 1, t.length, f);
     CRD_TRY(close_file(w, path, f));
@@ -308,7 +308,7 @@ crd_status crdi_experiment_write(const crdi_bench_experiment* e, const char* fol
     CRD_TRY(draw_torque(&w));
     CRD_TRY(draw_bode(&w));
     CRD_TRY(draw_spectrum(&w));
-    CRD_TRY(write_report(&w));
+    CRD_TRY(bench_experiment_report_write_report(&w));
 fail:
     crd_arena_clear(&w.arena);
     return st;

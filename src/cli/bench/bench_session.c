@@ -64,7 +64,7 @@ typedef struct command {
 
 // ---- reading -----------------------------------------------------------------------------------
 
-static crd_status find_column(command* c, record* r, const char* name, int* out)
+static crd_status bench_session_find_column(command* c, record* r, const char* name, int* out)
 {
     *out = crd_table_find(r->t, name);
     if (*out >= 0 && !r->t->columns[*out].texts) { return CRD_OK; }
@@ -119,7 +119,7 @@ static crd_status find_benches(command* c, record* r)
 }
 
 // NAN: nothing is known.
-static double value_at(const record* r, int column, int64_t row)
+static double bench_session_value_at(const record* r, int column, int64_t row)
 {
     return column < 0 ? (double)NAN : r->t->columns[column].values[row];
 }
@@ -128,7 +128,7 @@ static double value_at(const record* r, int column, int64_t row)
 static crd_status check_states(command* c, const record* r, int column, int count)
 {
     for (int64_t i = 0; column >= 0 && i < r->t->rows; i++) {
-        const double x = value_at(r, column, i);
+        const double x = bench_session_value_at(r, column, i);
         if (isnan(x) || (x == floor(x) && x >= -1 && x < count)) { continue; }
         return crdi_fail(c->cli->ctx, CRD_E_FORMAT,
                          "%s:%lld: %s is %g, expected a whole number from -1 to %d", r->file,
@@ -142,8 +142,8 @@ static crd_status read_record(command* c, const char* file, record* r)
     crd_status st = CRD_OK;
     r->file = file;
     CRD_TRY(crd_table_read(c->cli->ctx, file, &r->t));
-    CRD_TRY(find_column(c, r, "master.state", &r->master));
-    CRD_TRY(find_column(c, r, "utc", &r->utc));
+    CRD_TRY(bench_session_find_column(c, r, "master.state", &r->master));
+    CRD_TRY(bench_session_find_column(c, r, "utc", &r->utc));
     r->note = crd_table_find(r->t, "note");
     CRD_TRY(find_benches(c, r));
     CRD_TRY(check_states(c, r, r->master, CRD_DCP_MASTER_STATE_COUNT));
@@ -151,12 +151,12 @@ static crd_status read_record(command* c, const char* file, record* r)
         CRD_TRY(check_states(c, r, r->benches[i].state, CRD_DCP_STATE_COUNT));
         CRD_TRY(check_states(c, r, r->benches[i].phase, PHASES));
     }
-    if (r->t->rows == 0 || !isfinite(value_at(r, r->utc, 0))) {
+    if (r->t->rows == 0 || !isfinite(bench_session_value_at(r, r->utc, 0))) {
         return crdi_fail(c->cli->ctx, CRD_E_FORMAT,
                          "%s: says nothing about when it was, expected a number in column 'utc'",
                          file);
     }
-    r->begin = value_at(r, r->utc, 0);
+    r->begin = bench_session_value_at(r, r->utc, 0);
     r->end = r->begin + r->t->time[r->t->rows - 1] - r->t->time[0];
 fail:
     return st;
@@ -185,7 +185,7 @@ static crd_status put_in_order(command* c)
     return CRD_OK;
 }
 
-static crd_status read_all(command* c, const crdi_list* files)
+static crd_status bench_session_read_all(command* c, const crdi_list* files)
 {
     crd_status st = CRD_OK;
     const crdi_list* results = &c->o->results;
@@ -215,7 +215,7 @@ fail:
 
 // ---- who, what, for how long -------------------------------------------------------------------
 
-static crd_status add_entry(command* c, const entry* e)
+static crd_status bench_session_add_entry(command* c, const entry* e)
 {
     entry* all =
         crdi_grow(c->cli->ctx, c->entries, &c->entry_room, (size_t)c->entry_count + 1, sizeof *all);
@@ -238,16 +238,17 @@ static crd_status list_changes(command* c, const record* r, int who, int state, 
     for (int64_t i = 0; state >= 0 && i <= last; i++) {
         const entry e = {.time = r->t->time[i] + r->offset,
                          .who = who,
-                         .state = whole(value_at(r, state, i)),
-                         .phase = whole(value_at(r, phase, i)),
-                         .stood_in = whole(value_at(r, source, i)) > CRDI_BOARD_BENCH};
+                         .state = whole(bench_session_value_at(r, state, i)),
+                         .phase = whole(bench_session_value_at(r, phase, i)),
+                         .stood_in =
+                             whole(bench_session_value_at(r, source, i)) > CRDI_BOARD_BENCH};
         entry* before = c->entry_count > first ? &c->entries[c->entry_count - 1] : NULL;
         if (before && before->state == e.state && before->phase == e.phase &&
             before->stood_in == e.stood_in) {
             continue;
         }
         if (before) { before->lasts = e.time - before->time; }
-        const crd_status st = add_entry(c, &e);
+        const crd_status st = bench_session_add_entry(c, &e);
         if (st < 0) { return st; }
     }
     if (c->entry_count > first) {
@@ -291,7 +292,7 @@ static const char* note_of(const record* r)
     return text ? text : "";
 }
 
-static const char* start_of(const record* r, char text[32])
+static const char* bench_session_start_of(const record* r, char text[32])
 {
     const time_t at = (time_t)fmin(fmax(r->begin, 0), 4e10);
     struct tm tm;
@@ -322,8 +323,8 @@ static crd_status show_record(command* c, const record* r, crdi_result* out)
     crd_status st = list_record(c, r, true);
     if (st < 0) { return st; }
     qsort(c->entries, (size_t)c->entry_count, sizeof *c->entries, by_moment);
-    crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file, start_of(r, text), r->end - r->begin,
-             *note_of(r) ? ": " : "", note_of(r));
+    crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file, bench_session_start_of(r, text),
+             r->end - r->begin, *note_of(r) ? ": " : "", note_of(r));
     crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < c->entry_count; i++) {
         const entry* e = &c->entries[i];
@@ -361,7 +362,7 @@ static void put_changes(crdi_result* all, const record* r, int column)
 {
     double before = NAN;
     for (int64_t i = 0; column >= 0 && i < r->t->rows; i++) {
-        const double x = value_at(r, column, i);
+        const double x = bench_session_value_at(r, column, i);
         if (isnan(x) || x == before) { continue; }
         before = x;
         crdi_result* o = crdi_row(all);
@@ -374,9 +375,9 @@ static crd_status put_record(command* c, const record* r, crdi_result* o)
     char text[32];
     const crd_status st = list_record(c, r, false); // sources have a list of their own
     if (st < 0) { return st; }
-    crdi_put(o, TEXT("file", r->file), TEXT("start", start_of(r, text)), REAL("utc", r->begin),
-             REAL("time", r->t->time[0] + r->offset), REAL("duration", r->end - r->begin),
-             TEXT("note", note_of(r)));
+    crdi_put(o, TEXT("file", r->file), TEXT("start", bench_session_start_of(r, text)),
+             REAL("utc", r->begin), REAL("time", r->t->time[0] + r->offset),
+             REAL("duration", r->end - r->begin), TEXT("note", note_of(r)));
     put_entries(crdi_array(o, "master"), c, -1);
     crdi_result* benches = crdi_array(o, "benches");
     for (int i = 0; i < c->bench_count; i++) {
@@ -392,7 +393,7 @@ static crd_status put_record(command* c, const record* r, crdi_result* o)
 
 // ---- drawn -------------------------------------------------------------------------------------
 
-static crd_status add_point(command* c, trail* l, double x, double y)
+static crd_status bench_session_add_point(command* c, trail* l, double x, double y)
 {
     const size_t n = (size_t)l->count + 1;
     double* xs = crdi_grow(c->cli->ctx, l->x, &l->x_room, n, sizeof *xs);
@@ -412,14 +413,14 @@ static crd_status add_steps(command* c, trail* l, const record* r, int column, b
     double before = NAN;
     for (int64_t i = 0; column >= 0 && i < r->t->rows; i++) {
         const double time = r->t->time[i] + r->offset;
-        double x = value_at(r, column, i);
+        double x = bench_session_value_at(r, column, i);
         if (states && x < 0) { x = NAN; }
         if (x == before && i + 1 < r->t->rows) { continue; }
-        if (!isnan(before)) { CRD_TRY(add_point(c, l, time, before)); }
-        CRD_TRY(add_point(c, l, time, x));
+        if (!isnan(before)) { CRD_TRY(bench_session_add_point(c, l, time, before)); }
+        CRD_TRY(bench_session_add_point(c, l, time, x));
         before = x;
     }
-    if (column >= 0) { CRD_TRY(add_point(c, l, r->end - c->records[0].begin, NAN)); }
+    if (column >= 0) { CRD_TRY(bench_session_add_point(c, l, r->end - c->records[0].begin, NAN)); }
 fail:
     return st;
 }
@@ -439,7 +440,7 @@ static crd_plot_series series_of(const char* label, const trail* l, bool dashed)
         .label = label, .x = l->x, .y = l->y, .count = l->count, .dashed = dashed};
 }
 
-static bool says_something(const trail* l)
+static bool bench_session_says_something(const trail* l)
 {
     for (int64_t i = 0; i < l->count; i++) {
         if (isfinite(l->y[i])) { return true; }
@@ -493,7 +494,7 @@ static crd_status draw_benches(command* c, picture* p, const char* title, const 
             memcpy(&column, (const char*)&c->records[i].benches[k] + offset, sizeof column);
             CRD_TRY(add_steps(c, l, &c->records[i], column, name != NULL));
         }
-        if (says_something(l)) { s[used++] = series_of(c->names[k], l, k > 0); }
+        if (bench_session_says_something(l)) { s[used++] = series_of(c->names[k], l, k > 0); }
     }
     if (used == 0 && count != CRD_DCP_STATE_COUNT) { return CRD_OK; }
     crd_plot_scale* scale = &p->scales[p->count];
@@ -513,7 +514,7 @@ static double run_began(const command* c, const record* r)
     for (int64_t i = 0; i < r->t->rows; i++) {
         int running = 0, all = 0;
         for (int k = 0; k < c->bench_count; k++) {
-            const double x = value_at(r, r->benches[k].state, i);
+            const double x = bench_session_value_at(r, r->benches[k].state, i);
             if (isnan(x)) { continue; }
             all++;
             running += x >= CRD_DCP_RUNNING && x <= CRD_DCP_SENDING_D;
@@ -536,9 +537,10 @@ static crd_status add_run(command* c, trail* l, const record* r, const char* nam
     }
     crd_status st = CRD_OK;
     for (int64_t i = 0; i < column->rows; i++) {
-        CRD_TRY(add_point(c, l, begin + column->time[i] - r->run->time[0], column->values[i]));
+        CRD_TRY(bench_session_add_point(c, l, begin + column->time[i] - r->run->time[0],
+                                        column->values[i]));
     }
-    CRD_TRY(add_point(c, l, r->end - c->records[0].begin, NAN));
+    CRD_TRY(bench_session_add_point(c, l, r->end - c->records[0].begin, NAN));
 fail:
     return st;
 }
@@ -601,7 +603,7 @@ static crd_status draw_runs(command* c, picture* p)
     return st;
 }
 
-static crd_status check_output(command* c, const crdi_list* files)
+static crd_status bench_session_check_output(command* c, const crdi_list* files)
 {
     const char* output = c->o->output;
     const char* ending = strrchr(output, '.');
@@ -683,8 +685,8 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
                        "--variables chooses signals of the run, expected --results FILE too");
         goto fail;
     }
-    if (c.o->output) { CRD_TRY(check_output(&c, arguments)); }
-    CRD_TRY(read_all(&c, arguments));
+    if (c.o->output) { CRD_TRY(bench_session_check_output(&c, arguments)); }
+    CRD_TRY(bench_session_read_all(&c, arguments));
     if (c.o->output) { CRD_TRY(draw_picture(&c)); }
     CRD_TRY(put_records(&c, out));
 fail:

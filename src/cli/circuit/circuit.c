@@ -33,7 +33,7 @@ static crd_status exclude(crd_context* ctx, const char* a, const char* b, const 
     return crdi_fail(ctx, CRD_E_RANGE, "--%s and --%s exclude each other: %s", a, b, why);
 }
 
-static crd_status check_variable(crd_context* ctx, const crdi_circuit_command* o)
+static crd_status circuit_check_variable(crd_context* ctx, const crdi_circuit_command* o)
 {
     const struct {
         const char* name;
@@ -79,7 +79,7 @@ static crd_status check_accuracy(crd_context* ctx, const crdi_circuit_command* o
     return CRD_OK;
 }
 
-static crd_status check_modes(crd_context* ctx, const crdi_circuit_command* o)
+static crd_status circuit_check_modes(crd_context* ctx, const crdi_circuit_command* o)
 {
     const char* mode = o->structure ? "structure" : o->realtime ? "realtime" : NULL;
     if (o->structure && o->realtime) {
@@ -103,8 +103,8 @@ static crd_status run_circuit(crdi_cli* cli, const void* options, const crdi_lis
     crd_status st = CRD_OK;
     crdi_circuit_job j = {.cli = cli, .o = o, .out = out};
     crd_arena_init(&j.arena, cli->ctx);
-    CRD_TRY(check_modes(cli->ctx, o));
-    CRD_TRY(check_variable(cli->ctx, o));
+    CRD_TRY(circuit_check_modes(cli->ctx, o));
+    CRD_TRY(circuit_check_variable(cli->ctx, o));
     CRD_TRY(check_accuracy(cli->ctx, o));
     CRD_TRY(crdi_circuit_load(&j, cli, o, arguments->items[0], out));
     st = o->structure  ? crdi_circuit_show_structure(&j)

@@ -21,7 +21,7 @@ bool crdi_is_circuit(const char* path)
 // ---- the netlist -------------------------------------------------------------------------------
 
 // What the netlist passes over is of interest to who simulates it.
-static crd_context* make_context(crdi_cli* cli, const crdi_common* common)
+static crd_context* circuit_load_make_context(crdi_cli* cli, const crdi_common* common)
 {
     crd_context_options opt = crd_context_defaults();
     opt.log = crdi_log_line;
@@ -152,7 +152,7 @@ crd_status crdi_circuit_load(crdi_circuit_job* j, crdi_cli* cli, const crdi_circ
 {
     *j = (crdi_circuit_job){.cli = cli, .out = out, .o = o, .path = path, .stop = NAN, .from = NAN};
     crd_arena_init(&j->arena, cli->ctx);
-    j->ctx = make_context(cli, &o->common);
+    j->ctx = circuit_load_make_context(cli, &o->common);
     if (!j->ctx) { return CRD_E_MEMORY; }
     crd_text_init(&j->flat, j->ctx);
     const crd_status st = read_netlist(j);

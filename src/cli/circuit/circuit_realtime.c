@@ -10,7 +10,7 @@
 // ---- times -------------------------------------------------------------------------------------
 
 // Below 128 ns each has its own counter; above, 64 of them share an octave.
-static int slot_of(int64_t ns)
+static int circuit_realtime_slot_of(int64_t ns)
 {
     int shift = 0;
     while (ns >> shift >= 2 * CRDI_TIMES_FINE) {
@@ -30,7 +30,7 @@ static double upper_end(int slot) // ns
 void crdi_times_add(crdi_times* h, int64_t ns)
 {
     if (ns < 0) { ns = 0; }
-    h->counts[slot_of(ns)]++;
+    h->counts[circuit_realtime_slot_of(ns)]++;
     h->count++;
     h->sum += (double)ns;
     h->most = ns > h->most ? ns : h->most;
@@ -125,7 +125,7 @@ static void account(measured* x, int64_t took, double limit_ns)
 }
 
 // Steps back to back, from the start again when .tran's stop is reached.
-static crd_status measure(crdi_circuit_job* j, measured* x)
+static crd_status circuit_realtime_measure(crdi_circuit_job* j, measured* x)
 {
     crd_status st = CRD_OK;
     const double limit_ns = 1e9 * j->opt.step;
@@ -162,7 +162,7 @@ static double mean_of(const measured* x)
     return 1e-9 * x->times.sum / (double)x->times.count;
 }
 
-static double worst_of(const measured* x)
+static double circuit_realtime_worst_of(const measured* x)
 {
     return 1e-9 * (double)x->times.most;
 }
@@ -172,12 +172,12 @@ static double own_worst(const measured* x)
     return 1e-9 * (double)x->own_most;
 }
 
-static bool is_held(const crdi_circuit_job* j, const measured* x)
+static bool circuit_realtime_is_held(const crdi_circuit_job* j, const measured* x)
 {
-    return worst_of(x) <= j->opt.step;
+    return circuit_realtime_worst_of(x) <= j->opt.step;
 }
 
-static double rate(double seconds) // rounded down to what can be said: two digits
+static double circuit_realtime_rate(double seconds) // rounded down to what can be said: two digits
 {
     const double r = 1 / fmax(seconds, 1e-9);
     const double unit = pow(10, floor(log10(r)) - 1);
@@ -198,7 +198,8 @@ static const char* group_digits(char out[40], double x)
     return out;
 }
 
-static void put_times(crdi_result* out, const crdi_circuit_job* j, const measured* x)
+static void circuit_realtime_put_times(crdi_result* out, const crdi_circuit_job* j,
+                                       const measured* x)
 {
     static const crdi_column columns[] = {{"", "name", "%s"}, {">", "time", "s"}, {0}};
     const struct {
@@ -207,7 +208,7 @@ static void put_times(crdi_result* out, const crdi_circuit_job* j, const measure
     } rows[] = {{"p50", crdi_times_quantile(&x->times, 0.5)},
                 {"p99", crdi_times_quantile(&x->times, 0.99)},
                 {"p99.99", crdi_times_quantile(&x->times, 0.9999)},
-                {"worst", worst_of(x)},
+                {"worst", circuit_realtime_worst_of(x)},
                 {"mean", mean_of(x)}};
     char a[32], n[40];
     crdi_say(out, "%s\n%d part%s, %d node%s; %s, %s form, step %s\n", j->path, j->n->part_count,
@@ -228,7 +229,7 @@ static void put_times(crdi_result* out, const crdi_circuit_job* j, const measure
     }
 }
 
-static const char* percent(char out[40], double part)
+static const char* circuit_realtime_percent(char out[40], double part)
 {
     const double x = 100 * part;
     if (x < 100) {
@@ -242,15 +243,18 @@ static void say_verdict(crdi_result* out, const crdi_circuit_job* j, const measu
 {
     char a[32], b[40], c[40];
     crdi_say(out, "holds %s steps/s: %s at worst; on average %s steps/s\n",
-             group_digits(b, rate(worst_of(x))), crdi_format_seconds(a, worst_of(x)),
-             group_digits(c, rate(mean_of(x))));
+             group_digits(b, circuit_realtime_rate(circuit_realtime_worst_of(x))),
+             crdi_format_seconds(a, circuit_realtime_worst_of(x)),
+             group_digits(c, circuit_realtime_rate(mean_of(x))));
     if (x->interrupted) {
         crdi_say(out, "other work took the core away: without it %s at worst, %s steps/s\n",
-                 crdi_format_seconds(a, own_worst(x)), group_digits(b, rate(own_worst(x))));
+                 crdi_format_seconds(a, own_worst(x)),
+                 group_digits(b, circuit_realtime_rate(own_worst(x))));
     }
     crdi_say(out, "at %s it needs %s %% of a core", crdi_format_seconds(a, j->opt.step),
-             percent(b, mean_of(x) / j->opt.step));
-    crdi_say(out, ", its worst step %s %% of the time; ", percent(b, worst_of(x) / j->opt.step));
+             circuit_realtime_percent(b, mean_of(x) / j->opt.step));
+    crdi_say(out, ", its worst step %s %% of the time; ",
+             circuit_realtime_percent(b, circuit_realtime_worst_of(x) / j->opt.step));
     crdi_say(out, "%s step%s took longer\n", x->over ? group_digits(b, (double)x->over) : "no",
              crdi_plural(x->over));
     if (!x->m.realtime) {
@@ -270,26 +274,27 @@ static void put_measured(crdi_result* o, const crdi_circuit_job* j, const measur
              INT("nodes", j->n->node_count), TEXT("method", crdi_circuit_methods[j->opt.method]),
              TEXT("form", crd_circuit_form_name(j->c)), REAL("step", j->opt.step),
              REAL("seconds", x->seconds), INT("steps", x->times.count));
-    put_times(o, j, x);
+    circuit_realtime_put_times(o, j, x);
     crdi_put(o, REAL("worst_uninterrupted", own_worst(x)), BOOL("interrupted", x->interrupted > 0),
              INT("longer_than_step", x->over), REAL("load", mean_of(x) / j->opt.step),
-             REAL("worst_load", worst_of(x) / j->opt.step),
-             REAL("steps_per_second_worst", 1 / worst_of(x)),
+             REAL("worst_load", circuit_realtime_worst_of(x) / j->opt.step),
+             REAL("steps_per_second_worst", 1 / circuit_realtime_worst_of(x)),
              REAL("steps_per_second_mean", 1 / mean_of(x)),
              REAL("iterations_mean", (double)x->iterations / (double)x->times.count),
              INT("iterations_worst", x->worst_iterations), REAL("clock", 1e-9 * (double)x->clock),
              BOOL("realtime_kernel", x->m.realtime), BOOL("memory_locked", x->m.locked),
-             TEXT("kernel", x->m.kernel), BOOL("held", is_held(j, x)));
+             TEXT("kernel", x->m.kernel), BOOL("held", circuit_realtime_is_held(j, x)));
 }
 
 static crd_status verdict(const crdi_circuit_job* j, const measured* x)
 {
-    if (is_held(j, x)) { return CRD_OK; }
+    if (circuit_realtime_is_held(j, x)) { return CRD_OK; }
     char a[32], b[32], c[40], d[40];
     return crdi_fail(j->cli->ctx, CRD_E_LIMIT,
                      "%s: a step of %s is not held: %s of %s steps took longer, %s at worst; %s",
                      j->path, crdi_format_seconds(a, j->opt.step), group_digits(c, (double)x->over),
-                     group_digits(d, (double)x->times.count), crdi_format_seconds(b, worst_of(x)),
+                     group_digits(d, (double)x->times.count),
+                     crdi_format_seconds(b, circuit_realtime_worst_of(x)),
                      mean_of(x) > j->opt.step
                          ? "expected a longer step, a smaller circuit or a faster machine"
                          : "on average it is, so a quieter machine or a real-time kernel may do");
@@ -306,7 +311,7 @@ crd_status crdi_circuit_realtime(crdi_circuit_job* j)
     CRD_TRY(crdi_circuit_begin(j));
     x->m = look_at_machine();
     x->clock = crdi_clock_cost();
-    st = measure(j, x);
+    st = circuit_realtime_measure(j, x);
     if (x->m.locked) { (void)munlockall(); } // what comes now may need memory beyond the limit
     if (st < 0) { return st; }
     st = verdict(j, x);

@@ -34,7 +34,7 @@ typedef struct run {
 
 // ---- progress ----------------------------------------------------------------------------------
 
-static void show_progress(run* r, int64_t now)
+static void circuit_run_show_progress(run* r, int64_t now)
 {
     crdi_cli* cli = r->j->cli;
     if (!cli->terminal || r->j->o->common.quiet || now - r->shown_ns < 100000000 ||
@@ -50,7 +50,7 @@ static void show_progress(run* r, int64_t now)
 
 // ---- signals -----------------------------------------------------------------------------------
 
-static void follow(crdi_circuit_signal* s, double y, double dt, bool first)
+static void circuit_run_follow(crdi_circuit_signal* s, double y, double dt, bool first)
 {
     if (first) {
         s->least = s->most = y;
@@ -64,7 +64,7 @@ static void follow(crdi_circuit_signal* s, double y, double dt, bool first)
 }
 
 // Takes the signals at the present time. CRD_E_IO: they cannot be written any more.
-static crd_status observe(run* r)
+static crd_status circuit_run_observe(run* r)
 {
     crdi_circuit_job* j = r->j;
     const double t = crd_circuit_time(j->c);
@@ -73,7 +73,7 @@ static crd_status observe(run* r)
     if (first) { r->first = t; }
     for (int i = 0; i < j->signal_count; i++) {
         crdi_circuit_signal* s = &j->signals[i];
-        follow(s, crdi_circuit_signal_value(j->c, s), t - r->last, first);
+        circuit_run_follow(s, crdi_circuit_signal_value(j->c, s), t - r->last, first);
     }
     r->last = t;
     if (!r->recorder || r->next_row-- > 0) { return CRD_OK; }
@@ -128,8 +128,8 @@ static crd_status step_on(run* r, const crd_circuit_control* control)
     if (st < 0) { return crdi_fail_in(j->cli->ctx, st, "%s", j->path); }
     const int64_t took = end - begin > r->clock_ns ? end - begin - r->clock_ns : 0;
     count_step(r, took, control ? crd_circuit_time(j->c) - t : j->opt.step);
-    show_progress(r, end);
-    return observe(r);
+    circuit_run_show_progress(r, end);
+    return circuit_run_observe(r);
 }
 
 static crd_status all_steps(run* r)
@@ -144,7 +144,7 @@ static crd_status all_steps(run* r)
     control.largest = isnan(o->largest) ? j->n->tran_largest : o->largest;
     // A stop that is no multiple of the step is not passed.
     const double steps = floor(j->stop / j->opt.step * (1 + 1e-12) + 1e-6);
-    crd_status st = observe(r);
+    crd_status st = circuit_run_observe(r);
     while (st == CRD_OK && !r->stopped) {
         if (o->variable ? !(crd_circuit_time(j->c) < j->stop) : !((double)r->steps < steps)) {
             break;
@@ -238,7 +238,7 @@ static void say_steps(crdi_result* out, const run* r, const char* how)
     }
 }
 
-static void say_summary(crdi_result* out, const run* r, const char* how)
+static void circuit_run_say_summary(crdi_result* out, const run* r, const char* how)
 {
     const crdi_circuit_job* j = r->j;
     const double t = crd_circuit_time(j->c);
@@ -311,7 +311,7 @@ static void put_counts(crdi_result* o, const run* r)
              INT("events", n.events));
 }
 
-static void put_signals(crdi_result* out, const run* r)
+static void circuit_run_put_signals(crdi_result* out, const run* r)
 {
     static const crdi_column columns[] = {{"signal", "shown", "%s"},   {"", "unit", "%s"},
                                           {">final", "final", "%.6g"}, {">min", "min", "%.6g"},
@@ -337,7 +337,7 @@ static void put_signals(crdi_result* out, const run* r)
     }
 }
 
-static void put_run(crdi_result* o, const run* r, crd_status st)
+static void circuit_run_put_run(crdi_result* o, const run* r, crd_status st)
 {
     const crdi_circuit_job* j = r->j;
     crdi_put(o, TEXT("file", j->path), TEXT("title", j->n->title), INT("parts", j->n->part_count),
@@ -351,13 +351,13 @@ static void put_run(crdi_result* o, const run* r, crd_status st)
                                     : "stop time"));
     put_counts(o, r);
     crdi_put(o, INT("rows", r->rows), TEXT("results", r->recorder ? r->results : NULL));
-    put_signals(o, r);
+    circuit_run_put_signals(o, r);
 }
 
 // ---- from begin to end -------------------------------------------------------------------------
 
 // Among .tran's step (or --step) and parts of it: that is the grid on which results are wanted.
-static crd_status choose(crdi_circuit_job* j)
+static crd_status circuit_run_choose(crdi_circuit_job* j)
 {
     if (isnan(j->o->accuracy)) { return CRD_OK; }
     if (isnan(j->opt.step)) { j->opt.step = 1e-3 * j->stop; }
@@ -371,7 +371,7 @@ static crd_status choose(crdi_circuit_job* j)
     return CRD_OK;
 }
 
-static crd_status check_times(crdi_circuit_job* j)
+static crd_status circuit_run_check_times(crdi_circuit_job* j)
 {
     crd_context* ctx = j->cli->ctx;
     if (isnan(j->stop)) {
@@ -393,7 +393,7 @@ static crd_status check_times(crdi_circuit_job* j)
     return CRD_OK;
 }
 
-static crd_status finish(run* r, crd_status st)
+static crd_status circuit_run_finish(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;
     crd_context* ctx = j->cli->ctx;
@@ -420,11 +420,14 @@ static crd_status finish(run* r, crd_status st)
 static void report(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;
-    put_run(j->out, r, st);
+    circuit_run_put_run(j->out, r, st);
     crdi_put_status(j->cli, j->out, st);
     if (j->o->common.quiet || j->o->common.json) { return; }
     crdi_result* aside = crdi_aside(j->out);
-    say_summary(aside, r, r->stopped ? "interrupted" : st < 0 ? "failed" : "stop time reached");
+    circuit_run_say_summary(aside, r,
+                            r->stopped ? "interrupted"
+                            : st < 0   ? "failed"
+                                       : "stop time reached");
     if (!r->recorder && !isnan(r->first)) { crdi_say(aside, "\n"); }
 }
 
@@ -495,19 +498,19 @@ crd_status crdi_circuit_run(crdi_circuit_job* j)
     bool begun = false;
     run r = {.j = j};
     CRD_TRY(crdi_circuit_prepare(j, NAN));
-    CRD_TRY(check_times(j));
+    CRD_TRY(circuit_run_check_times(j));
     CRD_TRY(crdi_circuit_choose_signals(j));
     CRD_TRY(crdi_circuit_load_input(j));
     if (j->o->output) {
         CRD_TRY(crd_recorder_check_path(
             j->cli->ctx, strcmp(j->o->output, "-") == 0 ? "/dev/stdout" : j->o->output));
     }
-    CRD_TRY(choose(j));
+    CRD_TRY(circuit_run_choose(j));
     r = fresh(j);
     st = attempt(&r, &begun);
     if (other_form(&r, st)) { st = attempt(&r, &begun); }
     if (!begun) { goto fail; }
-    st = finish(&r, st);
+    st = circuit_run_finish(&r, st);
     report(&r, st);
 fail:
     crd_recorder_destroy(r.recorder);

@@ -46,7 +46,7 @@ double crdi_circuit_signal_value(crd_circuit* c, const crdi_circuit_signal* s)
     return NAN;
 }
 
-static crd_status add(picker* p, crdi_signal_kind kind, int32_t a, int32_t b)
+static crd_status circuit_signals_add(picker* p, crdi_signal_kind kind, int32_t a, int32_t b)
 {
     crdi_circuit_job* j = p->j;
     const crd_netlist* n = j->n;
@@ -103,7 +103,7 @@ typedef struct near {
     int32_t i;
 } near;
 
-static const char* next_name(void* user)
+static const char* circuit_signals_next_name(void* user)
 {
     near* x = user;
     const crd_netlist* n = x->n;
@@ -117,7 +117,7 @@ static crd_status nothing_fits(picker* p, const char* item, const char* word, bo
                                bool outputs)
 {
     near x = {p->j->n, parts, outputs, 0};
-    const char* found = crdi_nearest(word, next_name, &x);
+    const char* found = crdi_nearest(word, circuit_signals_next_name, &x);
     const char* what = outputs ? ".output" : parts ? "part" : "node";
     return crdi_fail(p->j->cli->ctx, CRD_E_NOT_FOUND, "--signals '%s': no %s fits '%s'%s%s%s%s",
                      item, what, word, found ? ", did you mean '" : "", found ? found : "",
@@ -125,7 +125,7 @@ static crd_status nothing_fits(picker* p, const char* item, const char* word, bo
                      found || !outputs ? "" : "; v(node) and i(part) are signals, too");
 }
 
-static bool fits(const char* pattern, const char* name)
+static bool circuit_signals_fits(const char* pattern, const char* name)
 {
     char text[1100];
     size_t k = 0;
@@ -149,9 +149,9 @@ static crd_status pick_all(picker* p, crdi_signal_kind kind, const char* item, c
         const char* name = kind == CRDI_SIGNAL_OUTPUT    ? n->outputs[i].name
                            : kind == CRDI_SIGNAL_CURRENT ? n->names + n->parts[i].name
                                                          : n->nodes[i];
-        if (!fits(pattern, name)) { continue; }
+        if (!circuit_signals_fits(pattern, name)) { continue; }
         found = true;
-        const crd_status st = add(p, kind, i, -1);
+        const crd_status st = circuit_signals_add(p, kind, i, -1);
         if (st < 0) { return st; }
     }
     if (p->j->signal_count == before + 1 && !strpbrk(item, "*?[ ")) {
@@ -181,7 +181,7 @@ static crd_status pick_pair(picker* p, const char* item, char* first, char* seco
         nodes[i] = crd_netlist_node(p->j->n, words[i]);
         if (nodes[i] < 0) { return nothing_fits(p, item, words[i], false, false); }
     }
-    return add(p, CRDI_SIGNAL_PAIR, nodes[0], nodes[1]);
+    return circuit_signals_add(p, CRDI_SIGNAL_PAIR, nodes[0], nodes[1]);
 }
 
 // v(node), v(a,b), i(part), t() and q() of thermal circuits, or an output; with * and ?
@@ -196,7 +196,7 @@ static crd_status pick(picker* p, const char* whole)
     const size_t n = strlen(copy);
     for (int i = 0; i < p->j->n->output_count; i++) { // one may be called v(1)
         if (strcasecmp(p->j->n->outputs[i].name, item) == 0) {
-            return add(p, CRDI_SIGNAL_OUTPUT, i, -1);
+            return circuit_signals_add(p, CRDI_SIGNAL_OUTPUT, i, -1);
         }
     }
     if (n < 2 || copy[1] != '(') { return pick_all(p, CRDI_SIGNAL_OUTPUT, item, copy); }
@@ -216,7 +216,7 @@ static crd_status pick(picker* p, const char* whole)
         return pick_pair(p, item, inside, comma + 1);
     }
     if (!current && crd_netlist_node(p->j->n, inside) == 0) { // ground: asked for by name only
-        return add(p, CRDI_SIGNAL_NODE, 0, -1);
+        return circuit_signals_add(p, CRDI_SIGNAL_NODE, 0, -1);
     }
     return pick_all(p, current ? CRDI_SIGNAL_CURRENT : CRDI_SIGNAL_NODE, item, inside);
 }
@@ -253,12 +253,12 @@ static crd_status pick_unasked(picker* p)
 {
     const crd_netlist* n = p->j->n;
     for (int i = 0; i < n->output_count; i++) {
-        const crd_status st = add(p, CRDI_SIGNAL_OUTPUT, i, -1);
+        const crd_status st = circuit_signals_add(p, CRDI_SIGNAL_OUTPUT, i, -1);
         if (st < 0) { return st; }
     }
     if (n->output_count) { return CRD_OK; }
     for (int32_t i = 1; i < n->node_count && i <= SIGNALS_UNASKED; i++) {
-        const crd_status st = add(p, CRDI_SIGNAL_NODE, i, -1);
+        const crd_status st = circuit_signals_add(p, CRDI_SIGNAL_NODE, i, -1);
         if (st < 0) { return st; }
     }
     if (n->node_count - 1 > SIGNALS_UNASKED) {

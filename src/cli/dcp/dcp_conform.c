@@ -23,7 +23,7 @@ typedef struct conformer {
     int64_t begin;
 } conformer;
 
-static void show_progress(void* user, const crdi_dcp_conform_result* r)
+static void dcp_conform_show_progress(void* user, const crdi_dcp_conform_result* r)
 {
     conformer* c = user;
     (void)r;
@@ -92,7 +92,7 @@ static crd_status fill_options(conformer* c, crdi_dcp_conform_options* opt)
     if (!isnan(o->timeout)) { opt->timeout = o->timeout; }
     if (!isnan(o->patience)) { opt->patience = o->patience; }
     opt->cancelled = crdi_query_stopped;
-    opt->next = show_progress;
+    opt->next = dcp_conform_show_progress;
     opt->user = c;
     return CRD_OK;
 }

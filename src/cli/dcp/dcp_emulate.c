@@ -102,7 +102,7 @@ static crd_status wrong_profile(crd_context* ctx, const char* option, const char
                      crdi_clip(text).text, expected);
 }
 
-static bool read_time(const char* text, double* out)
+static bool dcp_emulate_read_time(const char* text, double* out)
 {
     crd_dimension dim, time;
     bool bare = false;
@@ -127,8 +127,8 @@ static bool read_cuts(const char* text, crdi_dcp_path* p)
         crdi_dcp_cut* c = &p->cuts[p->cut_count++];
         c->to = INFINITY;
         const bool ends = to[strspn(to, " ")] != 0;
-        if (!read_time(from + strspn(from, " "), &c->from) ||
-            (ends && !read_time(to + strspn(to, " "), &c->to)) || !(c->from < c->to)) {
+        if (!dcp_emulate_read_time(from + strspn(from, " "), &c->from) ||
+            (ends && !dcp_emulate_read_time(to + strspn(to, " "), &c->to)) || !(c->from < c->to)) {
             return false;
         }
     }
@@ -210,7 +210,7 @@ static crd_status set_profile(emulator* x, crdi_dcp_path* p, const setting* s, c
     double value = 0;
     switch (s->kind) {
     case TIME:
-        if (!read_time(text, &value)) {
+        if (!dcp_emulate_read_time(text, &value)) {
             return wrong_profile(ctx, option, name, text, "a time such as '20 ms'");
         }
         break;
@@ -329,7 +329,8 @@ static crd_status read_ip(crd_context* ctx, const char* option, const char* text
     return CRD_OK;
 }
 
-static crd_status read_ports(crd_context* ctx, const char* text, crdi_dcp_relay_options* opt)
+static crd_status dcp_emulate_read_ports(crd_context* ctx, const char* text,
+                                         crdi_dcp_relay_options* opt)
 {
     if (!text) { return CRD_OK; }
     const char* dash = strchr(text, '-');
@@ -392,7 +393,7 @@ static crd_status open_emulator(emulator* x)
     CRD_TRY(read_paths(x, &opt));
     CRD_TRY(read_ip(ctx, "near-address", o->near, &opt.near_ip));
     CRD_TRY(read_ip(ctx, "far-address", o->far, &opt.far_ip));
-    CRD_TRY(read_ports(ctx, o->ports, &opt));
+    CRD_TRY(dcp_emulate_read_ports(ctx, o->ports, &opt));
     CRD_TRY(open_net(x, o->listen_key, &x->near));
     CRD_TRY(open_net(x, o->to_key, &x->far));
     if (opt.far_ip == 0) { opt.far_ip = crd_dcp_net_source_ip(x->far, &x->to[0]); }
@@ -423,7 +424,7 @@ static crd_status close_emulator(emulator* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static crd_status say_ready(const emulator* x)
+static crd_status dcp_emulate_say_ready(const emulator* x)
 {
     const bool json = x->o->common.json;
     crdi_root line;
@@ -508,7 +509,7 @@ static void say_counts(const crdi_dcp_relay_counts* c, crdi_result* out)
     crdi_say(out, "\n");
 }
 
-static void say_summary(const emulator* x, crdi_result* out)
+static void dcp_emulate_say_summary(const emulator* x, crdi_result* out)
 {
     const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(x->relay);
     if (!x->o->common.json) {
@@ -556,9 +557,9 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     crd_arena_init(&x.arena, cli->ctx);
     CRD_TRY(open_emulator(&x));
     if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }
-    CRD_TRY(say_ready(&x));
+    CRD_TRY(dcp_emulate_say_ready(&x));
     relay_on(&x, &mask);
-    say_summary(&x, out);
+    dcp_emulate_say_summary(&x, out);
 fail:
     if (x.o->realtime) { crdi_realtime_leave(&x.system); }
     sigprocmask(SIG_SETMASK, &mask, NULL);

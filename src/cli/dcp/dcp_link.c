@@ -179,7 +179,7 @@ static void say_advice(const measurement* m, const crdi_dcp_ping_advice* a, crdi
              crdi_format_seconds(text, a->step), a->k_most + CRD_LATENCY_SPARE);
 }
 
-static void put_report(const measurement* m, const char* address, crdi_result* out)
+static void dcp_link_put_report(const measurement* m, const char* address, crdi_result* out)
 {
     const crdi_dcp_ping_report* r = &m->r;
     const crdi_dcp_ping_advice a = crdi_dcp_ping_advise(r, m->o->step);
@@ -234,7 +234,7 @@ static crd_status write_trace(const measurement* m)
 
 // ---- the command -------------------------------------------------------------------------------
 
-static void show_progress(void* user, int sent)
+static void dcp_link_show_progress(void* user, int sent)
 {
     measurement* m = user;
     crdi_show_progress(m->cli, m->begin, sent, m->ping.count, "packets");
@@ -266,7 +266,7 @@ static crd_status measure_link(measurement* m, const char* text, crdi_result* ou
         m->ping.contact = 3 * o->timeout;
     }
     m->ping.cancelled = crdi_query_stopped;
-    m->ping.progress = show_progress;
+    m->ping.progress = dcp_link_show_progress;
     m->ping.user = m;
     m->samples = crdi_new_array(m->cli->ctx, (size_t)m->ping.count, sizeof *m->samples);
     if (!m->samples) { return CRD_E_MEMORY; }
@@ -277,7 +277,7 @@ static crd_status measure_link(measurement* m, const char* text, crdi_result* ou
     st = crdi_dcp_ping(m->cli->ctx, query.net, &m->ping, m->samples, &m->r);
     crdi_show_progress(m->cli, m->begin, -1, 0, "");
     CRD_TRY(st);
-    put_report(m, address, out);
+    dcp_link_put_report(m, address, out);
     if (o->output) { CRD_TRY(write_trace(m)); } // its failure leaves the numbers above
 fail : {
     const crd_status closed = crdi_query_close(&query);

@@ -75,7 +75,7 @@ static void print_text(const reader* r, const crdi_dcp_seen* s)
 }
 
 // A number, true or false as it is; all else as a text
-static void put_value(crdi_result* o, const char* name, const char* text)
+static void dcp_log_put_value(crdi_result* o, const char* name, const char* text)
 {
     const size_t length = strlen(text);
     crd_arena arena;
@@ -108,7 +108,7 @@ static void print_json(reader* r, const crdi_dcp_seen* s)
     if (s->decoded == CRD_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
     for (int next = 0; crdi_dcp_log_next(r->log, s, &next, &v);) {
         if (!values) { values = crdi_object(o, "values"); }
-        put_value(values, crdi_result_copy(o, v.variable->name), v.text);
+        dcp_log_put_value(values, crdi_result_copy(o, v.variable->name), v.text);
     }
     crdi_line_print(&line);
 }
@@ -133,7 +133,7 @@ static bool seen(void* user, const crdi_dcp_seen* s)
     return r->status >= 0 && (r->o->count <= 0 || r->seen < r->o->count);
 }
 
-static crd_status say_summary(const reader* r)
+static crd_status dcp_log_say_summary(const reader* r)
 {
     const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(r->log);
     if (r->o->common.json) {
@@ -273,7 +273,7 @@ static crd_status read_interface(reader* r)
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status read_file(reader* r, const char* path)
+static crd_status dcp_log_read_file(reader* r, const char* path)
 {
     const bool standard = strcmp(path, "-") == 0;
     FILE* f = standard ? stdin : fopen(path, "rbe");
@@ -286,7 +286,7 @@ static crd_status read_file(reader* r, const char* path)
     return st;
 }
 
-static crd_status read_ports(reader* r, crdi_dcp_log_options* opt)
+static crd_status dcp_log_read_ports(reader* r, crdi_dcp_log_options* opt)
 {
     const crdi_list* list = &r->o->ports;
     if (list->count > MOST) {
@@ -342,14 +342,14 @@ static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* a
         return crdi_fail(cli->ctx, CRD_E_RANGE, "--write %s is what is read, expected another file",
                          o->write);
     }
-    CRD_TRY(read_ports(&r, &opt));
+    CRD_TRY(dcp_log_read_ports(&r, &opt));
     CRD_TRY(read_descriptions(&r, &opt));
     CRD_TRY(crdi_dcp_log_create(cli->ctx, &opt, &r.log));
     if (o->write) { CRD_TRY(crd_dcp_capture_open(cli->ctx, o->write, &r.written)); }
-    st = o->interface ? read_interface(&r) : read_file(&r, arguments->items[0]);
+    st = o->interface ? read_interface(&r) : dcp_log_read_file(&r, arguments->items[0]);
     if (st >= 0) { st = r.status; }
     CRD_TRY(st);
-    CRD_TRY(say_summary(&r));
+    CRD_TRY(dcp_log_say_summary(&r));
 fail:
     crdi_dcp_log_destroy(r.log);
     for (int i = 0; i < r.description_count; i++) {

@@ -40,7 +40,8 @@ typedef struct session {
 // ---- bringing it up ----------------------------------------------------------------------------
 
 // "192.168.2.0/24", "10.0.0.7"
-static crd_status read_network(crd_context* ctx, const char* text, uint32_t* ip, uint32_t* mask)
+static crd_status dcp_slave_read_network(crd_context* ctx, const char* text, uint32_t* ip,
+                                         uint32_t* mask)
 {
     const char* slash = strchr(text, '/');
     char host[32] = "";
@@ -65,8 +66,8 @@ static crd_status read_allowed(session* x, crd_dcp_slave_options* opt)
                          list->count, MOST);
     }
     for (int i = 0; i < list->count; i++) {
-        const crd_status st =
-            read_network(x->cli->ctx, list->items[i], &x->allowed_ip[i], &x->allowed_mask[i]);
+        const crd_status st = dcp_slave_read_network(x->cli->ctx, list->items[i], &x->allowed_ip[i],
+                                                     &x->allowed_mask[i]);
         if (st < 0) { return st; }
     }
     if (list->count == 0) { return CRD_OK; }
@@ -154,7 +155,7 @@ fail:
     return st;
 }
 
-static void watch(void* user, crd_dcp_state state)
+static void dcp_slave_watch(void* user, crd_dcp_state state)
 {
     session* x = user;
     crdi_log(x->cli->ctx, CRD_LOG_INFO, "state %s", crd_dcp_state_name((int)state));
@@ -194,7 +195,7 @@ static crd_status open_slave(session* x)
     if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
     if (x->o->written) { CRD_TRY(write_description(x)); }
     const crd_dcp_link link = crd_dcp_net_link(x->net);
-    CRD_TRY(crdi_serve_start(x->serve, &link, &limits, watch, x));
+    CRD_TRY(crdi_serve_start(x->serve, &link, &limits, dcp_slave_watch, x));
 fail:
     return st;
 }
@@ -218,7 +219,7 @@ static crd_status go_real_time(session* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static crd_status say_ready(session* x)
+static crd_status dcp_slave_say_ready(session* x)
 {
     const bool json = x->o->served.common.json;
     const crd_dcp_description* d = crdi_serve_description(x->serve);
@@ -241,7 +242,7 @@ static crd_status say_ready(session* x)
     return crdi_stdout_done(x->cli->ctx);
 }
 
-static crd_status say_summary(session* x)
+static crd_status dcp_slave_say_summary(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_serve_slave(x->serve));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
@@ -309,12 +310,12 @@ static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list*
     CRD_TRY(open_network(&x));
     CRD_TRY(open_slave(&x));
     CRD_TRY(go_real_time(&x));
-    CRD_TRY(say_ready(&x));
+    CRD_TRY(dcp_slave_say_ready(&x));
     while (!crdi_interrupted() && !(o->once && x.sessions > 0)) {
         crdi_serve_turn(x.serve, x.net, TURN);
     }
     take_leave(&x);
-    CRD_TRY(say_summary(&x));
+    CRD_TRY(dcp_slave_say_summary(&x));
     if (o->once && crdi_serve_failure(x.serve)[0]) {
         st = crdi_fail(cli->ctx, CRD_E_UNIT, "%s", crdi_serve_failure(x.serve));
     }

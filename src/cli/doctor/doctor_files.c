@@ -18,7 +18,7 @@ enum {
 };
 
 // "root" and what the format makes; "" if it is too long.
-static void join(char out[PATH_MAX], const char* root, const char* path, va_list args)
+static void doctor_files_join(char out[PATH_MAX], const char* root, const char* path, va_list args)
 {
     const size_t n = (size_t)snprintf(out, PATH_MAX, "%s", root);
     const int m = n < PATH_MAX ? vsnprintf(out + n, PATH_MAX - n, path, args) : -1;
@@ -29,7 +29,7 @@ static void join(char out[PATH_MAX], const char* root, const char* path, va_list
     char full[PATH_MAX];                                                                           \
     va_list args;                                                                                  \
     va_start(args, path);                                                                          \
-    join(full, root, path, args);                                                                  \
+    doctor_files_join(full, root, path, args);                                                     \
     va_end(args)
 
 // A pipe or a device in the place of a file must not make us wait.

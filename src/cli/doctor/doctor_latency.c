@@ -30,7 +30,7 @@ static double round_up(double x)
     return ceil(x / unit * (1 - 1e-12)) * unit;
 }
 
-static crdi_quantile lower(crdi_quantile a, crdi_quantile b)
+static crdi_quantile doctor_latency_lower(crdi_quantile a, crdi_quantile b)
 {
     return a.q <= b.q ? a : b;
 }
@@ -44,7 +44,7 @@ static bool has(const crdi_latency* l)
 static crdi_quantile common(const crdi_latency* wakeup, const crdi_latency* trip, double most)
 {
     crdi_quantile q = crdi_supported_quantile(wakeup->h.count);
-    if (has(trip)) { q = lower(q, crdi_supported_quantile(trip->h.count)); }
+    if (has(trip)) { q = doctor_latency_lower(q, crdi_supported_quantile(trip->h.count)); }
     for (int i = 0; i < RUNGS && q.q > most; i++) {
         if (ladder[i].q <= most) { q = ladder[i]; }
     }

@@ -298,7 +298,7 @@ static bool has_word(const char* list, size_t length, const char* word)
     return false;
 }
 
-static bool read_group(void* user, const char* line)
+static bool doctor_look_read_group(void* user, const char* line)
 {
     groups* g = user;
     const char* names = strchr(line, ':');
@@ -407,7 +407,9 @@ void crdi_look_at_rights(crdi_looking* l)
     crdi_root_lines(root, read_status, f, "/proc/self/status");
     crdi_root_lines(root, read_limits, f, "/proc/self/limits");
     find_container(l);
-    if (crdi_root_lines(root, read_group, &g, "/proc/self/cgroup") != CRDI_GOT) { return; }
+    if (crdi_root_lines(root, doctor_look_read_group, &g, "/proc/self/cgroup") != CRDI_GOT) {
+        return;
+    }
     if (*g.unified) { upward(root, "/sys/fs/cgroup", g.unified, use_unified, f); }
     if (*g.cpu) {
         upward(root, g.cpu_base, g.cpu, use_cpu, f);

@@ -144,7 +144,7 @@ static bool on_nic(void* user, const char* name)
     return true;
 }
 
-static int by_name(const void* a, const void* b)
+static int doctor_look_net_by_name(const void* a, const void* b)
 {
     return strcmp(((const crdi_nic*)a)->name, ((const crdi_nic*)b)->name);
 }
@@ -164,7 +164,7 @@ void crdi_look_at_network(crdi_looking* looking)
         init_nic(&f->nics[f->nic_count], w->interfaces->items[i]);
         f->nics[f->nic_count++].missing = true;
     }
-    qsort(f->nics, (size_t)f->nic_count, sizeof *f->nics, by_name);
+    qsort(f->nics, (size_t)f->nic_count, sizeof *f->nics, doctor_look_net_by_name);
 }
 
 // ---- processes ---------------------------------------------------------------------------------

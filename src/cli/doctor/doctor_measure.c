@@ -13,7 +13,7 @@
 
 enum { DATAGRAM = 64, PATIENCE_US = 100000, LOOK_NS = 50000000 };
 
-static bool stopped(const volatile bool* stop)
+static bool doctor_measure_stopped(const volatile bool* stop)
 {
     return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
 }
@@ -37,7 +37,7 @@ void crdi_measure_wakeup(crd_clock clock, int64_t period, int64_t duration,
     int64_t deadline = begin + period;
     out->done = true;
     out->period = period;
-    while (deadline <= end && !stopped(stop)) {
+    while (deadline <= end && !doctor_measure_stopped(stop)) {
         clock.sleep_until(clock.user, deadline);
         const int64_t now = clock.now(clock.user);
         if (now < deadline) { continue; } // a signal
@@ -99,7 +99,7 @@ static void* trip_thread(void* user)
     const int64_t begin = clock.now(NULL), end = begin + j->duration;
     int64_t deadline = begin + out->period;
     unsigned char data[DATAGRAM] = {0};
-    for (int64_t number = 1; deadline <= end && !stopped(j->stop); number++) {
+    for (int64_t number = 1; deadline <= end && !doctor_measure_stopped(j->stop); number++) {
         int64_t over = 0;
         clock.sleep_until(NULL, deadline);
         memcpy(data, &number, sizeof number);
@@ -166,7 +166,7 @@ static bool open_pair(job* j)
 
 // ---- both --------------------------------------------------------------------------------------
 
-static int start_thread(pthread_t* thread, void* (*body)(void*), job* j)
+static int doctor_measure_start_thread(pthread_t* thread, void* (*body)(void*), job* j)
 {
     sigset_t block, old; // signals are for the main thread
     sigemptyset(&block);
@@ -201,7 +201,7 @@ static void no_thread(job* j, int error)
 static void measure_wakeup(crdi_cli* cli, const crdi_wish* w, job* j)
 {
     pthread_t thread;
-    const int error = start_thread(&thread, wakeup_thread, j);
+    const int error = doctor_measure_start_thread(&thread, wakeup_thread, j);
     if (error) {
         no_thread(j, error);
         return;
@@ -217,11 +217,11 @@ static void measure_trip(crdi_cli* cli, const crdi_wish* w, job* j)
         snprintf(j->out->problem, sizeof j->out->problem, "no sockets on 127.0.0.1: %s",
                  strerror(errno));
     } else {
-        int error = start_thread(&far, echo_thread, j);
+        int error = doctor_measure_start_thread(&far, echo_thread, j);
         if (error) {
             no_thread(j, error);
         } else {
-            error = start_thread(&near, trip_thread, j);
+            error = doctor_measure_start_thread(&near, trip_thread, j);
             if (error) {
                 no_thread(j, error);
                 __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
@@ -253,7 +253,7 @@ void crdi_measure(crdi_cli* cli, const crdi_wish* w, const volatile bool* stop,
             snprintf(out[i]->problem, sizeof out[i]->problem, "out of memory");
             continue;
         }
-        if (!stopped(stop)) { (i == 0 ? measure_wakeup : measure_trip)(cli, w, &j); }
+        if (!doctor_measure_stopped(stop)) { (i == 0 ? measure_wakeup : measure_trip)(cli, w, &j); }
         crd_context_destroy(j.ctx);
     }
 }

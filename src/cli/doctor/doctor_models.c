@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool stopped(const volatile bool* stop)
+static bool doctor_models_stopped(const volatile bool* stop)
 {
     return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
 }
@@ -128,7 +128,7 @@ static bool receive_message(listener* l, message* m)
     while (got < sizeof *m) {
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
         const int64_t now = crdi_now_ns();
-        if (stopped(l->stop) && !l->told) {
+        if (doctor_models_stopped(l->stop) && !l->told) {
             l->told = true;
             kill(l->child, SIGTERM);
             if (l->deadline > now + SOON) { l->deadline = now + SOON; }
@@ -190,7 +190,7 @@ static void judge_dead(pid_t child, bool ended, const volatile bool* stop, crdi_
     int status = 0;
     if (!ended) { kill(child, SIGKILL); }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    if (stopped(stop)) {
+    if (doctor_models_stopped(stop)) {
         crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "interrupted");
         return;
     }
@@ -251,7 +251,7 @@ crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
     CRD_TRY(crdi_load_system(cli->ctx, path, &s));
     CRD_TRY(crdi_check_times(s));
     if (isnan(w->step) && s->run.step > 0) { w->step = s->run.step; }
-    for (int i = 0; i < s->unit_count && !stopped(stop); i++) {
+    for (int i = 0; i < s->unit_count && !doctor_models_stopped(stop); i++) {
         const crd_unit_spec* u = &s->units[i];
         if (u->source == CRD_UNIT_FMU) { check_fmu(cli->ctx, u, &runnable, r); }
         remote = remote || u->source == CRD_UNIT_DCP;
@@ -260,7 +260,7 @@ crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
         crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "it would move what the DCP slaves drive");
     } else if (w->duration <= 0 || !runnable) {
         crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "not made");
-    } else if (!stopped(stop)) {
+    } else if (!doctor_models_stopped(stop)) {
         s->results.path = NULL; // nothing is recorded, nothing waits
         s->results.exchange = s->results.session = NULL;
         s->run.pace.factor = 0;

@@ -75,7 +75,7 @@ static const char* end_of(crdi_result* out, const crd_system* s, int unit, const
     return crdi_worded(out, "%s.%s", s->units[unit].name, variable);
 }
 
-static void put_unit(crdi_result* j, const crd_unit_spec* u)
+static void info_put_unit(crdi_result* j, const crd_unit_spec* u)
 {
     crdi_put(j, TEXT("name", u->name), TEXT("source", source_names[u->source]),
              TEXT("path", u->path));
@@ -133,7 +133,7 @@ static void put_connection(crdi_result* j, const crd_system* s, const crd_connec
                                                            : ""));
 }
 
-static void put_bond(crdi_result* j, const crd_system* s, const crd_bond_spec* b)
+static void info_put_bond(crdi_result* j, const crd_system* s, const crd_bond_spec* b)
 {
     const char* correct = crd_correction_name(b->correct);
     crdi_put(j, AS(TEXT("name", b->name), crdi_worded(j, "bond %s", b->name)),
@@ -143,7 +143,7 @@ static void put_bond(crdi_result* j, const crd_system* s, const crd_bond_spec* b
              REAL("ki", b->ki), REAL("limiter", b->limiter), REAL("forget", b->forget));
 }
 
-static void put_control(crdi_result* j, const crd_control_spec* c)
+static void info_put_control(crdi_result* j, const crd_control_spec* c)
 {
     crdi_put(j, REAL("tolerance", c->tolerance),
              TEXT("method", c->method == CRD_STEP_PI ? "pi" : "h211b"),
@@ -160,7 +160,7 @@ static void put_iterate(crdi_result* j, const crd_iterate_spec* i)
              TEXT("otherwise", i->stop ? "stop" : "explicit"));
 }
 
-static void put_pace(crdi_result* j, const crd_pace_spec* p)
+static void info_put_pace(crdi_result* j, const crd_pace_spec* p)
 {
     crdi_put(j, REAL("factor", p->factor), TEXT("overrun", crd_overrun_name(p->overrun)),
              REAL("slack", p->slack), REAL("spin", p->spin), INT("priority", p->priority),
@@ -168,13 +168,13 @@ static void put_pace(crdi_result* j, const crd_pace_spec* p)
              BOOL("required", p->required));
 }
 
-static void put_run(crdi_result* j, const crd_run_spec* r)
+static void info_put_run(crdi_result* j, const crd_run_spec* r)
 {
     crdi_put(j, REAL("start", r->start), REAL("stop", r->stop), REAL("step", r->step),
              TEXT("scheme", scheme_names[r->scheme]),
              TEXT("predict", crd_prediction_name(r->predict)));
-    put_pace(crdi_object_if(j, "pace", r->pace.factor > 0), &r->pace);
-    put_control(crdi_object_if(j, "control", r->control.on), &r->control);
+    info_put_pace(crdi_object_if(j, "pace", r->pace.factor > 0), &r->pace);
+    info_put_control(crdi_object_if(j, "control", r->control.on), &r->control);
     put_iterate(crdi_object_if(j, "iterate", r->iterate.on), &r->iterate);
     crdi_put(j, TEXT("feedthrough", crd_defect_scheme_name(r->feedthrough)));
     crdi_result* list = crdi_array(j, "monitor");
@@ -214,7 +214,7 @@ static void put_lists(crdi_result* out, const crd_system* s)
                                                {"", "correct", "%s"}, {0}};
     crdi_result *units = crdi_array(out, "units"), *lines = crdi_array(out, NULL);
     for (int i = 0; i < s->unit_count; i++) {
-        put_unit(crdi_row(units), &s->units[i]);
+        info_put_unit(crdi_row(units), &s->units[i]);
         show_unit(lines, &s->units[i]);
     }
     crdi_show_table(out, lines, unit_columns, "  ");
@@ -226,7 +226,7 @@ static void put_lists(crdi_result* out, const crd_system* s)
     crdi_show_table(out, connections, connection_columns, "  ");
     crdi_result* bonds = crdi_array(out, "bonds");
     for (int i = 0; i < s->bond_count; i++) {
-        put_bond(crdi_row(bonds), s, &s->bonds[i]);
+        info_put_bond(crdi_row(bonds), s, &s->bonds[i]);
     }
     if (s->bond_count) { crdi_say(out, "\n"); }
     crdi_show_table(out, bonds, bond_columns, "  ");
@@ -240,7 +240,7 @@ static crd_status info_system(crdi_cli* cli, const char* path, crdi_result* out)
     say_system(out, s, path);
     crdi_put(out, TEXT("kind", "system"), TEXT("file", path));
     put_lists(out, s);
-    put_run(crdi_object(out, "run"), &s->run);
+    info_put_run(crdi_object(out, "run"), &s->run);
     crdi_put(out, TEXT("results", s->results.path), TEXT("exchange", s->results.exchange),
              TEXT("session", s->results.session));
     crd_system_destroy(s);

@@ -37,7 +37,7 @@ typedef struct row {
     const char *role, *variability, *start;
 } row;
 
-static void number(char out[32], double x)
+static void info_dcp_number(char out[32], double x)
 {
     if (isnan(x)) {
         out[0] = 0;
@@ -46,7 +46,7 @@ static void number(char out[32], double x)
     }
 }
 
-static row row_of(const crd_dcp_variable* v)
+static row info_dcp_row_of(const crd_dcp_variable* v)
 {
     static const char* const variabilities[CRD_VARIABILITY_COUNT] = {
         "continuous", "discrete", "tunable", "fixed", "constant"};
@@ -59,8 +59,8 @@ static row row_of(const crd_dcp_variable* v)
     snprintf(r.vr, sizeof r.vr, "%llu", (unsigned long long)v->vr);
     snprintf(r.type, sizeof r.type, "%s", crd_dcp_data_type_name(v->type));
     r.type[0] = (char)toupper((unsigned char)r.type[0]); // Float64
-    number(r.min, v->min);
-    number(r.max, v->max);
+    info_dcp_number(r.min, v->min);
+    info_dcp_number(r.max, v->max);
     size_t used = 0;
     for (int i = 0; i < v->rank && used < sizeof r.size; i++) { // "[3]", "[#31]" by reference
         const int n =
@@ -79,8 +79,8 @@ typedef struct word {
 } word;
 
 // A list in JSON, words between commas in text.
-static void put_words(crdi_result* out, const char* key, const char* label, const word* words,
-                      int count, const char* none)
+static void info_dcp_put_words(crdi_result* out, const char* key, const char* label,
+                               const word* words, int count, const char* none)
 {
     crdi_result* list = crdi_array(out, key);
     const char* joined = "";
@@ -105,7 +105,7 @@ static void put_resolutions(crdi_result* out, const crd_dcp_description* d)
                                           d->fixed_resolution ? " (fixed)" : ""),
                               true};
     }
-    put_words(out, "time_resolution", "time resolution", all, count, "");
+    info_dcp_put_words(out, "time_resolution", "time resolution", all, count, "");
 }
 
 static void put_abilities(crdi_result* out, const crd_dcp_description* d)
@@ -123,10 +123,10 @@ static void put_abilities(crdi_result* out, const crd_dcp_description* d)
                           {"canMonitorHeartbeat", d->can_monitor_heartbeat},
                           {"canProvideLogOnRequest", d->can_log_on_request},
                           {"canProvideLogOnNotification", d->can_log_on_notification}};
-    put_words(out, "operation_modes", "operation modes", modes, 3, "");
+    info_dcp_put_words(out, "operation_modes", "operation modes", modes, 3, "");
     put_resolutions(out, d);
-    put_words(out, "transport", "transport", transports, 5, "");
-    put_words(out, "capabilities", "capabilities", flags, 6, "none");
+    info_dcp_put_words(out, "transport", "transport", transports, 5, "");
+    info_dcp_put_words(out, "capabilities", "capabilities", flags, 6, "none");
 }
 
 static const char* or_null(const char* text)
@@ -150,7 +150,7 @@ static void put_variables(crdi_result* out, const crd_dcp_description* d, const 
     for (int i = 0; i < d->variable_count; i++) {
         const crd_dcp_variable* v = &d->variables[i];
         if (!crdi_match_any(patterns, v->name)) { continue; }
-        const row r = row_of(v);
+        const row r = info_dcp_row_of(v);
         crdi_put(crdi_row(list), TEXT("name", v->name), TEXT("value_reference", r.vr),
                  TEXT("role", r.role),
                  AS(TEXT("type", r.type), crdi_worded(out, "%s%s", r.type, r.size)),
@@ -180,7 +180,7 @@ static void put_slave(crdi_result* out, const char* path, const crd_dcp_descript
     put_variables(out, d, patterns);
 }
 
-static const char* variable_name(const void* d, int i)
+static const char* info_dcp_variable_name(const void* d, int i)
 {
     return ((const crd_dcp_description*)d)->variables[i].name;
 }
@@ -193,7 +193,7 @@ crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_option
     crd_status st = CRD_OK;
     crd_dcp_description* d = NULL;
     CRD_TRY(crd_dcp_load(ctx, path, &d, NULL, NULL));
-    CRD_TRY(crdi_check_names(ctx, &o->variables, path, "variable", variable_name, d,
+    CRD_TRY(crdi_check_names(ctx, &o->variables, path, "variable", info_dcp_variable_name, d,
                              d->variable_count));
     put_slave(out, path, d, &o->variables);
 fail:

@@ -414,7 +414,7 @@ static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
     put_variables(j, d, o);
 }
 
-static const char* variable_name(const void* d, int i)
+static const char* info_fmu_variable_name(const void* d, int i)
 {
     return ((const crd_fmu_description*)d)->variables[i].name;
 }
@@ -428,7 +428,7 @@ crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_option
     crd_status st = crd_fmu_open(cli->ctx, path, &opt, &f);
     if (st < 0) { return st; }
     const crd_fmu_description* d = crd_fmu_describe(f);
-    st = crdi_check_names(cli->ctx, &o->variables, path, "variable", variable_name, d,
+    st = crdi_check_names(cli->ctx, &o->variables, path, "variable", info_fmu_variable_name, d,
                           d->variable_count);
     if (st < 0) {
         crd_fmu_close(f);

@@ -60,7 +60,8 @@ fail:
     return st;
 }
 
-static crd_status walk(crd_context* ctx, crd_arena* arena, crd_recording* r, survey* s)
+static crd_status info_recording_walk(crd_context* ctx, crd_arena* arena, crd_recording* r,
+                                      survey* s)
 {
     const crd_recording_info* info = s->info = crd_recording_describe(r);
     const size_t groups = (size_t)info->group_count;
@@ -94,7 +95,7 @@ static const char* format_date(char out[40], int64_t ns)
 
 // ---- what is in it -----------------------------------------------------------------------------
 
-static void put_head(crdi_result* out, const survey* s)
+static void info_recording_put_head(crdi_result* out, const survey* s)
 {
     const crd_recording_info* i = s->info;
     const bool any = i->group_count > 0;
@@ -143,7 +144,7 @@ static void put_groups(crdi_result* out, crdi_result* groups, const survey* s)
     crdi_say(out, "\n");
 }
 
-static void put_signal(crdi_result* row, const survey* s, int index)
+static void info_recording_put_signal(crdi_result* row, const survey* s, int index)
 {
     const crd_signal_info* x = &s->info->signals[index];
     const extent* e = &s->signals[index];
@@ -182,11 +183,11 @@ static void put_recording(crdi_result* out, const survey* s, const crdi_info_opt
     static const crdi_column columns[] = {{"signal", "name", "%s"}, {"unit", "unit", "%s"},
                                           {">min", "min", "%.10g"}, {">max", "max", "%.10g"},
                                           {"", "remark", "%s"},     {0}};
-    put_head(out, s);
+    info_recording_put_head(out, s);
     crdi_result *signals = crdi_array(out, "signals"), *groups = crdi_array(out, "groups");
     for (int i = 0; i < s->info->signal_count; i++) {
         if (!crdi_match_any(&o->variables, s->info->signals[i].name)) { continue; }
-        put_signal(crdi_row(signals), s, i);
+        info_recording_put_signal(crdi_row(signals), s, i);
     }
     put_groups(out, groups, s);
     crdi_show_table(out, signals, columns, "");
@@ -218,7 +219,7 @@ crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_
     const crd_recording_info* info = crd_recording_describe(r);
     CRD_TRY(crdi_check_names(cli->ctx, &o->variables, info->path, "signal", signal_name, info,
                              info->signal_count));
-    CRD_TRY(walk(cli->ctx, &arena, r, &s));
+    CRD_TRY(info_recording_walk(cli->ctx, &arena, r, &s));
     put_recording(out, &s, o);
 fail:
     crd_recording_close(r);

@@ -2,7 +2,8 @@
 #include "cardan/ssp.h"
 #include "cli/info/info.h"
 
-static void put_parameters(crdi_result* out, const crd_ssp_parameters* p, const crdi_list* patterns)
+static void info_ssv_put_parameters(crdi_result* out, const crd_ssp_parameters* p,
+                                    const crdi_list* patterns)
 {
     static const crdi_column columns[] = {{"parameter", "name", "%s"},
                                           {"type", "type", "%s"},
@@ -39,7 +40,7 @@ static void put_file(crdi_result* out, const crd_ssp_parameters* p, const crdi_l
                              : "parameters");
     crdi_fact_if(out, "description", p->description);
     crdi_say(out, "\n");
-    put_parameters(out, p, patterns);
+    info_ssv_put_parameters(out, p, patterns);
 }
 
 crd_status crdi_info_ssv(crdi_cli* cli, const char* path, bool mapping, const crdi_info_options* o,

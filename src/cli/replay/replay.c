@@ -307,7 +307,7 @@ typedef struct progress {
     int64_t begin;
 } progress;
 
-static void show_progress(void* user, double time, double start, double stop)
+static void replay_show_progress(void* user, double time, double start, double stop)
 {
     const progress* p = user;
     crdi_show_progress(p->cli, p->begin, (int)(100 * (time - start) / (stop - start)), 100,
@@ -324,7 +324,7 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     opt.guard_crashes = true;
     opt.scripts = plan->scripts;
     opt.script_count = plan->script_count;
-    opt.progress = show_progress;
+    opt.progress = replay_show_progress;
     opt.progress_user = &p;
     crd_master* m = NULL;
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);

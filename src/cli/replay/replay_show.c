@@ -12,13 +12,14 @@ static const double ROUNDING = 1e-9; // relative; less is no difference
 enum { MOST_NAMED = 3 };
 
 // What is no number is as far away as can be.
-static double distance(const crdi_deviation* d)
+static double replay_show_distance(const crdi_deviation* d)
 {
     return isnan(d->relative) ? (double)INFINITY : d->relative;
 }
 
 // The input that differs most and is not one of the `count` that were named, -1.
-static int worst_of(const crdi_replay* r, const crdi_replay_result* x, const int* named, int count)
+static int replay_show_worst_of(const crdi_replay* r, const crdi_replay_result* x, const int* named,
+                                int count)
 {
     int worst = -1;
     for (int i = 0; i < r->recorded->link_count; i++) {
@@ -27,8 +28,12 @@ static int worst_of(const crdi_replay* r, const crdi_replay_result* x, const int
         for (int k = 0; k < count; k++) {
             old = old || named[k] == i;
         }
-        if (old || !x->asked[i] || d->compared == 0 || distance(d) <= ROUNDING) { continue; }
-        if (worst < 0 || distance(d) > distance(&x->deviations[worst])) { worst = i; }
+        if (old || !x->asked[i] || d->compared == 0 || replay_show_distance(d) <= ROUNDING) {
+            continue;
+        }
+        if (worst < 0 || replay_show_distance(d) > replay_show_distance(&x->deviations[worst])) {
+            worst = i;
+        }
     }
     return worst;
 }
@@ -61,11 +66,13 @@ static void add_differences(crd_text* t, const crdi_replay* r, const crdi_replay
 {
     int named[MOST_NAMED];
     for (int n = 0; n < MOST_NAMED; n++) {
-        named[n] = worst_of(r, x, named, n);
+        named[n] = replay_show_worst_of(r, x, named, n);
         if (named[n] < 0) { return; }
         add_difference(t, r, x, named[n], n == 0);
     }
-    if (worst_of(r, x, named, MOST_NAMED) >= 0) { crdi_text_add(t, " and others less"); }
+    if (replay_show_worst_of(r, x, named, MOST_NAMED) >= 0) {
+        crdi_text_add(t, " and others less");
+    }
 }
 
 crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
@@ -76,7 +83,7 @@ crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
     for (int i = 0; i < r->recorded->link_count; i++) {
         if (!x->asked[i] || x->deviations[i].compared == 0) { continue; }
         asked++;
-        most = fmax(most, distance(&x->deviations[i]));
+        most = fmax(most, replay_show_distance(&x->deviations[i]));
     }
     crd_text_init(&t, r->cli->ctx);
     x->equal = most <= ROUNDING;

@@ -143,7 +143,8 @@ static crd_status check_limit(crdi_cli* cli, const crdi_compare* o, crd_table* c
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static void put_signal(crdi_result* j, const crd_richardson_signal* s, int run_count)
+static void compare_richardson_put_signal(crdi_result* j, const crd_richardson_signal* s,
+                                          int run_count)
 {
     crdi_put(j, TEXT("name", s->name), TEXT("state", state_names[s->state]));
     if (s->state == CRD_RICHARDSON_MISSING) { return; }
@@ -163,7 +164,7 @@ static void put_signal(crdi_result* j, const crd_richardson_signal* s, int run_c
 }
 
 // "-" if it is not known
-static const char* number(crdi_result* row, int digits, double x)
+static const char* compare_richardson_number(crdi_result* row, int digits, double x)
 {
     return isnan(x) ? "-" : crdi_worded(row, "%.*g", digits, x);
 }
@@ -185,8 +186,8 @@ static const char* const run_titles[RUNS][3] = {
     {">C rms", ">C largest", ">C ends"},
 };
 
-static void put_table(crdi_result* out, const crdi_compare* o, const crd_richardson* r,
-                      crdi_result* signals)
+static void compare_richardson_put_table(crdi_result* out, const crdi_compare* o,
+                                         const crd_richardson* r, crdi_result* signals)
 {
     static crdi_column columns[6 + 2 * RUNS + 1];
     const int finest = r->run_count - 1;
@@ -205,7 +206,7 @@ static void put_table(crdi_result* out, const crdi_compare* o, const crd_richard
     for (int i = 0; i < r->signal_count; i++) {
         const crd_richardson_signal* s = &r->signals[i];
         crdi_result* row = crdi_row(signals);
-        put_signal(row, s, r->run_count);
+        compare_richardson_put_signal(row, s, r->run_count);
         if (s->state == CRD_RICHARDSON_MISSING || s->state == CRD_RICHARDSON_FEW ||
             (s->state == CRD_RICHARDSON_AGREE && !o->all)) {
             crdi_only_json(row);
@@ -213,11 +214,12 @@ static void put_table(crdi_result* out, const crdi_compare* o, const crd_richard
         }
         crdi_put(row, CELL("shown order", order_shown(row, s, !isnan(o->order), r->run_count)));
         for (int k = 0; k <= finest; k++) {
-            crdi_put(row, CELL(run_titles[k][0], number(row, 4, s->errors[k].rms)),
-                     CELL(run_titles[k][1], number(row, 4, s->errors[k].max)));
+            crdi_put(row,
+                     CELL(run_titles[k][0], compare_richardson_number(row, 4, s->errors[k].rms)),
+                     CELL(run_titles[k][1], compare_richardson_number(row, 4, s->errors[k].max)));
         }
-        crdi_put(row, CELL("at", number(row, 10, s->errors[finest].max_time)),
-                 CELL("relative", number(row, 3, s->errors[finest].relative)));
+        crdi_put(row, CELL("at", compare_richardson_number(row, 10, s->errors[finest].max_time)),
+                 CELL("relative", compare_richardson_number(row, 3, s->errors[finest].relative)));
     }
     crdi_show_table(out, signals, columns, "");
 }
@@ -282,7 +284,7 @@ static void put_estimate(crdi_result* out, const crdi_compare* o, crd_table* con
     put_runs(out, o, tables, steps, r);
     crdi_put(out, TEXT("worst", worst ? worst->name : NULL), REAL("max_error", o->max_error),
              ONLY_IF(!isnan(o->max_error), BOOL("kept", kept)));
-    put_table(out, o, r, crdi_array(out, "signals"));
+    compare_richardson_put_table(out, o, r, crdi_array(out, "signals"));
     say_state(out, r, CRD_RICHARDSON_AGREE, "runs agree to rounding: ");
     say_state(out, r, CRD_RICHARDSON_IRREGULAR,
               isnan(o->order) ? "no order explains the differences, errors are unknown: "

@@ -264,7 +264,7 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status write_report(report* r, bool markdown)
+static crd_status results_report_write_report(report* r, bool markdown)
 {
     const report_options* o = r->options;
     const crd_report_options opt = {.format = markdown ? CRD_REPORT_MARKDOWN : CRD_REPORT_HTML,
@@ -317,7 +317,7 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
     if (o->system) { CRD_TRY(describe_system(&r)); }
     CRD_TRY(open_runs(&r, arguments));
     CRD_TRY(choose_output(&r, arguments, picture ? "svg" : markdown ? "md" : "html"));
-    CRD_TRY(picture ? make_picture(&r) : write_report(&r, markdown));
+    CRD_TRY(picture ? make_picture(&r) : results_report_write_report(&r, markdown));
 fail:
     for (int i = 0; i < r.count; i++) {
         crd_recording_close(r.runs[i].recording);

@@ -81,7 +81,7 @@ static crd_status description_of(feeder* f, int unit, variables* out)
 }
 
 // "u[2]" is an element of u unless a variable has this very name.
-static const crd_variable* find_variable(const feeder* f, int unit, const char* name)
+static const crd_variable* input_find_variable(const feeder* f, int unit, const char* name)
 {
     const crd_fmu* fmu = f->fmus[unit];
     if (!fmu) {
@@ -133,14 +133,14 @@ static const char* find_pair(const crdi_list* list, const char* name)
     return NULL;
 }
 
-static bool fits(const crdi_list* patterns, const char* name)
+static bool input_fits(const crdi_list* patterns, const char* name)
 {
     return patterns->count > 0 && crdi_match_any(patterns, name);
 }
 
 static crd_column_spec column_options(const feeder* f, const char* name, bool continuous)
 {
-    const bool hold = fits(&f->in->hold, name), linear = fits(&f->in->linear, name);
+    const bool hold = input_fits(&f->in->hold, name), linear = input_fits(&f->in->linear, name);
     const char* unit = find_pair(&f->in->units, name);
     return (crd_column_spec){.name = name,
                              .interpolation = hold || (!continuous && !linear)
@@ -194,7 +194,7 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
     variables d;
     crd_status st = description_of(f, unit, &d);
     if (st < 0) { return st; }
-    const crd_variable* v = d.all ? find_variable(f, unit, variable) : NULL;
+    const crd_variable* v = d.all ? input_find_variable(f, unit, variable) : NULL;
     if (!v) {
         inputs n = {.d = d};
         const char* near = crdi_nearest(variable, next_input, &n);
@@ -218,7 +218,7 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
         return not_a_number(f, from, v);
     }
     warn_unit(f, from, v);
-    if (fits(&f->in->hold, column) && fits(&f->in->linear, column)) {
+    if (input_fits(&f->in->hold, column) && input_fits(&f->in->linear, column)) {
         return crdi_fail(
             s->ctx, CRD_E_RANGE,
             "--input-hold and --input-linear both fit column '%s', expected one of them", column);

@@ -100,7 +100,7 @@ static void put_flow(crdi_result* j, const crd_flow_report* f)
     crdi_put(j, INT("jumps", f->jumps), INT("switches", f->switches));
 }
 
-static void put_bond(crdi_result* j, const crd_bond_report* b)
+static void quality_put_bond(crdi_result* j, const crd_bond_report* b)
 {
     char name[4 * NAME_WIDTH + 8];
     crdi_put(j, AS(TEXT("name", b->name), shorten(b->name, NAME_WIDTH, name, sizeof name)),
@@ -112,7 +112,7 @@ static void put_bond(crdi_result* j, const crd_bond_report* b)
              REAL("power_max", b->power_max));
 }
 
-static void put_control(crdi_result* j, const crd_control_report* c)
+static void quality_put_control(crdi_result* j, const crd_control_report* c)
 {
     crdi_put(j, REAL("tolerance", c->tolerance), REAL("first", c->first),
              REAL("shortest", c->shortest), REAL("longest", c->longest), REAL("mean", c->mean),
@@ -120,7 +120,7 @@ static void put_control(crdi_result* j, const crd_control_report* c)
              INT("at_ceiling", c->at_ceiling), INT("events", c->events));
 }
 
-static void put_iteration(crdi_result* j, const crd_iteration_report* i)
+static void quality_put_iteration(crdi_result* j, const crd_iteration_report* i)
 {
     if (!i->on) { return; }
     crdi_put(j, INT("steps", i->steps), INT("sweeps", i->sweeps), INT("most", i->most),
@@ -196,11 +196,11 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
     }
     for (int i = 0; i < r->bond_count; i++) {
         crdi_result* row = crdi_row(bonds);
-        put_bond(row, &r->bonds[i]);
+        quality_put_bond(row, &r->bonds[i]);
         if (i >= rows_shown(r->bond_count)) { crdi_only_json(row); }
     }
-    put_control(crdi_object_if(out, "control", r->control.on), &r->control);
-    put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
+    quality_put_control(crdi_object_if(out, "control", r->control.on), &r->control);
+    quality_put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
     crdi_put(out, REAL("worst_defect", r->worst_defect), REAL("worst_energy", r->worst_energy),
              TEXT("error_note", r->error_note));
     crdi_put_texts(out, "advice", r->advice, r->advice_count);

@@ -71,7 +71,7 @@ typedef struct progress {
     int mode;
 } progress;
 
-static void show_progress(void* user, double time, double start, double stop)
+static void run_show_progress(void* user, double time, double start, double stop)
 {
     progress* p = user;
     char line[256];
@@ -345,8 +345,8 @@ static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
 }
 
 // What the end of a run that did not fail is worth.
-static crd_status judge(crd_context* ctx, const crd_master_report* r, bool by_page,
-                        const run_options* o)
+static crd_status run_judge(crd_context* ctx, const crd_master_report* r, bool by_page,
+                            const run_options* o)
 {
     if (r->end == CRD_END_INTERRUPTED && !by_page) { return interrupted(ctx, r); }
     if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
@@ -364,7 +364,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
     crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
-    if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
+    if (st == CRD_OK) { st = run_judge(cli->ctx, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     crdi_put_report(out, r, &end, o->common.quiet || !began);
@@ -392,7 +392,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     set_if_given(o->max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
     if (line || p.mode == PROGRESS_JSON) {
-        opt.progress = show_progress;
+        opt.progress = run_show_progress;
         opt.progress_user = &p;
     }
     crd_master* m = NULL;

@@ -8,7 +8,7 @@
 
 enum { MOST_OVERRUNS = 10 };
 
-static double seconds(int64_t ns)
+static double run_pace_seconds(int64_t ns)
 {
     return 1e-9 * (double)ns;
 }
@@ -21,8 +21,8 @@ static const char* unit_name(const crd_master_report* r, int unit)
 // A cycle that worked less than it was late at its beginning did not cause that.
 static bool began_late(const crd_pace_report* p, const crd_overrun_info* o)
 {
-    const double work = seconds(o->busy_ns);
-    return p->period > 0 && seconds(o->late_ns) + p->period - work > work;
+    const double work = run_pace_seconds(o->busy_ns);
+    return p->period > 0 && run_pace_seconds(o->late_ns) + p->period - work > work;
 }
 
 // The kept overrun only comes from the one before it.
@@ -49,7 +49,7 @@ static const char* cause(const crd_master_report* r, const crd_overrun_info* o, 
 // ---- sentences ---------------------------------------------------------------------------------
 
 // "; 3 overruns, the worst 2.1 ms late at t = 12.345 s, longest in unit 'engine'; ..."
-static void put_overruns(crd_text* t, const crd_master_report* r)
+static void run_pace_put_overruns(crd_text* t, const crd_master_report* r)
 {
     const crd_pace_report* p = r->pace;
     char a[32];
@@ -59,7 +59,7 @@ static void put_overruns(crd_text* t, const crd_master_report* r)
     }
     crdi_text_add(t, "; %" PRId64 " overrun%s, %s%s late at t = %.9g s", p->overruns,
                   crdi_plural(p->overruns), p->overruns > 1 ? "the worst " : "",
-                  crdi_format_seconds(a, seconds(p->worst.late_ns)), p->worst.time);
+                  crdi_format_seconds(a, run_pace_seconds(p->worst.late_ns)), p->worst.time);
     char b[256];
     const char* why = cause(r, &p->worst, b, sizeof b);
     if (*why) { crdi_text_add(t, ", %s", why); }
@@ -69,7 +69,7 @@ static void put_overruns(crd_text* t, const crd_master_report* r)
 }
 
 // What became of the grid: nothing, unless the policy moves it or somebody paused the run.
-static void put_grid(crd_text* t, const crd_pace_report* p)
+static void run_pace_put_grid(crd_text* t, const crd_pace_report* p)
 {
     char a[32];
     if (p->drift_ns == 0) {
@@ -78,13 +78,14 @@ static void put_grid(crd_text* t, const crd_pace_report* p)
         crdi_text_add(t, "; grid drift %+" PRId64 " ns", p->drift_ns);
     }
     if (p->moved_ns != 0) {
-        crdi_text_add(t, ", grid moved by %s", crdi_format_seconds(a, seconds(p->moved_ns)));
+        crdi_text_add(t, ", grid moved by %s",
+                      crdi_format_seconds(a, run_pace_seconds(p->moved_ns)));
     }
     if (p->skipped > 0) {
         crdi_text_add(t, ", %" PRId64 " deadline%s skipped", p->skipped, crdi_plural(p->skipped));
     }
     if (p->paused_ns > 0) {
-        crdi_text_add(t, ", paused for %s", crdi_format_seconds(a, seconds(p->paused_ns)));
+        crdi_text_add(t, ", paused for %s", crdi_format_seconds(a, run_pace_seconds(p->paused_ns)));
     }
 }
 
@@ -94,7 +95,7 @@ static void put_verdict(crd_text* t, const crd_pace_report* p)
         crdi_text_add(t, "no cycle was done");
     } else if (p->overruns == 0 && p->period > 0) {
         crdi_text_add(t, "kept: the longest cycle took %.3g %% of its period",
-                      100 * seconds(p->busy.max) / p->period);
+                      100 * run_pace_seconds(p->busy.max) / p->period);
     } else if (p->overruns == 0) {
         crdi_text_add(t, "kept");
     } else {
@@ -116,8 +117,8 @@ static void say_sentence(crdi_result* out, const crd_master_report* r)
     }
     crdi_text_add(&t, ", %" PRId64 " cycle%s", p->cycles, crdi_plural(p->cycles));
     if (p->period > 0) { crdi_text_add(&t, " of %s", crdi_format_seconds(a, p->period)); }
-    put_overruns(&t, r);
-    put_grid(&t, p);
+    run_pace_put_overruns(&t, r);
+    run_pace_put_grid(&t, p);
     if (!t.failed) { crdi_say_wrapped(out, "pace", "%s", t.data); }
     t.length = 0;
     put_verdict(&t, p);
@@ -149,7 +150,7 @@ static void say_system(crdi_result* out, const crd_pace_report* p)
     if (p->clock_steps > 0) {
         crdi_text_add(&t, "; the wall clock was set %" PRId64 " time%s, by %s%s in all",
                       p->clock_steps, crdi_plural(p->clock_steps), p->clock_step_ns < 0 ? "-" : "+",
-                      crdi_format_seconds(a, fabs(seconds(p->clock_step_ns))));
+                      crdi_format_seconds(a, fabs(run_pace_seconds(p->clock_step_ns))));
     }
     if (!t.failed) { crdi_say_wrapped(out, "system", "%s", t.data); }
     crd_text_clear(&t);
@@ -162,7 +163,7 @@ static void put_task(crdi_result* row, const char* name, const crd_histogram* h)
     crdi_put(row, TEXT("name", name), REAL("p50", crdi_histogram_claim(h, 0.5)),
              REAL("p99", crdi_histogram_claim(h, 0.99)),
              REAL("p99.99", crdi_histogram_claim(h, 0.9999)),
-             REAL("max", h->count ? seconds(h->max) : (double)NAN));
+             REAL("max", h->count ? run_pace_seconds(h->max) : (double)NAN));
 }
 
 static void show_tasks(crdi_result* out, const crd_master_report* r)
@@ -180,7 +181,7 @@ static void show_tasks(crdi_result* out, const crd_master_report* r)
     put_task(crdi_row(lines), "wake-up after its deadline", &p->lateness);
     crdi_result* work = crdi_row(lines);
     put_task(work, "work", &p->busy);
-    if (clock > 0) { crdi_put(work, REAL("load", seconds(p->busy.sum) / clock)); }
+    if (clock > 0) { crdi_put(work, REAL("load", run_pace_seconds(p->busy.sum) / clock)); }
     crdi_show_table(out, lines, columns, "  ");
 }
 
@@ -220,7 +221,8 @@ static void show_overruns(crdi_result* out, const crd_master_report* r)
         // Of those that are not kept some may belong to it.
         const char* plus = p->overruns > p->kept_count ? "+" : "";
         crdi_put(crdi_row(lines), REAL("time", o->time), INT("cycle", o->cycle),
-                 REAL("late", seconds(o->late_ns)), REAL("work", seconds(o->busy_ns)),
+                 REAL("late", run_pace_seconds(o->late_ns)),
+                 REAL("work", run_pace_seconds(o->busy_ns)),
                  TEXT("row", crdi_worded(out, "%d%s", row, plus)),
                  TEXT("why", cause(r, o, why, sizeof why)));
     }
@@ -338,13 +340,15 @@ crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max
         return crdi_fail(ctx, CRD_E_LIMIT,
                          "%" PRId64 " of %" PRId64 " cycles were late, the worst %s at t = %.9g s "
                          "(cycle %" PRId64 "%s%s), more than --max-overruns = %d",
-                         p->overruns, p->cycles, crdi_format_seconds(a, seconds(p->worst.late_ns)),
-                         p->worst.time, p->worst.cycle, *why ? ", " : "", why, max_overruns);
+                         p->overruns, p->cycles,
+                         crdi_format_seconds(a, run_pace_seconds(p->worst.late_ns)), p->worst.time,
+                         p->worst.cycle, *why ? ", " : "", why, max_overruns);
     }
-    if (!isnan(max_lateness) && !(seconds(p->lateness.max) <= max_lateness)) {
-        return crdi_fail(
-            ctx, CRD_E_LIMIT, "a cycle began %s after its deadline, more than --max-lateness = %s",
-            crdi_format_seconds(a, seconds(p->lateness.max)), crdi_format_seconds(b, max_lateness));
+    if (!isnan(max_lateness) && !(run_pace_seconds(p->lateness.max) <= max_lateness)) {
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "a cycle began %s after its deadline, more than --max-lateness = %s",
+                         crdi_format_seconds(a, run_pace_seconds(p->lateness.max)),
+                         crdi_format_seconds(b, max_lateness));
     }
     return CRD_OK;
 }
@@ -357,7 +361,7 @@ crd_status crdi_fail_overrun(crd_context* ctx, const crd_master_report* r)
     return crdi_fail(ctx, CRD_E_LIMIT,
                      "cycle %" PRId64 " at t = %.9g s was done %s late%s%s, and the run ends then "
                      "('overrun: stop')%s%s",
-                     o->cycle, o->time, crdi_format_seconds(a, seconds(o->late_ns)),
+                     o->cycle, o->time, crdi_format_seconds(a, run_pace_seconds(o->late_ns)),
                      *why ? ", " : "", why,
                      *r->results ? "; everything up to there is recorded in " : "", r->results);
 }

@@ -188,7 +188,7 @@ static void put_standby(crdi_result* j, const crd_standby_stats* s)
              REAL("stood_in", s->stood_in), TEXT("source", source_name(s->source)));
 }
 
-static void put_unit(crdi_result* j, const crd_unit_report* u, double whole)
+static void run_report_put_unit(crdi_result* j, const crd_unit_report* u, double whole)
 {
     crdi_put(j, TEXT("name", u->name), TEXT("kind", u->kind), INT("steps", u->steps),
              REAL("step_size", u->step_size), REAL("time_step", u->time_step),
@@ -199,7 +199,7 @@ static void put_unit(crdi_result* j, const crd_unit_report* u, double whole)
     put_standby(crdi_object_if(j, "standby", u->standby), u->standby);
 }
 
-static void put_loop(crdi_result* j, const crd_loop_report* l)
+static void run_report_put_loop(crdi_result* j, const crd_loop_report* l)
 {
     crdi_put(j, TEXT("loop", l->text), INT("size", l->size), INT("iterations", l->iterations),
              REAL("residual", l->residual), TEXT("method", l->newton ? "newton" : "fixed point"),
@@ -217,7 +217,7 @@ static void put_tap(crdi_result* j, const crd_tap_report* t)
              INT("swaps", t->counts.swaps), INT("rollbacks", t->counts.rollbacks));
 }
 
-static void put_coupling(crdi_result* j, const crd_coupling_report* c)
+static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c)
 {
     const crd_coupling_counts* n = &c->taps[0].counts;
     crdi_put(j, TEXT("from", c->from), TEXT("to", c->to), REAL("step", c->step));
@@ -252,13 +252,13 @@ void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_ru
     crdi_result *units = crdi_array(out, "units"), *loops = crdi_array(out, "loops");
     crdi_result* couplings = crdi_array(out, "couplings");
     for (int i = 0; i < r->unit_count; i++) {
-        put_unit(crdi_row(units), &r->units[i], whole_time(r));
+        run_report_put_unit(crdi_row(units), &r->units[i], whole_time(r));
     }
     for (int i = 0; i < r->loop_count; i++) {
-        put_loop(crdi_row(loops), &r->loops[i]);
+        run_report_put_loop(crdi_row(loops), &r->loops[i]);
     }
     for (int i = 0; i < r->coupling_count; i++) {
-        put_coupling(crdi_row(couplings), &r->couplings[i]);
+        run_report_put_coupling(crdi_row(couplings), &r->couplings[i]);
     }
     if (aside) {
         say_report(aside, r, by_page);

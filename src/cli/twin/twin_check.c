@@ -11,7 +11,7 @@ typedef struct check_options {
     crdi_list at;
 } check_options;
 
-static const char* judge(const crd_observability* o, int i)
+static const char* twin_check_judge(const crd_observability* o, int i)
 {
     return i >= o->rank       ? "not at all"
            : o->sigma[i] < 1  ? "hardly"
@@ -44,7 +44,7 @@ static void put_observability(crdi_result* out, const crdi_twin_job* j, const cr
                                 : p > 0.5 ? "little is learnt"
                                           : ""));
         crdi_result* row = crdi_row(directions);
-        crdi_put(row, REAL("sigma", o->sigma[i]), TEXT("seen", judge(o, i)),
+        crdi_put(row, REAL("sigma", o->sigma[i]), TEXT("seen", twin_check_judge(o, i)),
                  TEXT("name", name ? name : ""), CELL("shown", name ? name : "?"),
                  CELL("signal", crdi_worded(out, "%.3g", i >= o->rank ? 0.0 : o->sigma[i])));
         crdi_put_numbers(row, "vector", o->directions + i * o->unknowns, o->unknowns);

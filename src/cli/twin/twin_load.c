@@ -71,8 +71,8 @@ static crd_status split_item(crdi_twin_job* j, const char* option, const char* t
 }
 
 // A number as JSON has it; SPICE's suffixes are not taken.
-static crd_status put_number(crdi_twin_job* j, const char* option, const char* key,
-                             const char* text, crd_text* out)
+static crd_status twin_load_put_number(crdi_twin_job* j, const char* option, const char* key,
+                                       const char* text, crd_text* out)
 {
     char* end;
     const double x = strtod(text, &end);
@@ -112,7 +112,7 @@ static crd_status put_sensor(crdi_twin_job* j, const item* i, crd_text* out)
     if (!what) { what = crdi_arena_format(&j->arena, "v(%s)", i->name); }
     if (!what) { return CRD_E_MEMORY; }
     crdi_text_json(out, what);
-    if (i->count) { return put_number(j, "sensors", "sd", i->fields[0], out); }
+    if (i->count) { return twin_load_put_number(j, "sensors", "sd", i->fields[0], out); }
     if (isnan(j->o->sd)) {
         return crdi_fail(j->cli->ctx, CRD_E_RANGE,
                          "--sensors '%s': how noisy is it? expected %s:SD, or --sd for all",
@@ -126,7 +126,7 @@ static crd_status put_sensor(crdi_twin_job* j, const item* i, crd_text* out)
 static crd_status put_parameter(crdi_twin_job* j, const item* i, crd_text* out)
 {
     put_parts(i->what ? i->what : i->name, out);
-    return i->count ? put_number(j, "estimate", "start", i->fields[0], out) : CRD_OK;
+    return i->count ? twin_load_put_number(j, "estimate", "start", i->fields[0], out) : CRD_OK;
 }
 
 static crd_status put_source(crdi_twin_job* j, const item* i, crd_text* out)
@@ -139,9 +139,9 @@ static crd_status put_source(crdi_twin_job* j, const item* i, crd_text* out)
     snprintf(word, sizeof word, "%.*s", (int)(hz ? hz - model : (ptrdiff_t)strlen(model)), model);
     crdi_text_add(out, ", \"model\": ");
     crdi_text_json(out, word);
-    crd_status st = hz ? put_number(j, "unknown", "frequency", hz + 1, out) : CRD_OK;
+    crd_status st = hz ? twin_load_put_number(j, "unknown", "frequency", hz + 1, out) : CRD_OK;
     for (int k = 1; k < i->count && st == CRD_OK; k++) {
-        st = put_number(j, "unknown", keys[k], i->fields[k], out);
+        st = twin_load_put_number(j, "unknown", keys[k], i->fields[k], out);
     }
     return st;
 }
@@ -221,7 +221,7 @@ const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what)
     return crdi_twin_unit(j->n, what);
 }
 
-static int find_column(const crdi_twin_job* j, const char* name)
+static int twin_load_find_column(const crdi_twin_job* j, const char* name)
 {
     for (int i = 0; i < j->o->map.count; i++) {
         const char* equals = strchr(j->o->map.items[i], '=');
@@ -235,8 +235,8 @@ static int find_column(const crdi_twin_job* j, const char* name)
 }
 
 // Factor and offset from the column's unit to that of the sensor; CRD_E_RANGE: they do not fit.
-static crd_status convert(crdi_twin_job* j, const crd_table_column* c, const char* unit,
-                          double* factor, double* offset)
+static crd_status twin_load_convert(crdi_twin_job* j, const crd_table_column* c, const char* unit,
+                                    double* factor, double* offset)
 {
     crd_dimension from, to;
     *factor = 1;
@@ -364,13 +364,13 @@ static crd_status fill_inputs(crdi_twin_job* j)
     if (!to) { return CRD_E_MEMORY; }
     for (int k = 0; k < count; k++) {
         const crd_circuit_input* in = &j->n->inputs[k];
-        const int column = j->table ? find_column(j, in->name) : -1;
+        const int column = j->table ? twin_load_find_column(j, in->name) : -1;
         double factor = 1, offset = 0;
         int64_t hint = 0;
         if (column >= 0) {
             const crd_table_column* c = &j->table->columns[column];
             crd_status st = check_column(j, c, in->name);
-            if (st == CRD_OK) { st = convert(j, c, in->unit, &factor, &offset); }
+            if (st == CRD_OK) { st = twin_load_convert(j, c, in->unit, &factor, &offset); }
             if (st < 0) { return st; }
         }
         for (int64_t i = 0; i < j->data.rows; i++) {
@@ -391,14 +391,14 @@ static crd_status load_measurements(crdi_twin_job* j)
     double* y = NULL;
     for (int i = 0; i < j->spec.sensor_count && st == CRD_OK; i++) {
         const crd_twin_sensor* s = &j->spec.sensors[i];
-        const int column = find_column(j, s->name);
+        const int column = twin_load_find_column(j, s->name);
         if (column < 0) { return no_column(j, s->name); }
         const crd_table_column* c = &j->table->columns[column];
         double factor, offset;
         st = check_column(j, c, s->name);
         if (st == CRD_OK) {
-            st =
-                convert(j, c, s->unit ? s->unit : crdi_twin_job_unit(j, s->what), &factor, &offset);
+            st = twin_load_convert(j, c, s->unit ? s->unit : crdi_twin_job_unit(j, s->what),
+                                   &factor, &offset);
         }
         if (st == CRD_OK && !y) {
             st = find_grid(j, c);

@@ -87,7 +87,7 @@ static double in_unit(const crdi_bench_quantity* q, const crd_dcp_limit* l, doub
     return crdi_bench_convert(x, l, q->unit, &q->dimension);
 }
 
-static crd_status read_quantity(crd_dcp_bench* b, int i)
+static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
 {
     crd_status st = CRD_OK;
     const crd_dcp_quantity* spec = &b->c.quantities[i];
@@ -178,7 +178,7 @@ static crd_status read_config(crd_dcp_bench* b)
     }
     b->speed = -1;
     for (int i = 0; i < b->c.quantity_count; i++) {
-        CRD_TRY(read_quantity(b, i));
+        CRD_TRY(bench_read_quantity(b, i));
     }
     CRD_TRY(read_regions(b));
     crd_dcp_limits media;

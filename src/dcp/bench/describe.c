@@ -182,7 +182,8 @@ static bool next_pair_word(const char** at, const char* ends, char* out, size_t 
     return true;
 }
 
-static int find_variable(const crd_dcp_description* d, const char* name, uint8_t causality)
+static int bench_describe_find_variable(const crd_dcp_description* d, const char* name,
+                                        uint8_t causality)
 {
     const int i = crdi_dcp_find_name(d, name);
     return i >= 0 && d->variables[i].causality == causality ? i : -1;
@@ -203,8 +204,8 @@ int crd_dcp_bench_pairs(const crd_dcp_description* d, crd_dcp_bench_pair* out)
             !next_pair_word(&at, ")", output, sizeof output)) {
             return count;
         }
-        p->input = find_variable(d, input, CRD_INPUT);
-        p->output = find_variable(d, output, CRD_OUTPUT);
+        p->input = bench_describe_find_variable(d, input, CRD_INPUT);
+        p->output = bench_describe_find_variable(d, output, CRD_OUTPUT);
         at += strspn(at, ", ");
     }
     return count;
@@ -230,8 +231,9 @@ static crd_dcp_variable make_variable(const row* r, uint64_t vr, const char* sta
     return v;
 }
 
-static crd_status add_variables(crd_dcp_description* d, const crd_dcp_bench_config* c,
-                                const char* limits, uint64_t first_vr)
+static crd_status bench_describe_add_variables(crd_dcp_description* d,
+                                               const crd_dcp_bench_config* c, const char* limits,
+                                               uint64_t first_vr)
 {
     const size_t count = (size_t)d->variable_count;
     crd_dcp_variable* all = crdi_arena_new(&d->arena, count + ROWS, sizeof *all);
@@ -315,7 +317,7 @@ crd_status crd_dcp_bench_declare(crd_dcp_description* d, const crd_dcp_bench_con
     const char* start = crdi_arena_text(&d->arena, text, (size_t)length);
     CRD_TRY(start ? CRD_OK : CRD_E_MEMORY);
     const int variables = d->variable_count;
-    CRD_TRY(add_variables(d, c, start, first_vr));
+    CRD_TRY(bench_describe_add_variables(d, c, start, first_vr));
     st = add_log(d);
     if (st < 0) { d->variable_count = variables; } // all or nothing
 fail:

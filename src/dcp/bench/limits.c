@@ -84,7 +84,7 @@ bool crdi_bench_dimension(const char* unit, crd_dimension* out)
     return crd_dimension_parse(unit, out);
 }
 
-static crd_status read_unit(reader* r, crd_dcp_limit* l)
+static crd_status limits_read_unit(reader* r, crd_dcp_limit* l)
 {
     const size_t n = word_length(r);
     if (n == 0 || is_keyword(r, n)) {
@@ -131,7 +131,7 @@ static crd_status read_range(reader* r, crd_dcp_limit* l)
         l->max = l->min;
     }
     if (!(l->min <= l->max)) { return fail_statement(r, "the range ends before it begins"); }
-    return read_unit(r, l);
+    return limits_read_unit(r, l);
 }
 
 // "2000 1/min/s": the unit of the quantity over one of time. Without a unit of its own yet, the
@@ -286,7 +286,7 @@ fail:
 
 // ---- writing -----------------------------------------------------------------------------------
 
-static void put_words(crdi_dcp_line* w, const char* text)
+static void limits_put_words(crdi_dcp_line* w, const char* text)
 {
     crdi_dcp_line_put(w, text, strlen(text));
 }
@@ -300,26 +300,26 @@ static void put_shortest(crdi_dcp_line* w, double x)
         const int n = snprintf(text, sizeof text, "%.*g", digits, x);
         if (crdi_parse_double(text, (size_t)n, &back) && back == x) { break; }
     }
-    put_words(w, text);
+    limits_put_words(w, text);
 }
 
 static void put_range(crdi_dcp_line* w, const crd_dcp_limit* l)
 {
-    put_words(w, l->name);
+    limits_put_words(w, l->name);
     if (l->min > -INFINITY || l->max < INFINITY) {
-        put_words(w, " ");
+        limits_put_words(w, " ");
         if (l->min > -INFINITY) { put_shortest(w, l->min); }
-        if (l->max > l->min) { put_words(w, ".."); }
+        if (l->max > l->min) { limits_put_words(w, ".."); }
         if (l->max > l->min && l->max < INFINITY) { put_shortest(w, l->max); }
-        if (l->unit[0]) { put_words(w, " "); }
-        put_words(w, l->unit);
+        if (l->unit[0]) { limits_put_words(w, " "); }
+        limits_put_words(w, l->unit);
     }
     if (l->rate < INFINITY) {
-        put_words(w, " rate ");
+        limits_put_words(w, " rate ");
         put_shortest(w, l->rate);
-        put_words(w, " ");
-        put_words(w, l->unit[0] ? l->unit : "1");
-        put_words(w, "/s");
+        limits_put_words(w, " ");
+        limits_put_words(w, l->unit[0] ? l->unit : "1");
+        limits_put_words(w, "/s");
     }
 }
 
@@ -328,15 +328,15 @@ int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
     crdi_dcp_line w = {.out = out, .room = room};
     crdi_dcp_line_put(&w, "", 0);
     for (int i = 0; i < l->count; i++) {
-        put_words(&w, w.length ? "; " : "");
+        limits_put_words(&w, w.length ? "; " : "");
         put_range(&w, &l->of[i]);
     }
     for (int i = 0; i < l->avoid_count; i++) {
-        put_words(&w, w.length ? "; avoid " : "avoid ");
+        limits_put_words(&w, w.length ? "; avoid " : "avoid ");
         put_range(&w, &l->avoid[i].where);
-        put_words(&w, " with ");
+        limits_put_words(&w, " with ");
         if (isnan(l->avoid[i].with.min)) {
-            put_words(&w, l->avoid[i].with.name);
+            limits_put_words(&w, l->avoid[i].with.name);
         } else {
             put_range(&w, &l->avoid[i].with);
         }

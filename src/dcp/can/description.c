@@ -77,7 +77,7 @@ static void* new_array(reader* r, size_t n, size_t size)
     return p;
 }
 
-static const char* copy_text(reader* r, const char* text)
+static const char* can_description_copy_text(reader* r, const char* text)
 {
     if (!text || !*text) { return ""; }
     const char* copy = crdi_arena_text(&r->d->arena, text, strlen(text));
@@ -185,7 +185,7 @@ static int count_children(const crdi_xml_element* e)
 }
 
 // The data type that an element is named after, -1.
-static int type_of(const char* name)
+static int can_description_type_of(const char* name)
 {
     for (int i = 0; i < CRD_DCP_DATA_TYPE_COUNT; i++) {
         if (strcmp(crdi_dcp_type_elements[i], name) == 0) { return i; }
@@ -199,7 +199,7 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
 {
     look_at_attributes(r, e, "name offset unit", "");
     const crdi_xml_element* t = e->first;
-    const int type = t ? type_of(t->name) : -1;
+    const int type = t ? can_description_type_of(t->name) : -1;
     if (type < 0 || t->next) {
         crdi_dcp_found(&r->f, "C03", e->line,
                        "<Payload> has no data type, expected one element as <Float32/>");
@@ -211,8 +211,8 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
     if (!crdi_xml_get(e, "name")) {
         crdi_dcp_found(&r->f, "C03", e->line, "<Payload> has no name");
     }
-    *out = (crd_dcp_can_item){.name = copy_text(r, crdi_xml_get(e, "name")),
-                              .unit = copy_text(r, crdi_xml_get(e, "unit")),
+    *out = (crd_dcp_can_item){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
+                              .unit = can_description_copy_text(r, crdi_xml_get(e, "unit")),
                               .type = (uint8_t)type,
                               .offset = (uint8_t)get_number(r, e, "offset", 7),
                               .min = text ? (double)NAN : get_limit(r, t, "min"),
@@ -324,7 +324,7 @@ static void read_uuid(reader* r, const crdi_xml_element* e, const char* name, ui
     }
 }
 
-static void read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
+static void can_description_read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
 {
     static const char* const names[] = {"UDP_IPv4", "Bluetooth", "CAN", "USB", "TCP_IPv4"};
     const crdi_xml_element* k = e->first;
@@ -363,10 +363,10 @@ static void read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
     }
 }
 
-static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
+static void can_description_read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
 {
     const crdi_xml_element* k = e->first;
-    const int type = k ? type_of(k->name) : -1;
+    const int type = k ? can_description_type_of(k->name) : -1;
     const char* text = k ? crdi_xml_get(k, "value") : NULL;
     if (type < 0 || k->next || !text) {
         crdi_dcp_found(&r->f, "C03", e->line,
@@ -438,14 +438,14 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
                             get_number(r, e, s->fields[i].name, s->fields[i].most));
     }
     look_at_attributes(r, e, known, "");
-    if (crdi_dcp_is_network(s->type)) { read_network(r, e, p); }
-    if (s->type == CRD_DCP_CFG_PARAMETER) { read_value(r, e, p); }
+    if (crdi_dcp_is_network(s->type)) { can_description_read_network(r, e, p); }
+    if (s->type == CRD_DCP_CFG_PARAMETER) { can_description_read_value(r, e, p); }
 }
 
 static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config* out)
 {
     look_at_attributes(r, e, "name uuid dcpId", "");
-    *out = (crd_dcp_can_config){.name = copy_text(r, crdi_xml_get(e, "name")),
+    *out = (crd_dcp_can_config){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
                                 .id = (uint8_t)get_number(r, e, "dcpId", UINT8_MAX),
                                 .line = e->line};
     read_uuid(r, e, "uuid", out->uuid);

@@ -206,8 +206,8 @@ static void check_message(checker* r, const crd_dcp_can_message* m)
     }
 }
 
-static void check_place(checker* r, const crd_dcp_can_config* c, const crd_dcp_pdu* p, int line,
-                        const crd_dcp_can_message* m)
+static void rules_check_place(checker* r, const crd_dcp_can_config* c, const crd_dcp_pdu* p,
+                              int line, const crd_dcp_can_message* m)
 {
     const bool out = p->type == CRD_DCP_CFG_OUTPUT;
     const char* what = p->type == CRD_DCP_CFG_TUNABLE_PARAMETER ? "param_id" : "data_id";
@@ -291,7 +291,7 @@ static void check_setting(checker* r, const crd_dcp_can_config* c, int index)
         }
         return;
     }
-    check_place(r, c, p, line, m);
+    rules_check_place(r, c, p, line, m);
     const size_t bit = network_bit(network, p->id);
     if (p->pos == 0 && !(r->networks[bit / 8] >> bit % 8 & 1)) {
         crdi_dcp_found(r->f, "C14", line,

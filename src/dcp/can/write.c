@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put_limit(crd_text* t, const char* name, uint8_t type, double x)
+static void can_write_put_limit(crd_text* t, const char* name, uint8_t type, double x)
 {
     char number[32];
     if (isnan(x)) { return; }
@@ -36,8 +36,8 @@ static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_m
         if (*p->unit) { crdi_dcp_put_text(t, "unit", p->unit); }
         crdi_text_add(t, "><%s", crdi_dcp_type_elements[p->type]);
         if (text) { crdi_text_add(t, " length=\"%d\"", p->length); }
-        put_limit(t, "min", p->type, p->min);
-        put_limit(t, "max", p->type, p->max);
+        can_write_put_limit(t, "min", p->type, p->min);
+        can_write_put_limit(t, "max", p->type, p->max);
         crdi_text_add(t, "/></Payload>\n");
     }
     for (int i = 0; i < m->receiver_count; i++) {
@@ -79,7 +79,7 @@ static void put_network(crd_text* t, const crd_dcp_pdu* p)
 }
 
 // Reads a number of the payload and writes it.
-static void put_number(crd_text* t, uint8_t type, const uint8_t* bytes)
+static void can_write_put_number(crd_text* t, uint8_t type, const uint8_t* bytes)
 {
     char number[32];
     double real = 0;
@@ -95,7 +95,7 @@ static void put_number(crd_text* t, uint8_t type, const uint8_t* bytes)
     }
 }
 
-static crd_status put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
+static crd_status can_write_put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
 {
     const size_t size = crd_dcp_size_of((crd_dcp_data_type)p->data_type);
     const size_t head = size ? 0 : 4;
@@ -108,7 +108,7 @@ static crd_status put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
     crdi_text_add(t, "<%s value=\"", crdi_dcp_type_elements[p->data_type]);
     for (size_t i = 0; size && i < p->payload_length; i += size) {
         if (i) { crdi_text_add(t, " "); }
-        put_number(t, p->data_type, p->payload + i);
+        can_write_put_number(t, p->data_type, p->payload + i);
     }
     if (p->data_type == CRD_DCP_STRING) {
         char* text = crdi_new(ctx, p->payload_length - head + 1);
@@ -142,7 +142,7 @@ static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_sett
     }
     crdi_text_add(t, ">");
     if (network) { put_network(t, p); }
-    if (value) { st = put_value(ctx, t, p); }
+    if (value) { st = can_write_put_value(ctx, t, p); }
     crdi_text_add(t, "</%s>\n", element);
     return st;
 }

@@ -30,7 +30,7 @@ typedef struct reader {
 
 // ---- values ------------------------------------------------------------------------------------
 
-static const char* copy_text(reader* r, const char* text)
+static const char* description_read_copy_text(reader* r, const char* text)
 {
     if (!text || !*text) { return ""; }
     const char* copy = crdi_arena_text(r->arena, text, strlen(text));
@@ -153,7 +153,7 @@ static void get_date(reader* r, const crdi_xml_element* e, const char* name, con
                        "%s = '%s', expected a time like 2026-01-31T12:00:00Z; it is ignored", name,
                        crdi_clip(text).text);
     } else {
-        *out = copy_text(r, text);
+        *out = description_read_copy_text(r, text);
     }
 }
 
@@ -176,7 +176,7 @@ static void read_attribute(reader* r, const crdi_xml_element* e, const crdi_dcpx
     case CRDI_DCPX_OTHER:
         break;
     case CRDI_DCPX_TEXT:
-        *(const char**)at = copy_text(r, text);
+        *(const char**)at = description_read_copy_text(r, text);
         break;
     case CRDI_DCPX_DATE:
         get_date(r, e, a->name, text, at);
@@ -298,7 +298,8 @@ static void read_op_mode(reader* r, const crdi_xml_element* e)
     d->nrt_fixed_steps = s.fixed;
 }
 
-static void read_time(reader* r, const crdi_xml_element* e, const crdi_xml_element* heartbeat)
+static void description_read_time(reader* r, const crdi_xml_element* e,
+                                  const crdi_xml_element* heartbeat)
 {
     crd_dcp_description* d = r->d;
     const int count = count_children(r, e, "Resolution") + count_children(r, e, "ResolutionRange");
@@ -338,7 +339,7 @@ static void read_time(reader* r, const crdi_xml_element* e, const crdi_xml_eleme
 
 // ---- transports --------------------------------------------------------------------------------
 
-static const crd_dcp_ports* read_ports(reader* r, const crdi_xml_element* e, int* count)
+static const crd_dcp_ports* description_read_ports(reader* r, const crdi_xml_element* e, int* count)
 {
     const int most =
         count_children(r, e, "AvailablePortRange") + count_children(r, e, "AvailablePort");
@@ -369,14 +370,14 @@ static void read_endpoint(reader* r, const crdi_xml_element* e, crd_dcp_endpoint
     const crdi_xml_element* data = get_child(r, e, "DAT_input_output");
     if (data) {
         out->has_data = true;
-        out->data_host = copy_text(r, crdi_xml_get(data, "host"));
-        out->data = read_ports(r, data, &out->data_count);
+        out->data_host = description_read_copy_text(r, crdi_xml_get(data, "host"));
+        out->data = description_read_ports(r, data, &out->data_count);
     }
     const crdi_xml_element* parameter = get_child(r, e, "DAT_parameter");
     if (parameter) {
         out->has_parameter = true;
-        out->parameter_host = copy_text(r, crdi_xml_get(parameter, "host"));
-        out->parameter = read_ports(r, parameter, &out->parameter_count);
+        out->parameter_host = description_read_copy_text(r, crdi_xml_get(parameter, "host"));
+        out->parameter = description_read_ports(r, parameter, &out->parameter_count);
     }
 }
 
@@ -401,7 +402,7 @@ static void read_display_unit(reader* r, const crdi_xml_element* e, void* out)
     read_attributes(r, e, CRDI_DCPX_DISPLAY_UNIT, x);
 }
 
-static void read_unit(reader* r, const crdi_xml_element* e, void* out)
+static void description_read_unit(reader* r, const crdi_xml_element* e, void* out)
 {
     crd_dcp_unit* u = out;
     *u = (crd_dcp_unit){.name = "", .factor = 1, .line = e->line};
@@ -436,7 +437,7 @@ static void read_type(reader* r, const crdi_xml_element* e, void* out)
     int elements = 0;
     bool fresh = false;
     simple_type* t = out;
-    t->name = copy_text(r, crdi_xml_get(e, "name"));
+    t->name = description_read_copy_text(r, crdi_xml_get(e, "name"));
     t->type = CRD_DCP_DATA_TYPE_COUNT;
     t->element = find_type(r, e, &t->type, &elements);
     if (elements != 1) {
@@ -561,7 +562,7 @@ static void read_causality(reader* r, const crdi_xml_element* e, crd_dcp_variabl
     }
     const char* start = crdi_xml_get(type, "start");
     if (start) {
-        v->start = copy_text(r, start);
+        v->start = description_read_copy_text(r, start);
     } else if (v->type >= CRD_DCP_STRING &&
                (v->causality == CRD_INPUT || v->causality == CRD_PARAMETER)) {
         crdi_dcp_found(r->f, "V09", type->line,
@@ -668,10 +669,10 @@ crd_status crdi_dcp_read(crd_dcp_description* d, const crdi_xml* xml, crdi_dcp_f
     read_op_mode(&r, get_child(&r, root, "OpMode"));
     int types = 0;
     d->units = read_list(&r, get_child(&r, root, "UnitDefinitions"), "Unit", sizeof *d->units,
-                         read_unit, &d->unit_count);
+                         description_read_unit, &d->unit_count);
     r.types = read_list(&r, get_child(&r, root, "TypeDefinitions"), "SimpleType", sizeof *r.types,
                         read_type, &types);
-    read_time(&r, get_child(&r, root, "TimeRes"), get_child(&r, root, "Heartbeat"));
+    description_read_time(&r, get_child(&r, root, "TimeRes"), get_child(&r, root, "Heartbeat"));
     read_transports(&r, get_child(&r, root, "TransportProtocols"));
     const crdi_xml_element* flags = get_child(&r, root, "CapabilityFlags");
     if (flags) {

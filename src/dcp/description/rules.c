@@ -269,7 +269,7 @@ static void check_root(crdi_dcp_checker* c)
     }
 }
 
-static void check_modes(crdi_dcp_checker* c)
+static void rules_check_modes(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     const int line = d->lines.op_mode;
@@ -397,7 +397,7 @@ static void check_transports(crdi_dcp_checker* c)
 
 // ---- units and logs ----------------------------------------------------------------------------
 
-static void check_units(crdi_dcp_checker* c)
+static void rules_check_units(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     for (int i = 0; i < d->unit_count; i++) {
@@ -531,10 +531,10 @@ crd_status crdi_dcp_check(const crd_dcp_description* d, crd_arena* arena, crdi_d
     crdi_dcp_checker c = {.d = d, .by_vr = index, .f = f};
     crdi_map_init(&c.units, d->ctx);
     check_root(&c);
-    check_modes(&c);
+    rules_check_modes(&c);
     check_time(&c);
     check_transports(&c);
-    check_units(&c);
+    rules_check_units(&c);
     crdi_dcp_check_variables(&c);
     check_log(&c);
     crdi_map_clear(&c.units);

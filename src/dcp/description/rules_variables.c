@@ -42,7 +42,8 @@ static uint64_t element_count(const crdi_dcp_checker* c, const crd_dcp_variable*
     return count;
 }
 
-static void check_numbers(crdi_dcp_checker* c, const crd_dcp_variable* v, uint64_t elements)
+static void rules_variables_check_numbers(crdi_dcp_checker* c, const crd_dcp_variable* v,
+                                          uint64_t elements)
 {
     const char* rest = v->start;
     size_t n = 0;
@@ -76,7 +77,8 @@ static void check_numbers(crdi_dcp_checker* c, const crd_dcp_variable* v, uint64
     }
 }
 
-static void check_start(crdi_dcp_checker* c, const crd_dcp_variable* v, uint64_t elements)
+static void rules_variables_check_start(crdi_dcp_checker* c, const crd_dcp_variable* v,
+                                        uint64_t elements)
 {
     if (!v->start) {
         if (v->causality == CRD_OUTPUT) {
@@ -94,7 +96,7 @@ static void check_start(crdi_dcp_checker* c, const crd_dcp_variable* v, uint64_t
         return;
     }
     if (v->type < CRD_DCP_STRING) {
-        check_numbers(c, v, elements);
+        rules_variables_check_numbers(c, v, elements);
         return;
     }
     size_t length = strlen(v->start);
@@ -119,7 +121,7 @@ static bool limit_fits(uint8_t type, double x)
     return x >= least && x <= most && (crdi_dcp_is_real(type) || !(x < floor(x) || x > floor(x)));
 }
 
-static void check_limits(crdi_dcp_checker* c, const crd_dcp_variable* v)
+static void rules_variables_check_limits(crdi_dcp_checker* c, const crd_dcp_variable* v)
 {
     const struct {
         const char* name;
@@ -188,7 +190,7 @@ static void check_dependencies(crdi_dcp_checker* c, const crd_dcp_variable* v,
     }
 }
 
-static void check_output(crdi_dcp_checker* c, const crd_dcp_variable* v)
+static void rules_variables_check_output(crdi_dcp_checker* c, const crd_dcp_variable* v)
 {
     const char* name = crdi_dcp_plain(v->name);
     if (v->default_steps < 1 || (!v->fixed_steps && v->min_steps < 1)) {
@@ -295,7 +297,7 @@ static void check_variability(crdi_dcp_checker* c, const crd_dcp_variable* v)
     }
 }
 
-static void check_variable(crdi_dcp_checker* c, const crd_dcp_variable* v)
+static void rules_variables_check_variable(crdi_dcp_checker* c, const crd_dcp_variable* v)
 {
     const char* texts[] = {v->name,     v->description,   v->unit, v->display_unit,
                            v->quantity, v->declared_type, v->mime, v->start};
@@ -327,10 +329,10 @@ static void check_variable(crdi_dcp_checker* c, const crd_dcp_variable* v)
                        "variable '%s' has no maxSize, so that nobody knows how much to reserve",
                        CLIP(v->name));
     }
-    check_start(c, v, check_dimensions(c, v));
-    check_limits(c, v);
+    rules_variables_check_start(c, v, check_dimensions(c, v));
+    rules_variables_check_limits(c, v);
     check_unit_of(c, v);
-    if (v->causality == CRD_OUTPUT) { check_output(c, v); }
+    if (v->causality == CRD_OUTPUT) { rules_variables_check_output(c, v); }
     if (v->causality == CRD_STRUCTURAL_PARAMETER) { check_structural(c, v); }
 }
 
@@ -345,7 +347,7 @@ void crdi_dcp_check_variables(crdi_dcp_checker* c)
     if (crdi_map_reserve(&names, (size_t)d->variable_count) < 0) { c->f->failed = true; }
     for (int i = 0; i < d->variable_count && !c->f->failed; i++) {
         const crd_dcp_variable* v = &d->variables[i];
-        check_variable(c, v);
+        rules_variables_check_variable(c, v);
         if (!crdi_dcp_is_new(c, &names, v->name, i)) {
             crdi_dcp_found(c->f, "V02", v->line,
                            "a second variable '%s', expected another name; the first is in line %d",

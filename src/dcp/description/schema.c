@@ -349,7 +349,7 @@ static const child* find_child(const row* spec, const char* name)
 }
 
 // Down as far as the table goes, which is not deep.
-static void check_element(checker* h, const crdi_xml_element* e, int number)
+static void schema_check_element(checker* h, const crdi_xml_element* e, int number)
 {
     const row* spec = &rows[number];
     check_attributes(h, e, spec);
@@ -376,7 +376,7 @@ static void check_element(checker* h, const crdi_xml_element* e, int number)
             crdi_dcp_found(h->f, "X04", k->line,
                            "a second <%s> in <%s>, expected one; it is ignored", k->name, e->name);
         }
-        check_element(h, k, c->row);
+        schema_check_element(h, k, c->row);
     }
     for (int i = 0; i < spec->child_count; i++) {
         if (spec->children[i].occurs == NEEDED && counts[i] == 0) {
@@ -394,5 +394,5 @@ void crdi_dcp_check_schema(const crdi_xml_element* root, crdi_dcp_findings* f)
                        "the elements are in the namespace '%s', expected none",
                        crdi_clip(root->space).text);
     }
-    check_element(&h, root, CRDI_DCPX_ROOT);
+    schema_check_element(&h, root, CRDI_DCPX_ROOT);
 }

@@ -51,7 +51,7 @@ static void put_bool(writer* w, const char* name, bool value)
     crdi_text_add(w->out, " %s=\"%s\"", name, value ? "true" : "false");
 }
 
-static void put_double(writer* w, const char* name, double value)
+static void description_write_put_double(writer* w, const char* name, double value)
 {
     crdi_text_add(w->out, " %s=\"", name);
     crdi_text_json_number(w->out, value);
@@ -59,10 +59,10 @@ static void put_double(writer* w, const char* name, double value)
 }
 
 // A limit of an integer: double has rounded the last of 64 bits up, out of the range.
-static void put_limit(writer* w, const char* name, uint8_t type, double value)
+static void description_write_put_limit(writer* w, const char* name, uint8_t type, double value)
 {
     if (crdi_dcp_is_real(type)) {
-        put_double(w, name, value);
+        description_write_put_double(w, name, value);
     } else if (type == CRD_DCP_UINT64) {
         put_whole(w, name, value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
     } else {
@@ -127,8 +127,9 @@ static void write_attribute(writer* w, const crdi_dcpx_attribute* a, const void*
     case CRDI_DCPX_LIMIT:
         if (!is_left_out(a, *(const double*)at)) {
             const bool limit = a->kind == CRDI_DCPX_LIMIT;
-            put_limit(w, a->name, limit ? ((const crd_dcp_variable*)base)->type : CRD_DCP_FLOAT64,
-                      *(const double*)at);
+            description_write_put_limit(
+                w, a->name, limit ? ((const crd_dcp_variable*)base)->type : CRD_DCP_FLOAT64,
+                *(const double*)at);
         }
         break;
     }

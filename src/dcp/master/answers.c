@@ -49,7 +49,7 @@ static void adopt_state(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state
     }
 }
 
-static void take_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
+static void answers_take_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
 {
     if (state >= CRD_DCP_STATE_COUNT) { return; }
     if (out_of_place(p, state)) {
@@ -280,7 +280,7 @@ static void take_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* 
     if (type == CRD_DCP_INF_STATE) {
         if (p->contacting && a->peer != 0) { p->id = a->peer; }
         p->contacting = false;
-        take_state(m, p, a->state);
+        answers_take_state(m, p, a->state);
     } else if (type == CRD_DCP_INF_ERROR) {
         in_error(m, p, a->error);
     } else if (type == CRD_DCP_INF_LOG) {

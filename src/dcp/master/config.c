@@ -15,7 +15,8 @@ enum {
 
 // ---- routes ------------------------------------------------------------------------------------
 
-static const crd_dcp_variable* variable_of(const crd_dcp_master* m, int slave, int variable)
+static const crd_dcp_variable* master_config_variable_of(const crd_dcp_master* m, int slave,
+                                                         int variable)
 {
     return &m->peers[slave].d->variables[variable];
 }
@@ -39,8 +40,8 @@ static bool wanted_elsewhere(const crd_dcp_master* m, const crdi_dcp_route* r)
 static bool goes_directly(const crd_dcp_master* m, const crdi_dcp_route* r)
 {
     const crdi_dcp_peer *from = &m->peers[r->from], *to = &m->peers[r->to];
-    const uint8_t a = variable_of(m, r->from, r->output)->type;
-    const uint8_t b = variable_of(m, r->to, r->input)->type;
+    const uint8_t a = master_config_variable_of(m, r->from, r->output)->type;
+    const uint8_t b = master_config_variable_of(m, r->to, r->input)->type;
     // Who serves one target only also wants the very type of its inputs.
     const bool types = to->spec.one_target ? a == b : crd_dcp_converts(a, b);
     return types && from->spec.mode != CRD_DCP_NRT && to->spec.mode != CRD_DCP_NRT &&
@@ -56,9 +57,10 @@ static crd_status decide_routes(crd_dcp_master* m)
         const uint32_t b = m->peers[r->to].values[r->input].slot.count;
         if (a != b) {
             return crdi_fail(m->ctx, CRD_E_RANGE, "%s.%s has %u elements and %s.%s %u",
-                             m->peers[r->from].spec.name, variable_of(m, r->from, r->output)->name,
-                             a, m->peers[r->to].spec.name, variable_of(m, r->to, r->input)->name,
-                             b);
+                             m->peers[r->from].spec.name,
+                             master_config_variable_of(m, r->from, r->output)->name, a,
+                             m->peers[r->to].spec.name,
+                             master_config_variable_of(m, r->to, r->input)->name, b);
         }
         r->direct = goes_directly(m, r);
         if (r->answer) { *r->answer = r->direct; }
@@ -76,16 +78,16 @@ typedef struct load { // what goes from one to another
     int count;
 } load;
 
-static uint32_t steps_of(const crd_dcp_master* m, const load* l, int variable)
+static uint32_t master_config_steps_of(const crd_dcp_master* m, const load* l, int variable)
 {
     if (l->kind == CRDI_FEED || l->kind == CRDI_TUNE) { return 1; }
-    const crd_dcp_variable* v = variable_of(m, l->slave, variable);
+    const crd_dcp_variable* v = master_config_variable_of(m, l->slave, variable);
     const bool nrt = m->peers[l->slave].spec.mode == CRD_DCP_NRT;
     const uint32_t own = v->default_steps ? v->default_steps : 1;
     return v->fixed_steps || nrt || l->steps == 0 ? own : l->steps;
 }
 
-static size_t size_of(const crd_dcp_master* m, const load* l, int variable)
+static size_t master_config_size_of(const crd_dcp_master* m, const load* l, int variable)
 {
     const crd_dcp_slot* s = &m->peers[l->slave].values[variable].slot;
     const size_t element = crd_dcp_size_of(s->type);
@@ -138,18 +140,18 @@ static crd_status pack_load(crd_dcp_master* m, const load* l)
     if (!packed) { return CRD_E_MEMORY; }
     for (int first = 0; first < l->count; first++) {
         if (packed[first]) { continue; }
-        const uint32_t steps = steps_of(m, l, l->variables[first]);
+        const uint32_t steps = master_config_steps_of(m, l, l->variables[first]);
         crdi_dcp_bundle* b = NULL;
         size_t size = 0;
         for (int i = first; i < l->count; i++) {
             const int variable = l->variables[i];
-            if (packed[i] || steps_of(m, l, variable) != steps) { continue; }
-            const size_t more = size_of(m, l, variable);
+            if (packed[i] || master_config_steps_of(m, l, variable) != steps) { continue; }
+            const size_t more = master_config_size_of(m, l, variable);
             if (DATA_HEAD + more > hard) {
-                return crdi_fail(m->ctx, CRD_E_RANGE,
-                                 "%s: %s takes %zu bytes, but a PDU has at most %zu",
-                                 m->peers[l->slave].spec.name,
-                                 variable_of(m, l->slave, variable)->name, DATA_HEAD + more, hard);
+                return crdi_fail(
+                    m->ctx, CRD_E_RANGE, "%s: %s takes %zu bytes, but a PDU has at most %zu",
+                    m->peers[l->slave].spec.name,
+                    master_config_variable_of(m, l->slave, variable)->name, DATA_HEAD + more, hard);
             }
             if (!b || size + more > soft || b->count == MOST_MEMBERS) {
                 b = new_bundle(m, l, steps);
@@ -603,7 +605,7 @@ static void add_received(writer* w, int index, const crdi_dcp_peer* p)
     for (int i = 0; i < b->count; i++) {
         const int variable = b->kind == CRDI_DIRECT ? b->inputs[i] : b->variables[i];
         const uint8_t type = b->kind == CRDI_DIRECT
-                                 ? variable_of(w->m, b->slave, b->variables[i])->type
+                                 ? master_config_variable_of(w->m, b->slave, b->variables[i])->type
                                  : p->d->variables[variable].type;
         add_request(w,
                     &(crd_dcp_pdu){.type = tune ? CRD_DCP_CFG_TUNABLE_PARAMETER : CRD_DCP_CFG_INPUT,

@@ -101,7 +101,7 @@ static crd_status check_elements(crd_dcp_master* m, const crdi_dcp_peer* p, int 
                      MOST_ELEMENTS);
 }
 
-static crd_status make_values(crd_dcp_master* m, crdi_dcp_peer* p)
+static crd_status dcp_master_make_values(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crdi_dcp_room room = {
         .text = TEXT_ROOM, .most = MOST_ELEMENTS, .most_text = CRDI_DCP_MOST_UDP};
@@ -150,7 +150,7 @@ static crd_status check_mode(crd_dcp_master* m, const crd_dcp_slave_spec* s)
                      d->nrt ? " NRT" : "");
 }
 
-static crd_status choose_resolution(crd_dcp_master* m, crd_dcp_slave_spec* s)
+static crd_status dcp_master_choose_resolution(crd_dcp_master* m, crd_dcp_slave_spec* s)
 {
     const crd_dcp_description* d = s->description;
     if (s->numerator == 0 && s->denominator == 0) {
@@ -242,13 +242,13 @@ crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
                          p->spec.name);
     }
     CRD_TRY(check_mode(m, &p->spec));
-    CRD_TRY(choose_resolution(m, &p->spec));
+    CRD_TRY(dcp_master_choose_resolution(m, &p->spec));
     CRD_TRY(choose_id(m, p));
     p->resolution = (double)p->spec.numerator / (double)p->spec.denominator;
     set_pauses(m, p);
     p->status = (crd_dcp_slave_status){.last_pdu = -INFINITY, .data_time = -INFINITY};
     p->beat = p->log_at = p->due = p->data_until = INFINITY;
-    CRD_TRY(make_values(m, p));
+    CRD_TRY(dcp_master_make_values(m, p));
     crdi_dcp_peer* more =
         crdi_grow(m->ctx, m->peers, &m->peer_room, (size_t)m->count + 1, sizeof *more);
     if (!more) { return CRD_E_MEMORY; }
@@ -278,7 +278,8 @@ static const char* causality_name(int causality)
                                                    : "another variable";
 }
 
-static crd_status check_variable(crd_dcp_master* m, int slave, int variable, crd_causality want)
+static crd_status dcp_master_check_variable(crd_dcp_master* m, int slave, int variable,
+                                            crd_causality want)
 {
     const crdi_dcp_peer* p = &m->peers[slave];
     if (variable < 0 || variable >= p->d->variable_count) {
@@ -292,7 +293,7 @@ static crd_status check_variable(crd_dcp_master* m, int slave, int variable, crd
 }
 
 // The steps that a group with this output has: in NRT the master says when it is sent.
-static crd_status check_steps(crd_dcp_master* m, int slave, int variable, uint32_t steps)
+static crd_status dcp_master_check_steps(crd_dcp_master* m, int slave, int variable, uint32_t steps)
 {
     const crdi_dcp_peer* p = &m->peers[slave];
     const crd_dcp_variable* v = &p->d->variables[variable];
@@ -332,7 +333,7 @@ crd_status crd_dcp_master_feed(crd_dcp_master* m, int slave, const int* variable
     crd_status st = CRD_OK;
     CRD_TRY(check_plan(m, slave));
     for (int i = 0; i < count; i++) {
-        CRD_TRY(check_variable(m, slave, variables[i], CRD_INPUT));
+        CRD_TRY(dcp_master_check_variable(m, slave, variables[i], CRD_INPUT));
     }
     st = add_wish(m, CRDI_FEED, slave, variables, count, 0, 0);
 fail:
@@ -345,8 +346,8 @@ crd_status crd_dcp_master_watch(crd_dcp_master* m, int slave, const int* variabl
     crd_status st = CRD_OK;
     CRD_TRY(check_plan(m, slave));
     for (int i = 0; i < count; i++) {
-        CRD_TRY(check_variable(m, slave, variables[i], CRD_OUTPUT));
-        CRD_TRY(check_steps(m, slave, variables[i], steps));
+        CRD_TRY(dcp_master_check_variable(m, slave, variables[i], CRD_OUTPUT));
+        CRD_TRY(dcp_master_check_steps(m, slave, variables[i], steps));
     }
     st = add_wish(m, CRDI_WATCH, slave, variables, count, steps, 0);
 fail:
@@ -359,9 +360,9 @@ crd_status crd_dcp_master_route(crd_dcp_master* m, int from, int output, int to,
     crd_status st = CRD_OK;
     CRD_TRY(check_plan(m, from));
     CRD_TRY(check_plan(m, to));
-    CRD_TRY(check_variable(m, from, output, CRD_OUTPUT));
-    CRD_TRY(check_variable(m, to, input, CRD_INPUT));
-    CRD_TRY(check_steps(m, from, output, steps));
+    CRD_TRY(dcp_master_check_variable(m, from, output, CRD_OUTPUT));
+    CRD_TRY(dcp_master_check_variable(m, to, input, CRD_INPUT));
+    CRD_TRY(dcp_master_check_steps(m, from, output, steps));
     const uint8_t a = m->peers[from].d->variables[output].type;
     const uint8_t b = m->peers[to].d->variables[input].type;
     if ((crdi_dcp_is_bytes(a) || crdi_dcp_is_bytes(b)) && a != b) {
@@ -387,7 +388,7 @@ crd_status crd_dcp_master_set(crd_dcp_master* m, int slave, int variable)
     crdi_dcp_peer* p = &m->peers[slave];
     const bool structural = variable >= 0 && variable < p->d->variable_count &&
                             p->d->variables[variable].causality == CRD_STRUCTURAL_PARAMETER;
-    if (!structural) { CRD_TRY(check_variable(m, slave, variable, CRD_PARAMETER)); }
+    if (!structural) { CRD_TRY(dcp_master_check_variable(m, slave, variable, CRD_PARAMETER)); }
     p->is_set[variable] = true;
     if (structural) { CRD_TRY(crdi_dcp_master_resize(m, p)); }
 fail:
@@ -401,7 +402,7 @@ crd_status crd_dcp_master_tunable(crd_dcp_master* m, int slave, const int* varia
     CRD_TRY(check_plan(m, slave));
     const crdi_dcp_peer* p = &m->peers[slave];
     for (int i = 0; i < count; i++) {
-        CRD_TRY(check_variable(m, slave, variables[i], CRD_PARAMETER));
+        CRD_TRY(dcp_master_check_variable(m, slave, variables[i], CRD_PARAMETER));
         if (p->d->variables[variables[i]].variability != CRD_TUNABLE) {
             return crdi_fail(m->ctx, CRD_E_RANGE,
                              "%s: %s is fixed: it can be set before the run, not tuned",

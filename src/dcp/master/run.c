@@ -289,7 +289,7 @@ static crd_status connect_data(crd_dcp_master* m)
     return CRD_OK;
 }
 
-static crd_status bring_up(crd_dcp_master* m)
+static crd_status master_run_bring_up(crd_dcp_master* m)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_dcp_master_lay_out(m));
@@ -318,7 +318,7 @@ crd_status crd_dcp_master_configure(crd_dcp_master* m)
     for (int i = 0; i < m->count; i++) {
         begin_again(m, &m->peers[i]);
     }
-    const crd_status st = bring_up(m);
+    const crd_status st = master_run_bring_up(m);
     if (st == CRD_OK) { return st; }
     char why[CRDI_DCP_REASON];
     snprintf(why, sizeof why, "%s", crd_error_text(m->ctx));
@@ -437,7 +437,7 @@ crd_status crd_dcp_master_tune(crd_dcp_master* m, int slave, int group)
                      p->spec.name, group);
 }
 
-static crd_status check_steps(crd_dcp_master* m, const crdi_dcp_peer* p, uint32_t steps)
+static crd_status master_run_check_steps(crd_dcp_master* m, const crdi_dcp_peer* p, uint32_t steps)
 {
     const crd_dcp_description* d = p->d;
     if (!crdi_dcp_nrt_steps_fit(d, steps)) {
@@ -463,7 +463,7 @@ crd_status crd_dcp_master_begin_step(crd_dcp_master* m, int slave, uint32_t step
         return crdi_fail(m->ctx, CRD_E_STATE, "%s: a step is begun, but %s", p->spec.name,
                          p->aim ? "the last one is not ended" : "it is not in NRT");
     }
-    if (p->first_steps != steps || steps == 0) { CRD_TRY(check_steps(m, p, steps)); }
+    if (p->first_steps != steps || steps == 0) { CRD_TRY(master_run_check_steps(m, p, steps)); }
     if (p->first_steps == 0) { p->first_steps = steps; }
     (void)crdi_dcp_master_clock(m);
     p->op.steps = steps;

@@ -35,7 +35,7 @@ static uint64_t count_elements(const crd_dcp_description* d, const crd_dcp_varia
     return n;
 }
 
-static bool is_text(const crd_dcp_variable* v)
+static bool dcp_model_is_text(const crd_dcp_variable* v)
 {
     return v->type == CRD_DCP_STRING || v->type == CRD_DCP_BINARY;
 }
@@ -100,7 +100,7 @@ static crd_status take_numbers(table* t, const crd_dcp_variable* v, crd_model_va
 
 static crd_status take_start(table* t, const crd_dcp_variable* v, crd_model_variable* row)
 {
-    if (!is_text(v)) { return take_numbers(t, v, row); }
+    if (!dcp_model_is_text(v)) { return take_numbers(t, v, row); }
     const size_t room = room_of(v), length = v->start ? strlen(v->start) : 0;
     row->capacity = room + (v->type == CRD_DCP_STRING);
     if (!row->capacity) { row->capacity = 1; }
@@ -114,7 +114,7 @@ static crd_status take_start(table* t, const crd_dcp_variable* v, crd_model_vari
 // An integer type's own limits say nothing.
 static void take_limits(const crd_dcp_variable* v, crd_model_variable* row)
 {
-    if (is_text(v) || (isnan(v->min) && isnan(v->max))) { return; }
+    if (dcp_model_is_text(v) || (isnan(v->min) && isnan(v->max))) { return; }
     row->min = isnan(v->min) ? -INFINITY : v->min;
     row->max = isnan(v->max) ? INFINITY : v->max;
 }
@@ -150,7 +150,7 @@ static crd_status take_dependencies(table* t, const crd_dcp_variable* v, crd_mod
     return st;
 }
 
-static crd_status add_variable(table* t, int index)
+static crd_status dcp_model_add_variable(table* t, int index)
 {
     crd_status st = CRD_OK;
     const crdi_dcp_model* m = t->m;
@@ -271,7 +271,7 @@ static crd_status build_rows(crdi_dcp_model* m)
     m->rows = crdi_arena_new(&m->arena, n + 1, sizeof *m->rows);
     CRD_TRY(t.rows && m->rows ? CRD_OK : CRD_E_MEMORY);
     for (size_t i = 0; i < n; i++) {
-        CRD_TRY(add_variable(&t, (int)i));
+        CRD_TRY(dcp_model_add_variable(&t, (int)i));
     }
     add_settings(&t);
     CRD_TRY(check_names(&t));
@@ -353,7 +353,7 @@ fail:
 
 // ---- pack --------------------------------------------------------------------------------------
 
-static crd_status choose_resolution(const crd_dcp_description* d, crdi_dcp_model_setup* s)
+static crd_status dcp_model_choose_resolution(const crd_dcp_description* d, crdi_dcp_model_setup* s)
 {
     const crd_dcp_resolution* usual = crdi_dcp_usual_resolution(d);
     if (s->numerator == 0 && usual) {
@@ -394,7 +394,7 @@ crd_status crdi_dcp_model_pack(const crd_dcp_description* d, const crdi_dcp_mode
                               .denominator = opt->denominator,
                               .step = opt->step};
     CRD_TRY(check_pack_options(d, opt));
-    CRD_TRY(choose_resolution(d, &s));
+    CRD_TRY(dcp_model_choose_resolution(d, &s));
     if (!(s.step > 0)) {
         const uint32_t steps = opt->mode == CRD_DCP_NRT ? d->nrt_default_steps : 1;
         s.step = (double)s.numerator / s.denominator * (steps ? steps : 1);

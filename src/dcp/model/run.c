@@ -155,7 +155,7 @@ static crd_status check_transport(const crdi_dcp_session* s, const crd_dcp_addre
 }
 
 // Parameters that are not as the slave has them by itself.
-static crd_status set_parameters(void* self, crdi_dcp_session* s)
+static crd_status model_run_set_parameters(void* self, crdi_dcp_session* s)
 {
     const crdi_dcp_model* m = s->model;
     crd_status st = CRD_OK;
@@ -204,7 +204,7 @@ static crd_status plan_session(void* self, crdi_dcp_session* s, const crd_dcp_ad
                                                      .numerator = m->setup.numerator,
                                                      .denominator = m->setup.denominator},
                                &index));
-    CRD_TRY(set_parameters(self, s));
+    CRD_TRY(model_run_set_parameters(self, s));
     CRD_TRY(crd_dcp_master_feed(s->master, 0, some, collect_variables(m, CRD_INPUT, false, some)));
     CRD_TRY(
         crd_dcp_master_watch(s->master, 0, some, collect_variables(m, CRD_OUTPUT, false, some), 0));

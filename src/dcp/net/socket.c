@@ -227,7 +227,7 @@ static bool make_stream_place(crdi_socket_net* n)
 
 // Where descriptors have run out, the connection would stay there and wake us for ever.
 // false: there was none.
-static bool turn_away(crdi_socket_net* n, crdi_endpoint* e)
+static bool socket_turn_away(crdi_socket_net* n, crdi_endpoint* e)
 {
     if (n->spare >= 0) { close(n->spare); }
     const int fd = accept4(e->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -246,7 +246,7 @@ static void accept_streams(crdi_socket_net* n, crdi_endpoint* e)
             accept4(e->fd, (struct sockaddr*)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         const int code = fd < 0 ? errno : 0;
         if (code == EAGAIN || code == EWOULDBLOCK) { return; }
-        if ((code == EMFILE || code == ENFILE) && !turn_away(n, e)) { return; }
+        if ((code == EMFILE || code == ENFILE) && !socket_turn_away(n, e)) { return; }
         if (fd < 0) { continue; } // it has gone again
         crdi_endpoint* s = make_stream_place(n) ? crdi_net_endpoint_new(n, STREAM) : NULL;
         if (!s) {

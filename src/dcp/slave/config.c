@@ -48,7 +48,7 @@ static crdi_dcp_group* need_group(crd_dcp_slave* s, uint16_t id, bool parameters
     return g;
 }
 
-static void put_entry(crdi_dcp_list* l, int pos, int variable, uint8_t type)
+static void slave_config_put_entry(crdi_dcp_list* l, int pos, int variable, uint8_t type)
 {
     for (; l->end <= pos; l->end++) {
         l->entries[l->end].variable = -1;
@@ -88,7 +88,7 @@ static crd_dcp_error set_steps(crd_dcp_slave* s, const crd_dcp_pdu* p)
 // ---- variables ---------------------------------------------------------------------------------
 
 // Index of a variable of this causality, -1.
-static int find_variable(const crd_dcp_slave* s, uint64_t vr, crd_causality causality)
+static int slave_config_find_variable(const crd_dcp_slave* s, uint64_t vr, crd_causality causality)
 {
     const int variable = crd_dcp_find_vr(s->d, vr);
     if (variable < 0 || s->d->variables[variable].causality != causality) { return -1; }
@@ -106,20 +106,20 @@ static crd_dcp_error add_received(crd_dcp_slave* s, const crd_dcp_pdu* p, int va
     if (p->pos >= s->opt.max_group_size) { return CRD_DCP_E_PDU_SIZE; }
     crdi_dcp_group* g = need_group(s, p->id, parameters);
     if (!g) { return CRD_DCP_E_GENERIC; }
-    put_entry(&g->in, p->pos, variable, p->data_type);
+    slave_config_put_entry(&g->in, p->pos, variable, p->data_type);
     return CRD_DCP_NONE;
 }
 
 static crd_dcp_error add_tunable(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    int variable = find_variable(s, p->vr, CRD_PARAMETER);
+    int variable = slave_config_find_variable(s, p->vr, CRD_PARAMETER);
     if (variable >= 0 && s->d->variables[variable].variability != CRD_TUNABLE) { variable = -1; }
     return add_received(s, p, variable, true);
 }
 
 static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    const int variable = find_variable(s, p->vr, CRD_OUTPUT);
+    const int variable = slave_config_find_variable(s, p->vr, CRD_OUTPUT);
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
     const crdi_dcp_group* known = crdi_dcp_find_group(s, p->id, false);
     if (known && known->has_steps &&
@@ -129,14 +129,14 @@ static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
     if (p->pos >= s->opt.max_group_size) { return CRD_DCP_E_PDU_SIZE; }
     crdi_dcp_group* g = need_group(s, p->id, false);
     if (!g) { return CRD_DCP_E_GENERIC; }
-    put_entry(&g->out, p->pos, variable, s->d->variables[variable].type);
+    slave_config_put_entry(&g->out, p->pos, variable, s->d->variables[variable].type);
     return CRD_DCP_NONE;
 }
 
 static crd_dcp_error set_parameter(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    int variable = find_variable(s, p->vr, CRD_PARAMETER);
-    if (variable < 0) { variable = find_variable(s, p->vr, CRD_STRUCTURAL_PARAMETER); }
+    int variable = slave_config_find_variable(s, p->vr, CRD_PARAMETER);
+    if (variable < 0) { variable = slave_config_find_variable(s, p->vr, CRD_STRUCTURAL_PARAMETER); }
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
     return crdi_dcp_set_parameter(s, variable, p->data_type, p->payload, p->payload_length);
 }
@@ -263,7 +263,7 @@ crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p)
     case CRD_DCP_CFG_STEPS:
         return set_steps(s, p);
     case CRD_DCP_CFG_INPUT:
-        return add_received(s, p, find_variable(s, p->vr, CRD_INPUT), false);
+        return add_received(s, p, slave_config_find_variable(s, p->vr, CRD_INPUT), false);
     case CRD_DCP_CFG_OUTPUT:
         return add_output(s, p);
     case CRD_DCP_CFG_CLEAR:
@@ -312,7 +312,7 @@ static uint64_t pdu_size(const crd_dcp_slave* s, const crdi_dcp_list* l, bool mo
     return size;
 }
 
-static bool too_long(const crd_dcp_slave* s, const crdi_dcp_group* g)
+static bool slave_config_too_long(const crd_dcp_slave* s, const crdi_dcp_group* g)
 {
     if (g->in.count > 0 && pdu_size(s, &g->in, false) > crdi_dcp_max_pdu(s, g->source.transport)) {
         return true;
@@ -372,7 +372,7 @@ crd_dcp_error crdi_dcp_complete(crd_dcp_slave* s)
     const crd_dcp_error missing = find_missing(s);
     if (missing != CRD_DCP_NONE) { return missing; }
     for (int i = 0; i < s->group_count; i++) {
-        if (too_long(s, &s->groups[i])) { return CRD_DCP_E_PDU_SIZE; }
+        if (slave_config_too_long(s, &s->groups[i])) { return CRD_DCP_E_PDU_SIZE; }
         find_limit(s, &s->groups[i]);
         crdi_dcp_watch_group(s, &s->groups[i]);
     }

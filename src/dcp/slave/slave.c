@@ -211,7 +211,7 @@ static crd_dcp_error check_register(const crd_dcp_slave* s, const crd_dcp_pdu* p
     return CRD_DCP_NONE;
 }
 
-static crd_dcp_error check_steps(const crd_dcp_slave* s, uint32_t steps)
+static crd_dcp_error slave_check_steps(const crd_dcp_slave* s, uint32_t steps)
 {
     if (steps == 0 || !crdi_dcp_nrt_steps_fit(s->d, steps)) { return CRD_DCP_E_INVALID_STEPS; }
     if (!s->d->can_vary_steps && s->first_steps != 0 && steps != s->first_steps) {
@@ -233,7 +233,7 @@ static crd_dcp_error check_change(crd_dcp_slave* s, const crd_dcp_pdu* p)
                    ? CRD_DCP_E_INVALID_START_TIME
                    : CRD_DCP_NONE;
     case CRD_DCP_STC_DO_STEP:
-        return check_steps(s, p->steps);
+        return slave_check_steps(s, p->steps);
     default:
         return CRD_DCP_NONE;
     }

@@ -38,7 +38,7 @@ static bool is_fixed(const crd_dcp_variable* v)
     return is_parameter(v) && v->variability != CRD_TUNABLE;
 }
 
-static bool is_text(const crd_dcp_variable* v)
+static bool choose_is_text(const crd_dcp_variable* v)
 {
     return v->causality == CRD_PARAMETER && v->type == CRD_DCP_STRING && v->max_size <= 900;
 }
@@ -178,7 +178,7 @@ void crdi_conform_choose(crdi_conform_choice* c, const crd_dcp_description* d,
     c->tunable = first(d, is_tunable);
     c->parameter = first(d, is_parameter);
     c->fixed = first(d, is_fixed);
-    c->text = first(d, is_text);
+    c->text = first(d, choose_is_text);
     c->no_vr = unused_vr(d);
     const crd_dcp_variable* other = first(d, is_no_output);
     c->output_like = other ? other->vr : c->no_vr;

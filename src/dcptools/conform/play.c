@@ -59,7 +59,7 @@ const char* crdi_conform_words(const crd_dcp_pdu* a, char out[80])
     return out;
 }
 
-static const char* name_of(int state)
+static const char* play_name_of(int state)
 {
     const char* name = crd_dcp_state_name(state);
     return name ? name : "unknown state";
@@ -316,7 +316,7 @@ bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer)
     if (p->state_count > 0) {
         p->state = p->states[p->state_count - 1];
         return crdi_conform_fail(p, "NTF_state_changed %s that nobody asked for",
-                                 name_of(p->state));
+                                 play_name_of(p->state));
     }
     if (crdi_dcp_is_state_change(q->type)) {
         p->data_count = 0;
@@ -345,15 +345,15 @@ bool crdi_conform_states(crdi_conform_player* p, const uint8_t* states, int coun
             if (crdi_conform_wait(p, until)) { continue; }
             if (p->state_count > 0) { break; }
             p->silent = true;
-            return crdi_conform_fail(p, "no NTF_state_changed %s within %g s", name_of(states[i]),
-                                     p->opt->patience);
+            return crdi_conform_fail(p, "no NTF_state_changed %s within %g s",
+                                     play_name_of(states[i]), p->opt->patience);
         }
         p->state = p->states[0];
         memmove(p->states, p->states + 1, (size_t)--p->state_count);
         if (p->state != states[i]) {
             p->silent = true; // that one may have been lost
-            return crdi_conform_fail(p, "NTF_state_changed %s, expected %s", name_of(p->state),
-                                     name_of(states[i]));
+            return crdi_conform_fail(p, "NTF_state_changed %s, expected %s", play_name_of(p->state),
+                                     play_name_of(states[i]));
         }
     }
     return true;
@@ -363,7 +363,7 @@ bool crdi_conform_follow(crdi_conform_player* p, uint8_t type)
 {
     uint8_t states[4];
     int n = 0, next = crd_dcp_next_state(p->state, type, p->mode);
-    if (next < 0) { return crdi_conform_fail(p, "acknowledged in %s", name_of(p->state)); }
+    if (next < 0) { return crdi_conform_fail(p, "acknowledged in %s", play_name_of(p->state)); }
     if (p->hasty) { crdi_conform_differ(p, "NTF_state_changed before RSP_ack"); }
     if (type == CRD_DCP_STC_DO_STEP) { p->from_run = p->state; }
     while (next >= 0 && n < 4) {
@@ -447,7 +447,8 @@ bool crdi_conform_go(crdi_conform_player* p, crd_dcp_state to)
     while (p->state != to) {
         const uint8_t type = towards(p->state, to);
         if (type == 0) {
-            return crdi_conform_fail(p, "no way from %s to %s", name_of(p->state), name_of(to));
+            return crdi_conform_fail(p, "no way from %s to %s", play_name_of(p->state),
+                                     play_name_of(to));
         }
         const bool bare = type == CRD_DCP_STC_PREPARE && !p->configured;
         if (bare && !crdi_conform_configure(p, 0)) { return false; }

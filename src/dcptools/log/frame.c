@@ -15,7 +15,7 @@ static uint32_t load_be32(const uint8_t* p)
 
 // ---- ends --------------------------------------------------------------------------------------
 
-static size_t place_of(const crd_dcp_address* a)
+static size_t frame_place_of(const crd_dcp_address* a)
 {
     uint64_t h = (uint64_t)a->ip << 24 | (uint64_t)a->port << 8 | a->transport;
     h *= 0x9E3779B97F4A7C15U;
@@ -24,7 +24,7 @@ static size_t place_of(const crd_dcp_address* a)
 
 bool crdi_log_is_known(const crdi_dcp_log* l, const crd_dcp_address* a)
 {
-    for (size_t i = place_of(a); l->known[i].port; i = (i + 1) % CRDI_LOG_KNOWN) {
+    for (size_t i = frame_place_of(a); l->known[i].port; i = (i + 1) % CRDI_LOG_KNOWN) {
         if (crd_dcp_address_equal(&l->known[i], a)) { return true; }
     }
     return false;
@@ -33,7 +33,7 @@ bool crdi_log_is_known(const crdi_dcp_log* l, const crd_dcp_address* a)
 void crdi_log_know(crdi_dcp_log* l, const crd_dcp_address* a)
 {
     if (a->port == 0 || l->known_count >= CRDI_LOG_KNOWN / 2 || crdi_log_is_known(l, a)) { return; }
-    size_t i = place_of(a);
+    size_t i = frame_place_of(a);
     while (l->known[i].port) {
         i = (i + 1) % CRDI_LOG_KNOWN;
     }

@@ -88,7 +88,7 @@ static void forget_groups(crdi_dcp_log* l, int slave)
     l->slaves[slave].size_count = 0;
 }
 
-static crdi_log_group* group_of(crdi_dcp_log* l, int slave, crdi_log_kind kind, uint16_t id)
+static crdi_log_group* log_group_of(crdi_dcp_log* l, int slave, crdi_log_kind kind, uint16_t id)
 {
     for (size_t i = 0; i < l->group_count; i++) {
         crdi_log_group* g = &l->groups[i];
@@ -103,7 +103,7 @@ static crdi_log_group* group_of(crdi_dcp_log* l, int slave, crdi_log_kind kind, 
     return &l->groups[l->group_count++];
 }
 
-static const crd_dcp_variable* variable_of(const crdi_dcp_log* l, int slave, uint64_t vr)
+static const crd_dcp_variable* log_variable_of(const crdi_dcp_log* l, int slave, uint64_t vr)
 {
     const crd_dcp_description* d = l->slaves[slave].d;
     const int i = d ? crd_dcp_find_vr(d, vr) : -1;
@@ -112,8 +112,8 @@ static const crd_dcp_variable* variable_of(const crdi_dcp_log* l, int slave, uin
 
 static void learn_item(crdi_dcp_log* l, int slave, crdi_log_kind kind, const crd_dcp_pdu* p)
 {
-    const crd_dcp_variable* v = variable_of(l, slave, p->vr);
-    crdi_log_group* g = v && p->pos < CRDI_LOG_ITEMS ? group_of(l, slave, kind, p->id) : NULL;
+    const crd_dcp_variable* v = log_variable_of(l, slave, p->vr);
+    crdi_log_group* g = v && p->pos < CRDI_LOG_ITEMS ? log_group_of(l, slave, kind, p->id) : NULL;
     if (!g) { return; }
     const size_t need = (size_t)p->pos + 1;
     crdi_log_item* more = crdi_grow(l->ctx, g->items, &g->capacity, need, sizeof *more);
@@ -135,7 +135,7 @@ static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
     crd_dcp_address end = crdi_dcp_address_of(p);
     if (end.ip == 0) { end.ip = s->to.ip; }
     crdi_log_know(l, &end);
-    crdi_log_group* g = group_of(l, slave, kind, p->id);
+    crdi_log_group* g = log_group_of(l, slave, kind, p->id);
     if (!g) { return; }
     for (int i = 0; i < g->end_count; i++) {
         if (crd_dcp_address_equal(&g->ends[i], &end)) { return; }
@@ -146,7 +146,7 @@ static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
 // A structural parameter: the size of arrays.
 static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
 {
-    const crd_dcp_variable* v = variable_of(l, slave, p->vr);
+    const crd_dcp_variable* v = log_variable_of(l, slave, p->vr);
     crdi_log_slave* x = &l->slaves[slave];
     const size_t size = crd_dcp_size_of(p->data_type);
     if (!v || v->causality != CRD_STRUCTURAL_PARAMETER || !size || p->payload_length != size) {
@@ -219,7 +219,7 @@ static uint64_t size_of_dimension(const crdi_dcp_log* l, const crdi_log_slave* x
     for (int i = 0; i < x->size_count; i++) {
         if (x->size_vr[i] == v->linked[k]) { return x->size[i]; }
     }
-    const crd_dcp_variable* s = variable_of(l, (int)(x - l->slaves), v->linked[k]);
+    const crd_dcp_variable* s = log_variable_of(l, (int)(x - l->slaves), v->linked[k]);
     uint64_t n = 1;
     if (s && s->start) { (void)crdi_parse_uint64(s->start, strlen(s->start), &n); }
     return n;
@@ -325,7 +325,7 @@ static void put_string(crdi_dcp_log* l, const uint8_t* p, size_t length)
     crd_free(l->ctx, copy);
 }
 
-static void put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t* p, size_t length)
+static void log_put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t* p, size_t length)
 {
     crd_text* t = &l->text;
     if (i->type == CRD_DCP_STRING) {
@@ -366,7 +366,7 @@ bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_
     const size_t length = bytes_of(l, g, item, p->payload + at, p->payload_length - at);
     l->text.length = 0;
     l->text.failed = false;
-    put_value(l, item, p->payload + at, length);
+    log_put_value(l, item, p->payload + at, length);
     if (l->text.failed || !l->text.data) { return false; }
     *out = (crdi_dcp_log_value){item->variable, l->text.data};
     return true;
@@ -375,7 +375,7 @@ bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_
 // ---- lines -------------------------------------------------------------------------------------
 
 // What a number in the PDU is called.
-static void put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen* s)
+static void log_put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const char* name = NULL;
@@ -384,7 +384,7 @@ static void put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen* s)
     } else if (crdi_dcp_names_variable(p->type)) {
         for (int i = 0; i < l->slave_count && !name; i++) {
             if (!crd_dcp_address_equal(&l->slaves[i].at, &s->to)) { continue; }
-            const crd_dcp_variable* v = variable_of(l, i, p->vr);
+            const crd_dcp_variable* v = log_variable_of(l, i, p->vr);
             name = v ? v->name : NULL;
         }
     }
@@ -404,7 +404,7 @@ int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_
     if (!crdi_dcp_log_next(l, s, &next, &v)) {
         const int n = crd_dcp_print(s->pdu, out, room);
         x.length = n > 0 ? (size_t)n : 0;
-        put_name(l, &x, s);
+        log_put_name(l, &x, s);
         return (int)x.length;
     }
     bare.payload_length = 0;

@@ -20,14 +20,14 @@ enum {
 };
 enum { QUESTION, ECHO };
 
-static int64_t to_ns(double seconds)
+static int64_t ping_to_ns(double seconds)
 {
     // The whole part apart: 1e9 times the time since 1970 has more digits than a double.
     const double whole = floor(seconds);
     return (int64_t)whole * 1000000000 + (int64_t)(1e9 * (seconds - whole));
 }
 
-static bool is_ours(const uint8_t* bytes, size_t length, uint8_t kind)
+static bool ping_is_ours(const uint8_t* bytes, size_t length, uint8_t kind)
 {
     return length >= CRDI_DCP_ECHO_LEAST && bytes[0] == CRD_DCP_DAT_INPUT_OUTPUT &&
            memcmp(bytes + AT_MAGIC, magic, sizeof magic) == 0 && bytes[AT_KIND] == kind &&
@@ -36,10 +36,10 @@ static bool is_ours(const uint8_t* bytes, size_t length, uint8_t kind)
 
 bool crdi_dcp_echo(uint8_t* bytes, size_t length, double arrived, double now)
 {
-    if (!is_ours(bytes, length, QUESTION)) { return false; }
+    if (!ping_is_ours(bytes, length, QUESTION)) { return false; }
     bytes[AT_KIND] = ECHO;
-    crdi_store_le(bytes + AT_REACHED, 8, (uint64_t)to_ns(arrived));
-    crdi_store_le(bytes + AT_BACK, 8, (uint64_t)to_ns(now));
+    crdi_store_le(bytes + AT_REACHED, 8, (uint64_t)ping_to_ns(arrived));
+    crdi_store_le(bytes + AT_BACK, 8, (uint64_t)ping_to_ns(now));
     return true;
 }
 
@@ -82,7 +82,7 @@ static bool ask_echo(ping* p, uint32_t number, double now)
     memcpy(p->bytes + AT_MAGIC, magic, sizeof magic);
     crdi_store_le(p->bytes + AT_SESSION, 4, p->session);
     crdi_store_le(p->bytes + AT_NUMBER, 4, number);
-    crdi_store_le(p->bytes + AT_LEFT, 8, (uint64_t)to_ns(now));
+    crdi_store_le(p->bytes + AT_LEFT, 8, (uint64_t)ping_to_ns(now));
     return crd_dcp_net_send(p->net, &p->opt->to, p->bytes, p->opt->size);
 }
 
@@ -95,7 +95,7 @@ static bool ask_slave(ping* p, int number)
 }
 
 // A slave's answer to the newest question with this sequence id, -1.
-static int number_of(const ping* p, uint16_t seq)
+static int ping_number_of(const ping* p, uint16_t seq)
 {
     const uint16_t ahead = (uint16_t)(seq - p->seq);
     if (ahead >= SEQ_WINDOW || p->next == 0) { return -1; }
@@ -123,7 +123,7 @@ static void note_answer(ping* p, int number, double time, double reached, double
 // Times of the echo as s on the scale of ours: the difference of two large numbers, in ns.
 static double on_our_scale(const ping* p, const uint8_t* at)
 {
-    return 1e-9 * (double)((int64_t)crdi_load_le(at, 8) - to_ns(p->start)) + p->start;
+    return 1e-9 * (double)((int64_t)crdi_load_le(at, 8) - ping_to_ns(p->start)) + p->start;
 }
 
 static void take_echo(ping* p, const crd_dcp_packet* packet)
@@ -140,7 +140,7 @@ static void take_echo(ping* p, const crd_dcp_packet* packet)
                 on_our_scale(p, b + AT_BACK));
 }
 
-static void take_state(ping* p, const crd_dcp_packet* packet)
+static void ping_take_state(ping* p, const crd_dcp_packet* packet)
 {
     crd_dcp_pdu a;
     if (crd_dcp_decode(packet->bytes, packet->length, &a) != CRD_DCP_GOOD ||
@@ -154,7 +154,7 @@ static void take_state(ping* p, const crd_dcp_packet* packet)
         if (a.type == CRD_DCP_RSP_NACK) { p->seq = (uint16_t)(a.expected + 0x8000); }
         return;
     }
-    if (!p->r->echo) { note_answer(p, number_of(p, a.seq), packet->time, 0, 0); }
+    if (!p->r->echo) { note_answer(p, ping_number_of(p, a.seq), packet->time, 0, 0); }
 }
 
 static void take_all(ping* p)
@@ -162,10 +162,10 @@ static void take_all(ping* p)
     crd_dcp_packet packet;
     while (crd_dcp_net_receive(p->net, &packet)) {
         if (!crd_dcp_address_equal(&packet.from, &p->opt->to)) { continue; }
-        if (is_ours(packet.bytes, packet.length, ECHO)) {
+        if (ping_is_ours(packet.bytes, packet.length, ECHO)) {
             take_echo(p, &packet);
         } else {
-            take_state(p, &packet);
+            ping_take_state(p, &packet);
         }
     }
 }
@@ -396,7 +396,7 @@ crd_status crdi_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crdi_dcp_ping
               .net = net,
               .samples = samples,
               .r = out,
-              .session = (uint32_t)to_ns(crd_dcp_net_now(net)),
+              .session = (uint32_t)ping_to_ns(crd_dcp_net_now(net)),
               .seq = CRDI_DCP_STRANGER_SEQ};
     p.bytes = crdi_new(ctx, opt->size);
     p.left = crdi_new_array(ctx, count, sizeof *p.left);

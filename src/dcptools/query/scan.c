@@ -165,7 +165,7 @@ static double sent_at(const asked* a, uint8_t id)
     return a->first + fmin(fmax(part, 0), 1) * (a->last - a->first);
 }
 
-static void take_state(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p, double time)
+static void scan_take_state(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p, double time)
 {
     if (g->answered || (p->seq != SEQ_FIRST && p->seq != SEQ_IDS)) { return; }
     g->answered = true;
@@ -203,7 +203,7 @@ static void take_packet(scan* s, const crd_dcp_packet* packet)
     crdi_dcp_sighting* g = find_sighting(s, &packet->from);
     if (!g || crd_dcp_decode(packet->bytes, packet->length, &p) != CRD_DCP_GOOD) { return; }
     if (p.type == CRD_DCP_RSP_STATE_ACK || p.type == CRD_DCP_RSP_NACK) {
-        take_state(s, g, &p, packet->time);
+        scan_take_state(s, g, &p, packet->time);
     }
     if (p.type == CRD_DCP_RSP_ACK || p.type == CRD_DCP_RSP_NACK) { take_registration(s, g, &p); }
 }

@@ -39,7 +39,7 @@ bool crdi_dcp_map_any(const crdi_dcp_relay* r)
 
 // Somebody else needs the stream to there, or it is a port of the relay's own, which would be
 // closed: data from one slave to another.
-static bool is_wanted(const crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
+static bool map_is_wanted(const crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
@@ -62,7 +62,7 @@ static void map_close(crdi_dcp_relay* r, crdi_dcp_map* m)
     crdi_log(r->ctx, CRD_LOG_INFO, "relay close at = %s to = %s",
              crdi_dcp_address_text_of(&m->at).text, crdi_dcp_address_text_of(&m->to).text);
     crd_dcp_net_close(r->net[m->side], &m->at);
-    if (m->to.transport == CRD_DCP_TCP && !is_wanted(r, other, &m->to)) {
+    if (m->to.transport == CRD_DCP_TCP && !map_is_wanted(r, other, &m->to)) {
         crd_dcp_net_close(r->net[other], &m->to);
     }
 }

@@ -26,7 +26,7 @@ static crd_status scale_begin(crd_master* m, crdi_rows rows, double t)
 
 // u is what the input was over the last piece, y a line between its samples: the mean square of a
 // line from a to b is (a^2 + a b + b^2) / 3.
-static void observe(crdi_observed* w, double t, double h)
+static void copy_observe(crdi_observed* w, double t, double h)
 {
     const double y = w->gain * *w->from + w->offset;
     const double a = *w->to - w->last, b = *w->to - y;
@@ -47,11 +47,11 @@ static void observe_all(crd_master* m, int64_t n, double t)
     for (int i = 0; i < m->connections.observed_count; i++) {
         crdi_observed* w = &m->connections.observed[i];
         if (!plan->times.multirate) {
-            observe(w, t, m->clock.h);
+            copy_observe(w, t, m->clock.h);
             continue;
         }
         const int64_t every = plan->members[w->of->from.member].ticks;
-        if (n % every == 0) { observe(w, t, (double)every * plan->times.tick); }
+        if (n % every == 0) { copy_observe(w, t, (double)every * plan->times.tick); }
     }
 }
 

@@ -112,7 +112,7 @@ static double longest_way(const crdi_coupled* c)
     return s / c->interval;
 }
 
-static crd_status make_room(crdi_plan* plan, crdi_coupled* c)
+static crd_status coupled_plan_make_room(crdi_plan* plan, crdi_coupled* c)
 {
     const double way = longest_way(c);
     if (!(way < MOST_FLIGHTS)) {
@@ -330,7 +330,7 @@ static crd_status create_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupl
         CRD_TRY(check_script(plan, c));
         c->truth = c->truth && !c->script->values;
     }
-    CRD_TRY(make_room(plan, c));
+    CRD_TRY(coupled_plan_make_room(plan, c));
     c->tap_reports =
         crdi_arena_new(plan->arena, (size_t)c->estimator_count, sizeof *c->tap_reports);
     if (!c->tap_reports) { return CRD_E_MEMORY; }

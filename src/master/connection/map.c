@@ -51,7 +51,7 @@ refuse(const maker* k, const char* format, ...)
                      e->source->name, e->spec->from, e->target->name, e->spec->to, text);
 }
 
-static const crd_variable* source_of(const maker* k)
+static const crd_variable* map_source_of(const maker* k)
 {
     return &k->ends->source->info.variables[k->ends->from];
 }
@@ -211,10 +211,10 @@ crd_status crdi_mapping_build(crdi_plan* plan, const crdi_mapping_ends* ends,
 {
     crd_status st = CRD_OK;
     maker k = {.plan = plan, .ends = ends};
-    if (crd_type_kind((crd_type)source_of(&k)->type) != CRD_INTEGER) {
+    if (crd_type_kind((crd_type)map_source_of(&k)->type) != CRD_INTEGER) {
         return refuse(&k,
                       "'%s' is a real number, a map takes a Boolean, an integer or an enumeration",
-                      source_of(&k)->name);
+                      map_source_of(&k)->name);
     }
     crdi_mapping* chain = crdi_arena_new(plan->arena, 1, sizeof *chain);
     if (!chain) { return CRD_E_MEMORY; }
@@ -241,7 +241,7 @@ fail:
 
 // ---- on the way --------------------------------------------------------------------------------
 
-static const crdi_pair* look_up(const crdi_stage* s, const crdi_scalar* x)
+static const crdi_pair* map_look_up(const crdi_stage* s, const crdi_scalar* x)
 {
     int64_t key = x->integer;
     if (x->is_real) {
@@ -267,7 +267,7 @@ bool crdi_mapping_apply(const crdi_mapping* c, bool is_unsigned, crdi_scalar* x,
     for (int i = 0; i < c->count; i++) {
         const crdi_stage* s = &c->stages[i];
         if (s->pairs) {
-            const crdi_pair* pair = look_up(s, x);
+            const crdi_pair* pair = map_look_up(s, x);
             *fits = pair != NULL;
             if (pair) { *x = pair->to; }
             changed = changed || pair;

@@ -210,7 +210,7 @@ void crdi_prediction_apply(crdi_prediction* f, double s, double h)
 }
 
 // The input over the target's step from t to t + h: prediction, value and derivatives.
-static void begin(const crd_master* m, crdi_prediction* f, double t, double h)
+static void predict_begin(const crd_master* m, crdi_prediction* f, double t, double h)
 {
     const crdi_member* source = f->source;
     if (m->plan->iterated && crdi_iteration_skips(m, f->target)) { return; }
@@ -243,7 +243,7 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 {
     for (int i = rows.first; i < rows.first + rows.count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
-        begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
+        predict_begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
     }
     return CRD_OK;
 }

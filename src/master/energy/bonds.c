@@ -33,7 +33,7 @@ static const crd_unit* unit_of(const crdi_plan* plan, int member)
     return plan->members[member].unit;
 }
 
-static const crd_variable* variable_of(const crdi_plan* plan, const end* e)
+static const crd_variable* bonds_variable_of(const crdi_plan* plan, const end* e)
 {
     return &unit_of(plan, e->member)->info.variables[e->variable];
 }
@@ -51,7 +51,7 @@ static crd_status blame(const cut* c, crd_status st)
 }
 
 // The source of an input, for those who name the input.
-static const crdi_connection* source_of(const crdi_plan* plan, const end* e)
+static const crdi_connection* bonds_source_of(const crdi_plan* plan, const end* e)
 {
     for (int i = 0; i < plan->connection_count; i++) {
         const crdi_connection* k = &plan->connections[i];
@@ -60,13 +60,13 @@ static const crdi_connection* source_of(const crdi_plan* plan, const end* e)
     return NULL;
 }
 
-static crd_status check_output(const cut* c, const end* e)
+static crd_status bonds_check_output(const cut* c, const end* e)
 {
     const crdi_plan* plan = c->plan;
-    const crd_variable* v = variable_of(plan, e);
+    const crd_variable* v = bonds_variable_of(plan, e);
     const char* unit = unit_of(plan, e->member)->name;
     if (v->causality == CRD_INPUT) {
-        const crdi_connection* k = source_of(plan, e);
+        const crdi_connection* k = bonds_source_of(plan, e);
         if (k) {
             return COMPLAIN(c,
                             "%s.%s is an input, expected the output that it is connected to, "
@@ -96,9 +96,9 @@ static crd_status resolve_end(const cut* c, int member, const char* text, end* o
     if (st < 0) { return blame(c, st); }
     const int32_t alias = u->info.variables[out->variable].alias_of;
     if (alias >= 0) { out->variable = alias; }
-    const crd_variable* v = variable_of(c->plan, out);
+    const crd_variable* v = bonds_variable_of(c->plan, out);
     out->count = out->element < 0 ? (int)v->size : 1;
-    return check_output(c, out);
+    return bonds_check_output(c, out);
 }
 
 static bool same_end(const end* a, const end* b)
@@ -154,8 +154,8 @@ static int element_of(const end* e, int i)
 }
 
 // To a unit, or to any (-1).
-static crdi_connection* find_link(const crdi_plan* plan, const end* from, int element,
-                                  int to_member)
+static crdi_connection* bonds_find_link(const crdi_plan* plan, const end* from, int element,
+                                        int to_member)
 {
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
@@ -173,7 +173,7 @@ static crd_status no_way(const cut* c, const end* from, const end* to, int eleme
 {
     const crdi_plan* plan = c->plan;
     const char *a = unit_of(plan, from->member)->name, *b = unit_of(plan, to->member)->name;
-    const crdi_connection* k = find_link(plan, from, element, -1);
+    const crdi_connection* k = bonds_find_link(plan, from, element, -1);
     if (k) {
         return COMPLAIN(c,
                         "%s.%s goes to %s.%s, not to an input of '%s', which gives %s.%s: both "
@@ -191,7 +191,7 @@ static crd_status find_way(const cut* c, const end* from, const end* to, int i,
                            crdi_connection** out)
 {
     const crdi_plan* plan = c->plan;
-    crdi_connection* k = find_link(plan, from, element_of(from, i), to->member);
+    crdi_connection* k = bonds_find_link(plan, from, element_of(from, i), to->member);
     if (!k) { return no_way(c, from, to, element_of(from, i)); }
     const char *a = unit_of(plan, from->member)->name, *b = unit_of(plan, to->member)->name;
     if (k->transform && k->gain == 0) {
@@ -203,8 +203,8 @@ static crd_status find_way(const cut* c, const end* from, const end* to, int i,
 }
 
 // What the numbers at one end of a link are in. The other end tells it if this one says nothing.
-static crd_status measure(const cut* c, const end* e, const crdi_connection* k, bool arriving,
-                          crd_dimension* out)
+static crd_status bonds_measure(const cut* c, const end* e, const crdi_connection* k, bool arriving,
+                                crd_dimension* out)
 {
     const crdi_plan* plan = c->plan;
     const crd_unit *source = unit_of(plan, k->from.member), *target = unit_of(plan, k->to.member);
@@ -219,7 +219,7 @@ static crd_status measure(const cut* c, const end* e, const crdi_connection* k, 
         return CRD_OK;
     }
     if (given) { return CRD_OK; }
-    const crd_variable* v = variable_of(plan, e);
+    const crd_variable* v = bonds_variable_of(plan, e);
     return v->unit && v->unit[0]
                ? COMPLAIN(c,
                           "nobody knows the unit '%s' of %s.%s: with it, one could tell whether "
@@ -242,12 +242,12 @@ static crd_status measure_axis(const cut* c, const crdi_connection* there,
 {
     crd_status st = CRD_OK;
     crd_dimension f, v, v_in;
-    CRD_TRY(measure(c, &c->action, there, true, &f));
-    CRD_TRY(measure(c, &c->flow, back, false, &v));
-    CRD_TRY(measure(c, &c->flow, back, true, &v_in));
+    CRD_TRY(bonds_measure(c, &c->action, there, true, &f));
+    CRD_TRY(bonds_measure(c, &c->flow, back, false, &v));
+    CRD_TRY(bonds_measure(c, &c->flow, back, true, &v_in));
     if (!crdi_bond_is_power(&f, &v)) {
-        const crd_variable *a = variable_of(c->plan, &c->action),
-                           *b = variable_of(c->plan, &c->flow);
+        const crd_variable *a = bonds_variable_of(c->plan, &c->action),
+                           *b = bonds_variable_of(c->plan, &c->flow);
         return COMPLAIN(c,
                         "%s.%s is in '%s' and %s.%s in '%s': the product is not a power (as of N "
                         "and m/s, N.m and rad/s, V and A)",
@@ -255,8 +255,8 @@ static crd_status measure_axis(const cut* c, const crdi_connection* there,
                         a->unit ? a->unit : "", unit_of(c->plan, c->flow.member)->name,
                         c->flow.text, b->unit ? b->unit : "");
     }
-    const bool shifted = !variable_of(c->plan, &c->action)->relative_quantity;
-    const bool v_shifted = !variable_of(c->plan, &c->flow)->relative_quantity;
+    const bool shifted = !bonds_variable_of(c->plan, &c->action)->relative_quantity;
+    const bool v_shifted = !bonds_variable_of(c->plan, &c->flow)->relative_quantity;
     const double gain = there->transform ? there->gain : 1;
     const double offset = there->transform ? there->offset : 0;
     x->gain = gain * f.factor;
@@ -677,7 +677,7 @@ fail:
 
 // f and v as they are now. With the roles swapped v is the action and -f the flow: the residual
 // power is the same.
-static void look(const crdi_bond* p)
+static void bonds_look(const crdi_bond* p)
 {
     for (int i = 0; i < p->axis_count; i++) {
         const crdi_axis* x = &p->axes[i];
@@ -701,7 +701,7 @@ void crdi_bonds_start(crd_master* m)
 {
     for (int i = 0; i < m->energy.bond_count; i++) {
         crdi_bond* p = &m->energy.bonds[i];
-        look(p);
+        bonds_look(p);
         crd_bond_start_axes(&p->state, p->axis_count, p->parts);
         p->time = m->clock.time;
         if (p->probing) { crdi_probing_start(m, p); }
@@ -719,7 +719,7 @@ void crdi_bonds_balance(crd_master* m)
         if (!(h > 0)) { continue; }
         double next = m->plan->rule->ahead(m, p->every);
         if (!(next > 0)) { next = h; } // the end
-        look(p);
+        bonds_look(p);
         crd_bond_step_axes(&p->bond, &p->state, h, next, p->axis_count, p->parts);
         if (p->probing) {
             crdi_probing_apply(p->probing);

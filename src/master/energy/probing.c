@@ -44,7 +44,8 @@ static crd_status check_run(crdi_plan* plan, const crdi_bond* p)
     return CRD_OK;
 }
 
-static crd_status check_units(crdi_plan* plan, const crdi_energy* energy, const crdi_bond* p)
+static crd_status probing_check_units(crdi_plan* plan, const crdi_energy* energy,
+                                      const crdi_bond* p)
 {
     const crdi_probing* q = p->probing;
     const crdi_member *a = &plan->members[q->member], *b = &plan->members[q->other];
@@ -98,7 +99,7 @@ static crdi_connection* find_displacement(const crdi_plan* plan, const crdi_conn
     return NULL;
 }
 
-static crd_status take(crdi_plan* plan, crdi_bond* p, crdi_connection* k, int place)
+static crd_status probing_take(crdi_plan* plan, crdi_bond* p, crdi_connection* k, int place)
 {
     const crd_prediction predict = k->spec->predict;
     const crd_status st = crdi_bond_mark(plan, p, k);
@@ -124,14 +125,14 @@ crd_status crdi_probing_plan(crdi_plan* plan, const crdi_energy* energy, crdi_bo
     if (!q) { return CRD_E_MEMORY; }
     q->member = action->from.member;
     q->other = action->to.member;
-    CRD_TRY(check_units(plan, energy, p));
+    CRD_TRY(probing_check_units(plan, energy, p));
     q->probe = crd_probe_defaults(); // a displacement, then a flow
     crdi_connection* displacement = find_displacement(plan, flow);
     q->probe.inputs = displacement ? 2 : 1;
     q->probe.flow[0] = !displacement;
-    if (displacement) { CRD_TRY(take(plan, p, displacement, 0)); }
-    CRD_TRY(take(plan, p, flow, q->probe.inputs - 1));
-    CRD_TRY(take(plan, p, action, CRD_PROBE_INPUTS));
+    if (displacement) { CRD_TRY(probing_take(plan, p, displacement, 0)); }
+    CRD_TRY(probing_take(plan, p, flow, q->probe.inputs - 1));
+    CRD_TRY(probing_take(plan, p, action, CRD_PROBE_INPUTS));
 fail:
     return st;
 }
@@ -225,7 +226,7 @@ void crdi_probing_start(crd_master* m, crdi_bond* p)
 }
 
 // f as it would be with what has just come, for all who get it.
-static void refresh(crd_master* m, crdi_probing* q, double f)
+static void probing_refresh(crd_master* m, crdi_probing* q, double f)
 {
     *q->f += (q->state.fresh - f) / q->action->gain;
     for (int i = 0; i < m->connections.prediction_count; i++) {
@@ -246,7 +247,7 @@ static void probe(crd_master* m, crdi_probing* q, double h, double h_next)
     if (events != q->events) { crd_probe_event(&q->probe, s); }
     q->events = events;
     q->held = crd_probe_step(&q->probe, s, h, h_next, f, y, u);
-    refresh(m, q, f);
+    probing_refresh(m, q, f);
     q->lead = q->held - s->fresh;
 }
 

@@ -46,7 +46,7 @@ typedef struct {
     int at;
 } names;
 
-static const char* next_name(void* user)
+static const char* commands_next_name(void* user)
 {
     names* n = user;
     const crdi_live_info* i = &n->l->info;
@@ -57,14 +57,14 @@ static const char* next_name(void* user)
 static crd_status not_found(crdi_live* l, const char* name, bool settings)
 {
     names n = {.l = l, .settings = settings};
-    const char* near = crdi_nearest(name, next_name, &n);
+    const char* near = crdi_nearest(name, commands_next_name, &n);
     return crdi_fail(
         l->ctx, CRD_E_NOT_FOUND, "%s '%s'%s%s%s",
         settings ? "nothing that can be set is called" : "no connection leads to an input",
         crdi_clip(name).text, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static crd_status find_link(crdi_live* l, const char* name, int* out)
+static crd_status commands_find_link(crdi_live* l, const char* name, int* out)
 {
     for (int i = 0; i < l->info.link_count; i++) {
         if (strcmp(l->info.links[i].to, name) == 0) {
@@ -133,7 +133,8 @@ static void write_number(const crdi_live_knob* k, const crdi_live_setting* s, do
     }
 }
 
-static crd_status check_limits(crdi_live* l, const crdi_live_setting* s, const crdi_live_order* o)
+static crd_status commands_check_limits(crdi_live* l, const crdi_live_setting* s,
+                                        const crdi_live_order* o)
 {
     const double x = crd_type_kind(s->type) == CRD_REAL ? o->real
                      : s->type == CRD_UINT64            ? (double)(uint64_t)o->integer
@@ -163,7 +164,7 @@ static crd_status order_set(crdi_live* l, const crdi_live_command* c, const char
         .base = {.ops = &stand_in_ops, .ctx = l->ctx, .name = u->name, .info = u->info}, .knob = k};
     CRD_TRY(crdi_unit_parse_one(&unit.base, k->variable, c->text ? c->text : "", &o->real,
                                 &o->integer));
-    CRD_TRY(check_limits(l, s, o));
+    CRD_TRY(commands_check_limits(l, s, o));
     write_number(k, s, at->real, at->integer, was, sizeof was);
     write_number(k, s, o->real, o->integer, is, sizeof is);
     snprintf(o->text, sizeof o->text, "%s%s = %s%s%s%s", who, s->name, is,
@@ -177,7 +178,7 @@ fail:
 
 // ---- couplings ---------------------------------------------------------------------------------
 
-static crd_status check_element(crdi_live* l, const crd_element* e, const crdi_coupled* c)
+static crd_status commands_check_element(crdi_live* l, const crd_element* e, const crdi_coupled* c)
 {
     if (e->signal_count > 1) {
         return crdi_fail(l->ctx, CRD_E_RANGE, "the element is for %d signals, a connection has one",
@@ -208,7 +209,7 @@ static crd_status order_couple(crdi_live* l, const crdi_live_command* c, const c
 {
     crd_status st = CRD_OK;
     crd_coupling_options opt;
-    CRD_TRY(find_link(l, c->name ? c->name : "", &o->link));
+    CRD_TRY(commands_find_link(l, c->name ? c->name : "", &o->link));
     const crdi_coupled* couple = l->wires[o->link].couple;
     const crdi_live_link* link = &l->info.links[o->link];
     if (!couple) {
@@ -218,7 +219,7 @@ static crd_status order_couple(crdi_live* l, const crdi_live_command* c, const c
                          link->from, link->to);
     }
     CRD_TRY(read_element(l, c->text ? c->text : "", &o->description));
-    CRD_TRY(check_element(l, o->description, couple));
+    CRD_TRY(commands_check_element(l, o->description, couple));
     CRD_TRY(crd_element_options(o->description, couple->interval, &opt));
     opt.start_time = l->m->plan->times.start;
     CRD_TRY(crd_coupling_create(l->ctx, &opt, &o->element));
@@ -301,7 +302,7 @@ static crd_status order_fault(crdi_live* l, const crdi_live_command* c, const ch
 {
     crd_status st = CRD_OK;
     char amount[40] = "", length[48] = "until it is cleared";
-    CRD_TRY(find_link(l, c->name ? c->name : "", &o->link));
+    CRD_TRY(commands_find_link(l, c->name ? c->name : "", &o->link));
     CRD_TRY(check_fault(l, c, o->link));
     o->fault = c->fault;
     o->value = c->value;
@@ -326,7 +327,7 @@ static crd_status order_clear(crdi_live* l, const crdi_live_command* c, const ch
         snprintf(o->text, sizeof o->text, "%sall faults cleared", who);
         return CRD_OK;
     }
-    const crd_status st = find_link(l, name, &o->link);
+    const crd_status st = commands_find_link(l, name, &o->link);
     if (st >= 0) {
         snprintf(o->text, sizeof o->text, "%sfault at %s cleared", who, l->info.links[o->link].to);
     }

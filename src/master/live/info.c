@@ -9,7 +9,7 @@ static void* room(crdi_live* l, int n, size_t size)
     return crdi_arena_new(&l->arena, (size_t)n, size);
 }
 
-static const char* text_of(const char* text)
+static const char* info_text_of(const char* text)
 {
     return text ? text : "";
 }
@@ -25,7 +25,7 @@ static crd_status describe_units(crdi_live* l)
         const crdi_member* p = &m->plan->members[i];
         const crd_unit* u = p->unit;
         units[i] = (crdi_live_unit){.name = u->name,
-                                    .kind = text_of(u->info.kind),
+                                    .kind = info_text_of(u->info.kind),
                                     .remote = CRDI_UNIT_HAS(u, remote, begin) ||
                                               CRDI_UNIT_HAS(u, remote, link),
                                     .real = u->spec && u->spec->real,
@@ -68,8 +68,8 @@ static crd_status describe_signals(crdi_live* l)
         const crd_type type = x ? x->type : (crd_type)v->type;
         signals[count] =
             (crdi_live_signal){.name = s->name,
-                               .unit = text_of(x ? x->unit : v->unit),
-                               .description = text_of(x ? x->description : v->description),
+                               .unit = info_text_of(x ? x->unit : v->unit),
+                               .description = info_text_of(x ? x->description : v->description),
                                .owner = s->member,
                                .type = type};
         l->probes[count++] = (crdi_live_source){.from = of[i]->from,
@@ -117,7 +117,7 @@ static crd_status describe_link(crdi_live* l, int i)
     *out = (crdi_live_link){
         .from = crdi_end_short_name(m->plan, &l->arena, &k->from),
         .to = crdi_end_short_name(m->plan, &l->arena, &k->to),
-        .unit = text_of(v->unit),
+        .unit = info_text_of(v->unit),
         .from_unit = k->from.member,
         .to_unit = k->to.member,
         .coupling = k->couple,
@@ -161,8 +161,8 @@ static crd_status describe_bonds(crdi_live* l)
     if (!bonds) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->energy.bond_count; i++) {
         const crdi_bond* p = &m->energy.bonds[i];
-        bonds[i] =
-            (crdi_live_bond){text_of(p->name), text_of(p->action_name), text_of(p->flow_name)};
+        bonds[i] = (crdi_live_bond){info_text_of(p->name), info_text_of(p->action_name),
+                                    info_text_of(p->flow_name)};
     }
     l->info.bonds = bonds;
     l->info.bond_count = m->energy.bond_count;
@@ -193,26 +193,26 @@ static bool can_be_set(const crdi_member* p, int32_t variable)
 }
 
 // One value of a knob as a number; NaN: the unit does not tell it.
-static double start_of(const crd_variable* v, const crdi_live_knob* k, uint32_t e)
+static double info_start_of(const crd_variable* v, const crdi_live_knob* k, uint32_t e)
 {
     return crd_type_kind(v->type) == CRD_REAL ? k->values.real[e]
            : v->type == CRD_UINT64            ? (double)(uint64_t)k->values.integer[e]
                                               : (double)k->values.integer[e];
 }
 
-static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int knob, bool known,
-                              uint32_t e)
+static crd_status info_add_setting(crdi_live* l, crdi_live_setting* settings, int knob, bool known,
+                                   uint32_t e)
 {
     const crdi_live_knob* k = &l->knobs[knob];
     const crd_variable* v = &l->m->plan->members[k->member].unit->info.variables[k->variable];
     const int at = l->info.setting_count;
     const crdi_end end = {.member = k->member, .variable = k->variable, .element = (int32_t)e};
     settings[at] = (crdi_live_setting){.name = crdi_end_short_name(l->m->plan, &l->arena, &end),
-                                       .unit = text_of(v->unit),
-                                       .description = text_of(v->description),
+                                       .unit = info_text_of(v->unit),
+                                       .description = info_text_of(v->description),
                                        .owner = k->member,
                                        .type = (crd_type)v->type,
-                                       .start = known ? start_of(v, k, e) : (double)NAN,
+                                       .start = known ? info_start_of(v, k, e) : (double)NAN,
                                        .min = v->min,
                                        .max = v->max,
                                        .input = v->causality == CRD_INPUT};
@@ -249,7 +249,7 @@ static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member
     const bool known = u->ops->get(u, k->binding, &k->values) >= 0;
     m->running = -1;
     for (uint32_t e = 0; e < v->size && (known || v->size == 1); e++) {
-        CRD_TRY(add_setting(l, settings, knob, known, e));
+        CRD_TRY(info_add_setting(l, settings, knob, known, e));
     }
 fail:
     return st == CRD_E_MEMORY || st >= 0 ? st : CRD_OK; // what cannot be bound cannot be set
@@ -293,9 +293,9 @@ void crdi_live_free_knobs(crdi_live* l)
 crd_status crdi_live_introduce(crdi_live* l)
 {
     const crd_master* m = l->m;
-    l->info.title = text_of(m->plan->sys->title);
-    l->info.file = text_of(m->plan->sys->file);
-    l->info.results = text_of(m->plan->sys->results.path);
+    l->info.title = info_text_of(m->plan->sys->title);
+    l->info.file = info_text_of(m->plan->sys->file);
+    l->info.results = info_text_of(m->plan->sys->results.path);
     l->info.read_only = l->opt.read_only;
     l->boards = room(l, m->plan->member_count, sizeof *l->boards);
     l->board_units = room(l, m->plan->member_count, sizeof *l->board_units);

@@ -13,13 +13,13 @@ crdi_live_options crdi_live_defaults(void)
 
 // ---- life --------------------------------------------------------------------------------------
 
-static int64_t to_ns(double s, double otherwise)
+static int64_t live_to_ns(double s, double otherwise)
 {
     return (int64_t)(1e9 * (s >= 0 && s < 1e6 ? s : otherwise));
 }
 
 // Room for samples that a fault holds back, and for those that a new element begins with.
-static crd_status make_room(crd_master* m)
+static crd_status live_make_room(crd_master* m)
 {
     const int shared = m->connections.coupled_count > 64
                            ? 64 * CRDI_LIVE_FLIGHTS / m->connections.coupled_count
@@ -56,8 +56,8 @@ crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_opt
     l->owner = ctx;
     l->m = m;
     l->opt = opt ? *opt : crdi_live_defaults();
-    l->row_gap = to_ns(l->opt.row_gap, 0.5e-3);
-    l->status_gap = to_ns(l->opt.status_gap, 0.05);
+    l->row_gap = live_to_ns(l->opt.row_gap, 0.5e-3);
+    l->status_gap = live_to_ns(l->opt.status_gap, 0.05);
     l->row_cycle = l->overrun_cycle = l->steps_left = -1;
     crd_arena_init(&l->arena, ctx);
     l->ctx = crdi_context_child(ctx);
@@ -70,7 +70,7 @@ crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_opt
     CRD_TRY(crdi_ring_create(ctx, sizeof(crdi_live_order), CRDI_LIVE_ORDERS, &l->orders));
     // Each order leaves at most one thing, and orders come only once leftovers are taken.
     CRD_TRY(crdi_ring_create(ctx, sizeof(crdi_leftover), 4 * CRDI_LIVE_ORDERS, &l->leftovers));
-    if (!l->opt.read_only) { CRD_TRY(make_room(m)); }
+    if (!l->opt.read_only) { CRD_TRY(live_make_room(m)); }
     CRD_TRY(crdi_live_introduce(l));
     m->live = l;
     crdi_connections_own(m, l->ctx);

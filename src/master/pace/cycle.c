@@ -16,7 +16,7 @@ static const crdi_offer signals[] = {
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
 // Slaves with a clock of their own fit to one pace only.
-static crd_status check_units(crdi_plan* plan)
+static crd_status cycle_check_units(crdi_plan* plan)
 {
     char at[256];
     const crd_pace_spec* p = &plan->sys->run.pace;
@@ -45,7 +45,7 @@ crd_status crdi_pacing_plan(crdi_plan* plan, crdi_pacing* p)
     p->clock = plan->opt.clock ? *plan->opt.clock : crd_clock_system();
     plan->paced = plan->sys->run.pace.factor > 0 && !plan->opt.open_end;
     const char* path = plan->sys->results.path;
-    const crd_status st = plan->paced ? check_units(plan) : CRD_OK;
+    const crd_status st = plan->paced ? cycle_check_units(plan) : CRD_OK;
     if (st < 0) { return st; }
     if (!plan->paced || !path || !crd_recorder_has_rasters(path)) { return CRD_OK; }
     crdi_offer* x = crdi_arena_new(plan->arena, SIGNALS, sizeof *x);

@@ -61,7 +61,7 @@ static int64_t now(const crdi_pacer* p)
     return p->clock.now(p->clock.user);
 }
 
-static int64_t to_ns(double s) // 2^61 ns, 73 years, at most: sums of two fit
+static int64_t pace_to_ns(double s) // 2^61 ns, 73 years, at most: sums of two fit
 {
     return llround(fmin(fmax(1e9 * s, -0x1p61), 0x1p61));
 }
@@ -69,10 +69,10 @@ static int64_t to_ns(double s) // 2^61 ns, 73 years, at most: sums of two fit
 // From the beginning of the grid to simulated time t on the clock.
 static int64_t offset(const crdi_pacer* p, double t)
 {
-    return to_ns((t - p->start) / p->spec.factor);
+    return pace_to_ns((t - p->start) / p->spec.factor);
 }
 
-static bool stopped(const crdi_pacer* p)
+static bool pace_stopped(const crdi_pacer* p)
 {
     return (p->stop && *p->stop) ||
            (p->emergency && __atomic_load_n(p->emergency, __ATOMIC_RELAXED));
@@ -209,7 +209,7 @@ void crdi_pacer_usage(const crdi_pacer* p, crd_pace_report* report)
 static int64_t sleep_until(crdi_pacer* p, int64_t until)
 {
     int64_t t = now(p);
-    while (t < until && !stopped(p)) {
+    while (t < until && !pace_stopped(p)) {
         if (t - p->looked >= LOOK_NS) { look_at_wall(p, t); }
         const int64_t next = until - t > LOOK_NS ? t + LOOK_NS : until;
         p->clock.sleep_until(p->clock.user, next);
@@ -221,7 +221,7 @@ static int64_t sleep_until(crdi_pacer* p, int64_t until)
 static int64_t spin_until(crdi_pacer* p, int64_t t, int64_t until)
 {
     int still = 0;
-    while (t < until && !stopped(p)) {
+    while (t < until && !pace_stopped(p)) {
         const int64_t before = t;
         t = now(p);
         still = t == before ? still + 1 : 0;
@@ -236,7 +236,7 @@ void crdi_pacer_wait(crdi_pacer* p, double t)
     p->time = t;
     p->deadline = p->origin + offset(p, t);
     r->drift_ns = p->deadline - (p->first + r->moved_ns + r->paused_ns + offset(p, t));
-    const int64_t spin = p->spec.spin > 0 ? to_ns(p->spec.spin) : 0;
+    const int64_t spin = p->spec.spin > 0 ? pace_to_ns(p->spec.spin) : 0;
     p->begin = spin_until(p, sleep_until(p, p->deadline - spin), p->deadline);
     if (p->begin < p->deadline) { return; } // stopped: this cycle does not begin
     crd_histogram_add(&r->lateness, p->begin - p->deadline);
@@ -244,7 +244,7 @@ void crdi_pacer_wait(crdi_pacer* p, double t)
 
 // The first FIRST overruns stay; of the others those that were latest, the earlier one of two that
 // were equally late. By cycle.
-static void keep(crd_pace_report* r, const crd_overrun_info* o)
+static void pace_keep(crd_pace_report* r, const crd_overrun_info* o)
 {
     if (r->kept_count < CRD_PACE_KEPT) {
         r->kept[r->kept_count++] = *o;
@@ -265,7 +265,7 @@ static void count_overrun(crdi_pacer* p, const crd_overrun_info* o)
     crd_pace_report* r = &p->report;
     if (r->overruns == 0 || o->late_ns > r->worst.late_ns) { r->worst = *o; }
     r->overruns++;
-    keep(r, o);
+    pace_keep(r, o);
     if (p->row == 0) { p->row_time = o->time; }
     p->row++;
     if (p->row > r->burst) {
@@ -283,7 +283,7 @@ static void move_grid(crdi_pacer* p, int64_t late)
         const int64_t before = r->skipped;
         r->skipped += (int64_t)ceil((double)late / period_ns);
         // Of all that was skipped, so that periods of a broken number of ns stay in phase.
-        by = to_ns((double)r->skipped * p->period) - to_ns((double)before * p->period);
+        by = pace_to_ns((double)r->skipped * p->period) - pace_to_ns((double)before * p->period);
     }
     p->origin += by;
     r->moved_ns += by;
@@ -297,7 +297,7 @@ bool crdi_pacer_done(crdi_pacer* p, double next, int64_t waited_ns, int unit)
     crd_histogram_add(&r->busy, busy);
     const int64_t cycle = r->cycles++;
     const int64_t late = p->begin + busy - (p->origin + offset(p, next));
-    if (late <= to_ns(p->spec.slack)) {
+    if (late <= pace_to_ns(p->spec.slack)) {
         p->row = 0;
         return true;
     }

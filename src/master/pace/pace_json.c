@@ -6,7 +6,7 @@
 
 enum { NUMBER = 28 }; // bytes of a number at most, with what separates it
 
-static double seconds(int64_t ns)
+static double pace_json_seconds(int64_t ns)
 {
     return (double)ns / 1e9; // divided, not multiplied: prints as one would write it
 }
@@ -16,7 +16,7 @@ double crdi_histogram_claim(const crd_histogram* h, double q)
     // One of `least` cycles lies beyond; of fewer the quantile would be the maximum by another
     // name.
     const double least = 1 / (1 - q);
-    return (double)h->count >= least * (1 - 1e-9) ? seconds(crd_histogram_quantile(h, q))
+    return (double)h->count >= least * (1 - 1e-9) ? pace_json_seconds(crd_histogram_quantile(h, q))
                                                   : (double)NAN;
 }
 
@@ -30,17 +30,17 @@ static void put_histogram(crdi_json_writer* w, const char* name, const crd_histo
     const double none = NAN;
     crdi_json_begin_object(w, name);
     crdi_json_put_integer(w, "count", h->count);
-    crdi_json_put_number(w, "mean", h->count ? seconds(h->sum) / (double)h->count : none);
-    crdi_json_put_number(w, "min", h->count ? seconds(h->min) : none);
+    crdi_json_put_number(w, "mean", h->count ? pace_json_seconds(h->sum) / (double)h->count : none);
+    crdi_json_put_number(w, "min", h->count ? pace_json_seconds(h->min) : none);
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
         crdi_json_put_number(w, quantiles[i].name, crdi_histogram_claim(h, quantiles[i].q));
     }
-    crdi_json_put_number(w, "max", h->count ? seconds(h->max) : none);
+    crdi_json_put_number(w, "max", h->count ? pace_json_seconds(h->max) : none);
     crdi_json_begin_list(w, "histogram");
     for (int i = 0; i < CRD_HISTOGRAM_BUCKETS; i++) {
         if (h->buckets[i] == 0) { continue; }
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_number(w, NULL, seconds(crd_histogram_edge(i)));
+        crdi_json_put_number(w, NULL, pace_json_seconds(crd_histogram_edge(i)));
         crdi_json_put_integer(w, NULL, h->buckets[i]);
         crdi_json_end(w);
     }
@@ -55,8 +55,8 @@ static void put_overrun(crdi_json_writer* w, const char* key, const crd_overrun_
     crdi_json_begin_object(w, key);
     crdi_json_put_integer(w, "cycle", o->cycle);
     crdi_json_put_number(w, "time", o->time);
-    crdi_json_put_number(w, "late", seconds(o->late_ns));
-    crdi_json_put_number(w, "busy", seconds(o->busy_ns));
+    crdi_json_put_number(w, "late", pace_json_seconds(o->late_ns));
+    crdi_json_put_number(w, "busy", pace_json_seconds(o->busy_ns));
     if (known) {
         crdi_json_put_text(w, "unit", names[o->unit]);
     } else {
@@ -65,8 +65,8 @@ static void put_overrun(crdi_json_writer* w, const char* key, const crd_overrun_
     crdi_json_end(w);
 }
 
-static void put_overruns(crdi_json_writer* w, const crd_pace_report* p, const char* const* names,
-                         int count)
+static void pace_json_put_overruns(crdi_json_writer* w, const crd_pace_report* p,
+                                   const char* const* names, int count)
 {
     crdi_json_put_integer(w, "overrun_count", p->overruns);
     if (p->overruns > 0) {
@@ -98,16 +98,16 @@ void crdi_pace_put_json(crdi_json_writer* w, const char* key, const crd_pace_rep
     crdi_json_put_integer(w, "cycles", p->cycles);
     put_histogram(w, "lateness", &p->lateness);
     put_histogram(w, "busy", &p->busy);
-    put_overruns(w, p, unit_names, unit_count);
-    crdi_json_put_number(w, "moved", seconds(p->moved_ns));
-    crdi_json_put_number(w, "paused", seconds(p->paused_ns));
-    crdi_json_put_number(w, "drift", seconds(p->drift_ns));
+    pace_json_put_overruns(w, p, unit_names, unit_count);
+    crdi_json_put_number(w, "moved", pace_json_seconds(p->moved_ns));
+    crdi_json_put_number(w, "paused", pace_json_seconds(p->paused_ns));
+    crdi_json_put_number(w, "drift", pace_json_seconds(p->drift_ns));
     crdi_json_put_integer(w, "minor_faults", p->minor_faults);
     crdi_json_put_integer(w, "major_faults", p->major_faults);
     crdi_json_put_integer(w, "voluntary_switches", p->voluntary);
     crdi_json_put_integer(w, "involuntary_switches", p->involuntary);
     crdi_json_put_integer(w, "clock_steps", p->clock_steps);
-    crdi_json_put_number(w, "clock_step", seconds(p->clock_step_ns));
+    crdi_json_put_number(w, "clock_step", pace_json_seconds(p->clock_step_ns));
     crdi_json_put_bool(w, "fifo", p->fifo);
     crdi_json_put_number(w, "priority", p->fifo ? p->priority : (double)NAN);
     crdi_json_put_bool(w, "locked", p->locked);

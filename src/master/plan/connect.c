@@ -160,7 +160,7 @@ static crd_status convert_units(route* r, const measure* a, const measure* b)
     return CRD_OK;
 }
 
-static void scale(route* r, double gain, double offset)
+static void connect_scale(route* r, double gain, double offset)
 {
     r->gain *= gain;
     r->offset = gain * r->offset + offset;
@@ -178,11 +178,11 @@ static crd_status collapse(route* r)
         const crd_transformation* t = &c->via[i];
         const measure next = measure_behind(t);
         if (t->convert_units) { CRD_TRY(convert_units(r, &now, &next)); }
-        if (t->has_transformation) { scale(r, t->gain, t->offset); }
+        if (t->has_transformation) { connect_scale(r, t->gain, t->offset); }
         if (next.name[0]) { now = next; } // one that says nothing keeps the unit
     }
     if (c->convert_units) { CRD_TRY(convert_units(r, &now, &last)); }
-    if (c->has_transformation) { scale(r, c->gain, c->offset); }
+    if (c->has_transformation) { connect_scale(r, c->gain, c->offset); }
 fail:
     return st;
 }

@@ -20,7 +20,7 @@ void crdi_plan_kinds(crdi_plan* plan)
 }
 
 // A connection that holds, if defects are monitored.
-static void observe(const crdi_plan* plan, crdi_connections* c, crdi_connection* k)
+static void feeds_observe(const crdi_plan* plan, crdi_connections* c, crdi_connection* k)
 {
     if (!k->real || !(plan->sys->run.monitor & CRD_MONITOR_DEFECT)) { return; }
     k->observed = &c->observed[c->observed_count++];
@@ -40,11 +40,11 @@ static crd_status add_to_feed(crdi_plan* plan, crdi_connections* c, crdi_connect
     switch (k->kind) {
     case CRDI_COPY:
         c->copies[at] = (crdi_copy){from, to};
-        observe(plan, c, k);
+        feeds_observe(plan, c, k);
         return CRD_OK;
     case CRDI_SCALE:
         c->scaled[at] = (crdi_scaled){from, to, k->gain, k->offset};
-        observe(plan, c, k);
+        feeds_observe(plan, c, k);
         return CRD_OK;
     case CRDI_PREDICT:
         return crdi_prediction_bind(plan, k, &c->predictions[at]);
@@ -86,7 +86,7 @@ static crdi_feed merge_feeds(const crdi_plan* plan, int first, int count)
     return all;
 }
 
-static crd_status make_room(crdi_plan* plan, crdi_connections* c)
+static crd_status feeds_make_room(crdi_plan* plan, crdi_connections* c)
 {
     size_t n[CRDI_KINDS] = {0};
     for (int i = 0; i < plan->connection_count; i++) {
@@ -109,7 +109,7 @@ static crd_status make_room(crdi_plan* plan, crdi_connections* c)
 
 crd_status crdi_plan_feeds(crdi_plan* plan, crdi_connections* connections)
 {
-    crd_status st = make_room(plan, connections);
+    crd_status st = feeds_make_room(plan, connections);
     crdi_feed* f = NULL;
     for (int i = 0; i < plan->connection_count && st >= 0; i++) {
         crdi_connection* k = &plan->connections[i];

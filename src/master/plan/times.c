@@ -47,7 +47,7 @@ static void choose_times(crdi_plan* plan)
     plan->times.tolerance = tolerance;
 }
 
-static crd_status check_times(crdi_plan* plan)
+static crd_status times_check_times(crdi_plan* plan)
 {
     if (!isfinite(plan->times.start)) {
         return crdi_fail(plan->ctx, CRD_E_RANGE, "start time is %g, expected a number",
@@ -198,7 +198,7 @@ crd_status crdi_plan_times(crdi_plan* plan)
 {
     crd_status st = CRD_OK;
     choose_times(plan);
-    CRD_TRY(check_times(plan));
+    CRD_TRY(times_check_times(plan));
     if (plan->controlled) {
         plan_free(plan);
         return CRD_OK;

@@ -30,7 +30,7 @@ static const char* short_path(const crd_master* m, const char* path)
 
 // ---- what ran ----------------------------------------------------------------------------------
 
-static crd_status put_parameters(crd_master* m, crdi_json_writer* w, crd_unit* u)
+static crd_status record_describe_put_parameters(crd_master* m, crdi_json_writer* w, crd_unit* u)
 {
     crd_status st = CRD_OK;
     crd_text value, start;
@@ -67,7 +67,7 @@ static crd_status put_parameters(crd_master* m, crdi_json_writer* w, crd_unit* u
     return st;
 }
 
-static crd_status put_unit(crd_master* m, crdi_json_writer* w, const crdi_member* p)
+static crd_status record_describe_put_unit(crd_master* m, crdi_json_writer* w, const crdi_member* p)
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
@@ -96,7 +96,7 @@ static crd_status put_unit(crd_master* m, crdi_json_writer* w, const crdi_member
     crdi_json_put_number(w, "step", p->step);
     crdi_json_put_integer(w, "inputs", inputs);
     crdi_json_put_integer(w, "outputs", outputs);
-    return put_parameters(m, w, p->unit);
+    return record_describe_put_parameters(m, w, p->unit);
 }
 
 static void put_end(const crd_master* m, crdi_json_writer* w, const char* name, int unit,
@@ -108,7 +108,8 @@ static void put_end(const crd_master* m, crdi_json_writer* w, const char* name, 
     crd_free(m->ctx, whole);
 }
 
-static void put_coupling(crd_master* m, crdi_json_writer* w, const crdi_connection* k)
+static void record_describe_put_coupling(crd_master* m, crdi_json_writer* w,
+                                         const crdi_connection* k)
 {
     if (!k || !k->spec->coupling) {
         crdi_json_put_null(w, "coupling");
@@ -142,7 +143,7 @@ static void put_coupling(crd_master* m, crdi_json_writer* w, const crdi_connecti
     crdi_json_end(w);
 }
 
-static crd_status put_connections(crd_master* m, crdi_json_writer* w)
+static crd_status record_describe_put_connections(crd_master* m, crdi_json_writer* w)
 {
     const int n = m->plan->sys->connection_count;
     const crdi_connection** of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
@@ -164,14 +165,14 @@ static crd_status put_connections(crd_master* m, crdi_json_writer* w)
         crdi_json_put_number(w, "gain", k ? k->gain : 1);
         crdi_json_put_number(w, "offset", k ? k->offset : 0);
         crdi_json_put_bool(w, "mapped", k && k->mapping);
-        put_coupling(m, w, k);
+        record_describe_put_coupling(m, w, k);
         crdi_json_end(w);
     }
     crd_free(m->ctx, (void*)of);
     return CRD_OK;
 }
 
-static crd_status put_system(crd_master* m, crdi_json_writer* w)
+static crd_status record_describe_put_system(crd_master* m, crdi_json_writer* w)
 {
     const char* hash = "";
     const crd_status st = crdi_record_hash(m, m->plan->sys->file, &hash);
@@ -253,7 +254,7 @@ static void put_pace_settings(const crd_master* m, crdi_json_writer* w)
     crdi_json_end(w);
 }
 
-static void put_run(const crd_master* m, crdi_json_writer* w)
+static void record_describe_put_run(const crd_master* m, crdi_json_writer* w)
 {
     static const char* const schemes[] = {
         [CRD_SCHEME_JACOBI] = "jacobi",
@@ -299,18 +300,18 @@ crd_status crd_master_describe_run(crd_master* m, crd_text* out)
     crdi_json_begin_object(w, NULL);
     crdi_json_put_integer(w, "format", 1);
     crdi_json_put_text(w, "cardan", crd_version());
-    CRD_TRY(put_system(m, w));
+    CRD_TRY(record_describe_put_system(m, w));
     put_machine(m, w);
-    put_run(m, w);
+    record_describe_put_run(m, w);
     crdi_json_begin_list(w, "units");
     for (int i = 0; i < m->plan->member_count; i++) {
         crdi_json_begin_object(w, NULL);
-        CRD_TRY(put_unit(m, w, &m->plan->members[i]));
+        CRD_TRY(record_describe_put_unit(m, w, &m->plan->members[i]));
         crdi_json_end(w);
     }
     crdi_json_end(w);
     crdi_json_begin_list(w, "connections");
-    CRD_TRY(put_connections(m, w));
+    CRD_TRY(record_describe_put_connections(m, w));
     crdi_json_end(w);
     put_bonds(m, w);
     crdi_json_put_integer(w, "signals", m->record.signal_count);
@@ -357,7 +358,7 @@ static void put_unit_times(crdi_json_writer* w, const crd_unit_report* r)
     }
 }
 
-static void put_loop(crdi_json_writer* w, const crd_loop_report* l)
+static void record_describe_put_loop(crdi_json_writer* w, const crd_loop_report* l)
 {
     crdi_json_put_text(w, "text", l->text);
     crdi_json_put_integer(w, "size", l->size);
@@ -433,7 +434,7 @@ static void put_flow(crdi_json_writer* w, const crd_flow_report* r)
     crdi_json_put_integer(w, "switches", r->switches);
 }
 
-static void put_bond(crdi_json_writer* w, const crd_bond_report* r)
+static void record_describe_put_bond(crdi_json_writer* w, const crd_bond_report* r)
 {
     crdi_json_put_text(w, "name", r->name);
     crdi_json_put_text(w, "action", r->action);
@@ -450,7 +451,7 @@ static void put_bond(crdi_json_writer* w, const crd_bond_report* r)
 }
 
 // null: steps were not controlled
-static void put_control(crdi_json_writer* w, const crd_control_report* r)
+static void record_describe_put_control(crdi_json_writer* w, const crd_control_report* r)
 {
     if (!r->on) {
         crdi_json_put_null(w, "control");
@@ -471,7 +472,7 @@ static void put_control(crdi_json_writer* w, const crd_control_report* r)
 }
 
 // null: steps were not iterated
-static void put_iteration(crdi_json_writer* w, const crd_iteration_report* r)
+static void record_describe_put_iteration(crdi_json_writer* w, const crd_iteration_report* r)
 {
     if (!r->on) {
         crdi_json_put_null(w, "iteration");
@@ -505,12 +506,12 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     crdi_json_begin_list(w, "bonds");
     for (int i = 0; i < r->bond_count; i++) {
         crdi_json_begin_object(w, NULL);
-        put_bond(w, &r->bonds[i]);
+        record_describe_put_bond(w, &r->bonds[i]);
         crdi_json_end(w);
     }
     crdi_json_end(w);
-    put_control(w, &r->control);
-    put_iteration(w, &r->iteration);
+    record_describe_put_control(w, &r->control);
+    record_describe_put_iteration(w, &r->iteration);
     crdi_json_put_number(w, "defect_goal", crdi_defect_goal(m));
     crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
     crdi_json_put_number(w, "worst_defect", r->worst_defect);
@@ -560,7 +561,7 @@ crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
     crdi_json_begin_list(w, "loops");
     for (int i = 0; i < r->loop_count; i++) {
         crdi_json_begin_object(w, NULL);
-        put_loop(w, &r->loops[i]);
+        record_describe_put_loop(w, &r->loops[i]);
         crdi_json_end(w);
     }
     crdi_json_end(w);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static crd_status make_columns(crd_master* m, crd_arena* room, crd_recorder_options* opt)
+static crd_status record_make_columns(crd_master* m, crd_arena* room, crd_recorder_options* opt)
 {
     crd_column* columns = crdi_arena_new(room, (size_t)m->record.signal_count, sizeof *columns);
     crd_raster* rasters = crdi_arena_new(room, (size_t)m->record.raster_count, sizeof *rasters);
@@ -111,7 +111,7 @@ static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what
         .title = m->plan->sys->title && m->plan->sys->title[0] ? m->plan->sys->title : NULL,
         .attachments = files,
     };
-    CRD_TRY(make_columns(m, room, &opt));
+    CRD_TRY(record_make_columns(m, room, &opt));
     if (takes_attachments(r->path)) {
         CRD_TRY(crdi_record_reserve_verdict(m));
         CRD_TRY(crd_master_describe_run(m, what));

@@ -52,7 +52,7 @@ static void flush(record* r)
     r->used = 0;
 }
 
-static void put_bytes(record* r, const char* bytes, size_t n)
+static void record_session_put_bytes(record* r, const char* bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (r->used == sizeof r->text) { flush(r); }
@@ -60,9 +60,9 @@ static void put_bytes(record* r, const char* bytes, size_t n)
     }
 }
 
-static void put(record* r, const char* text)
+static void record_session_put(record* r, const char* text)
 {
-    put_bytes(r, text, strlen(text));
+    record_session_put_bytes(r, text, strlen(text));
 }
 
 // ---- rows --------------------------------------------------------------------------------------
@@ -83,63 +83,63 @@ static int state_of_master(const record* r)
     return count ? (int)crd_dcp_master_state_of(states, count, true) : CRD_DCP_MASTER_REGISTER;
 }
 
-static void put_number(record* r, double x)
+static void record_session_put_number(record* r, double x)
 {
     char text[32];
     crdi_format_double(text, x);
-    put(r, ",");
-    put(r, text);
+    record_session_put(r, ",");
+    record_session_put(r, text);
 }
 
 // RFC 4180: a quote is doubled. Of control characters nothing is left.
 static void put_quoted(record* r, const char* text)
 {
-    put(r, "\"");
+    record_session_put(r, "\"");
     for (; *text; text++) {
         const char c = (unsigned char)*text < ' ' ? ' ' : *text;
-        put_bytes(r, c == '"' ? "\"\"" : &c, c == '"' ? 2 : 1);
+        record_session_put_bytes(r, c == '"' ? "\"\"" : &c, c == '"' ? 2 : 1);
     }
-    put(r, "\"");
+    record_session_put(r, "\"");
 }
 
-static void put_row(record* r, double time, const char* note)
+static void record_session_put_row(record* r, double time, const char* note)
 {
     char text[96];
     snprintf(text, sizeof text, "%.6f,%.6f,%d", time, r->utc + time, state_of_master(r));
-    put(r, text);
+    record_session_put(r, text);
     for (int i = 0; i < r->count; i++) {
         const bench* b = &r->benches[i];
-        put_number(r, b->state);
-        put_number(r, b->phase);
-        put_number(r, b->source);
-        put_number(r, b->heat);
+        record_session_put_number(r, b->state);
+        record_session_put_number(r, b->phase);
+        record_session_put_number(r, b->source);
+        record_session_put_number(r, b->heat);
     }
-    put(r, ",");
+    record_session_put(r, ",");
     if (*note) { put_quoted(r, note); }
-    put(r, "\n");
+    record_session_put(r, "\n");
 }
 
-static void put_head(record* r)
+static void record_session_put_head(record* r)
 {
     static const char* const columns[] = {"state", "phase", "source", "heat"};
     char name[256];
-    put(r, "time,utc,master.state");
+    record_session_put(r, "time,utc,master.state");
     for (int i = 0; i < r->count; i++) {
         for (int k = 0; k < 4; k++) {
             snprintf(name, sizeof name, "%.200s.%s", r->benches[i].name, columns[k]);
-            put(r, ",");
+            record_session_put(r, ",");
             if (strpbrk(name, ",;\t\" ")) {
                 put_quoted(r, name);
             } else {
-                put(r, name);
+                record_session_put(r, name);
             }
         }
     }
-    put(r, ",note\n[s],[s],");
+    record_session_put(r, ",note\n[s],[s],");
     for (int i = 0; i < r->count; i++) {
-        put(r, ",,,,[K]");
+        record_session_put(r, ",,,,[K]");
     }
-    put(r, ",\n");
+    record_session_put(r, ",\n");
 }
 
 static const crdi_board_moment* moment_of(const bench* b)
@@ -192,7 +192,7 @@ static void tell_gap(const bench* b, char* text, size_t room)
 static void put_rows(record* r, double end, const char* note)
 {
     double time = 0;
-    put_row(r, 0, "");
+    record_session_put_row(r, 0, "");
     for (double next = next_time(r); isfinite(next); next = next_time(r)) {
         char gap[160] = "";
         for (int i = 0; i < r->count; i++) {
@@ -206,9 +206,9 @@ static void put_rows(record* r, double end, const char* note)
             }
         }
         time = fmax(time, next);
-        put_row(r, time, gap);
+        record_session_put_row(r, time, gap);
     }
-    put_row(r, fmax(time, end), note);
+    record_session_put_row(r, fmax(time, end), note);
 }
 
 // ---- the file ----------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ static crd_status write_record(record* r, const char* note)
     r->error = 0;
     r->fd = open(path, (direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC) | O_CLOEXEC, 0666);
     if (r->fd < 0) { r->error = errno; }
-    put_head(r);
+    record_session_put_head(r);
     put_rows(r, end, note);
     flush(r);
     if (r->fd >= 0 && close(r->fd) != 0 && !r->error) { r->error = errno; }
@@ -266,7 +266,7 @@ static crd_status write_record(record* r, const char* note)
                      strerror(r->error));
 }
 
-static void destroy(record* r)
+static void record_session_destroy(record* r)
 {
     if (!r) { return; }
     crd_free(r->ctx, r->part);
@@ -274,8 +274,8 @@ static void destroy(record* r)
     crd_free(r->ctx, r);
 }
 
-static crd_status create(crd_context* ctx, const char* path, const crd_session_bench* benches,
-                         int count, record** out)
+static crd_status record_session_create(crd_context* ctx, const char* path,
+                                        const crd_session_bench* benches, int count, record** out)
 {
     record* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
@@ -284,7 +284,7 @@ static crd_status create(crd_context* ctx, const char* path, const crd_session_b
     r->part = crdi_format(ctx, "%s.%ld.part", path, (long)getpid());
     r->benches = crdi_new_array(ctx, (size_t)count + 1, sizeof *r->benches);
     if (!r->part || !r->benches) {
-        destroy(r);
+        record_session_destroy(r);
         return CRD_E_MEMORY;
     }
     for (; r->count < count; r->count++) {
@@ -301,9 +301,9 @@ crd_status crd_session_write(crd_context* ctx, const char* path, const crd_sessi
                              int count, const char* note)
 {
     record* r = NULL;
-    crd_status st = create(ctx, path, benches, count, &r);
+    crd_status st = record_session_create(ctx, path, benches, count, &r);
     if (st == CRD_OK) { st = write_record(r, note ? note : ""); }
-    destroy(r);
+    record_session_destroy(r);
     return st;
 }
 
@@ -319,7 +319,8 @@ crd_status crdi_session_plan(crd_master* m)
         const crdi_board* board = crdi_unit_board(u);
         if (board) { benches[count++] = (crd_session_bench){u->name, board}; }
     }
-    return create(m->ctx, m->plan->sys->results.session, benches, count, &m->record.session);
+    return record_session_create(m->ctx, m->plan->sys->results.session, benches, count,
+                                 &m->record.session);
 }
 
 crd_status crdi_session_write(crd_master* m)
@@ -332,6 +333,6 @@ crd_status crdi_session_write(crd_master* m)
 
 void crdi_session_free(crd_master* m)
 {
-    destroy(m->record.session);
+    record_session_destroy(m->record.session);
     m->record.session = NULL;
 }

@@ -14,7 +14,8 @@ static bool matches(const crd_master* m, const char* name, bool* used)
     return wanted;
 }
 
-static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name, bool* used)
+static bool signals_is_wanted(const crd_master* m, const crd_variable* v, const char* name,
+                              bool* used)
 {
     if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
     if (m->plan->sys->results.pattern_count == 0) {
@@ -23,7 +24,7 @@ static bool is_wanted(const crd_master* m, const crd_variable* v, const char* na
     return matches(m, name, used);
 }
 
-static crd_status add_signal(crd_master* m, size_t* capacity, crdi_signal signal)
+static crd_status signals_add_signal(crd_master* m, size_t* capacity, crdi_signal signal)
 {
     crdi_signal* s = crdi_grow(m->ctx, m->record.signals, capacity,
                                (size_t)m->record.signal_count + 1, sizeof *s);
@@ -43,14 +44,14 @@ static crd_status select_variable(crd_master* m, int member, int32_t variable, s
     const char* whole =
         m->plan->sys->single ? v->name : crdi_arena_format(&m->arena, "%s.%s", u->name, v->name);
     if (!whole) { return CRD_E_MEMORY; }
-    const bool all = is_wanted(m, v, whole, used);
+    const bool all = signals_is_wanted(m, v, whole, used);
     for (uint32_t e = 0; e < v->size; e++) {
         const char* name =
             v->rank == 0 ? whole : crdi_arena_format(&m->arena, "%s[%u]", whole, e + 1);
         if (!name) { return CRD_E_MEMORY; }
-        const bool element = v->rank > 0 && is_wanted(m, v, name, used);
+        const bool element = v->rank > 0 && signals_is_wanted(m, v, name, used);
         if (!all && !element) { continue; }
-        const crd_status st = add_signal(
+        const crd_status st = signals_add_signal(
             m, capacity,
             (crdi_signal){
                 .name = name, .member = member, .variable = variable, .element = (int32_t)e});
@@ -64,8 +65,8 @@ static crd_status select_offered(crd_master* m, int member, const crdi_offer* x,
 {
     for (int i = 0; i < count; i++, x++) {
         if (m->plan->sys->results.pattern_count && !matches(m, x->name, used)) { continue; }
-        const crd_status st =
-            add_signal(m, capacity, (crdi_signal){.name = x->name, .member = member, .offer = x});
+        const crd_status st = signals_add_signal(
+            m, capacity, (crdi_signal){.name = x->name, .member = member, .offer = x});
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -113,7 +114,7 @@ typedef struct {
     int couple, power, signal;
 } names;
 
-static const char* next_name(void* user)
+static const char* signals_next_name(void* user)
 {
     names* n = user;
     for (; n->member < n->m->plan->member_count; n->member++, n->variable = 0) {
@@ -141,7 +142,7 @@ static crd_status fail_no_signal(crd_master* m)
 {
     const char* pattern = m->plan->sys->results.patterns[0];
     names n = {.m = m};
-    const char* near = crdi_nearest(pattern, next_name, &n);
+    const char* near = crdi_nearest(pattern, signals_next_name, &n);
     return crdi_fail(m->ctx, CRD_E_NOT_FOUND, "no variable matches '%s'%s%s%s", pattern,
                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

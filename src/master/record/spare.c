@@ -11,7 +11,7 @@ static bool is_spare(const crd_master* m, const void* p)
            (const char*)p < m->record.spare + m->record.spare_size;
 }
 
-static void* take(void* user, void* p, size_t size)
+static void* spare_take(void* user, void* p, size_t size)
 {
     crd_master* m = user;
     if (is_spare(m, p)) { return NULL; } // it goes with the master
@@ -38,7 +38,7 @@ static void log_to_run(void* user, crd_level level, const char* text)
 
 crd_status crdi_record_open_spare(crd_master* m)
 {
-    const crd_context_options opt = {.realloc = take,
+    const crd_context_options opt = {.realloc = spare_take,
                                      .realloc_user = m,
                                      .log = log_to_run,
                                      .log_user = m,

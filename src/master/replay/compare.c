@@ -16,7 +16,7 @@ static course course_of(const crdi_exchange_link* k)
                       : (course){k->arrival, k->value, k->count};
 }
 
-static const crdi_exchange_link* find(const crdi_exchange* x, const char* to)
+static const crdi_exchange_link* compare_find(const crdi_exchange* x, const char* to)
 {
     for (int i = 0; i < x->link_count; i++) {
         if (strcmp(x->links[i].to, to) == 0) { return &x->links[i]; }
@@ -24,7 +24,7 @@ static const crdi_exchange_link* find(const crdi_exchange* x, const char* to)
     return NULL;
 }
 
-static double size_of(const course* c, double end)
+static double compare_size_of(const course* c, double end)
 {
     double sum = 0;
     int64_t n = 0;
@@ -38,8 +38,8 @@ static double size_of(const course* c, double end)
 
 static void compare(const course* a, const course* b, double slack, double end, crdi_deviation* d)
 {
-    double size = size_of(a, end), sum = 0;
-    if (size == 0) { size = size_of(b, end); }
+    double size = compare_size_of(a, end), sum = 0;
+    if (size == 0) { size = compare_size_of(b, end); }
     for (int64_t i = 0, k = 0; i < a->count && a->time[i] <= end; i++) {
         while (k < b->count && b->time[k] < a->time[i] - slack) {
             k++;
@@ -67,7 +67,7 @@ void crdi_replay_compare(const crdi_exchange* recorded, const crdi_exchange* rep
     const double slack = 0.25 * recorded->tick, end = recorded->end + slack;
     for (int i = 0; i < recorded->link_count; i++) {
         const crdi_exchange_link* k = &recorded->links[i];
-        const crdi_exchange_link* other = find(replayed, k->to);
+        const crdi_exchange_link* other = compare_find(replayed, k->to);
         out[i] = (crdi_deviation){.link = i, .max_time = NAN, .first = NAN};
         if (!other) { continue; }
         const course a = course_of(k), b = course_of(other);

@@ -55,7 +55,7 @@ static crd_status name_stream(crd_master* m, stream* s)
     return s->name ? CRD_OK : CRD_E_MEMORY;
 }
 
-static bool is_number(const crd_master* m, const crdi_connection* k)
+static bool exchange_is_number(const crd_master* m, const crdi_connection* k)
 {
     return crd_type_kind((crd_type)crdi_variable_at(m->plan, &k->to)->type) != CRD_BYTES;
 }
@@ -93,7 +93,7 @@ static crd_status plan_streams(crd_master* m, crdi_exchange_writer* x)
     if (n) { qsort((void*)order, n, sizeof *order, by_spec); }
     for (size_t i = 0; i < n; i++) {
         const crdi_connection* k = order[i];
-        if (!is_number(m, k)) { continue; }
+        if (!exchange_is_number(m, k)) { continue; }
         for (int is_input = 0; is_input <= (k->couple >= 0); is_input++) {
             stream* s = &x->streams[x->stream_count];
             *s = (stream){.link = k, .couple = k->couple, .is_input = is_input};
@@ -115,7 +115,8 @@ fail:
     return st;
 }
 
-static void add_column(crd_recorder_options* opt, crd_column* columns, stream* s, crd_column c)
+static void exchange_add_column(crd_recorder_options* opt, crd_column* columns, stream* s,
+                                crd_column c)
 {
     c.raster = opt->raster_count;
     if (!c.unit) { c.unit = ""; }
@@ -129,45 +130,48 @@ static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stre
     const crd_variable* v = crdi_variable_at(m->plan, &s->link->to);
     const crd_type type = s->couple >= 0 ? CRD_FLOAT64 : (crd_type)v->type;
     if (s->is_input) {
-        add_column(opt, columns, s,
-                   (crd_column){.name = "input",
-                                .unit = v->unit,
-                                .description = "what the input was told",
-                                .type = CRD_FLOAT64});
+        exchange_add_column(opt, columns, s,
+                            (crd_column){.name = "input",
+                                         .unit = v->unit,
+                                         .description = "what the input was told",
+                                         .type = CRD_FLOAT64});
         return;
     }
-    add_column(opt, columns, s,
-               (crd_column){.name = "value",
-                            .unit = v->unit,
-                            .description = "sample, as the input takes it",
-                            .type = type});
-    add_column(opt, columns, s,
-               (crd_column){.name = "stamp",
-                            .unit = "s",
-                            .description = "time at which it was taken",
-                            .type = CRD_FLOAT64});
-    add_column(opt, columns, s,
-               (crd_column){.name = "sequence",
-                            .description = "number of the sample; a gap is a sample that was lost",
-                            .type = CRD_INT64});
+    exchange_add_column(opt, columns, s,
+                        (crd_column){.name = "value",
+                                     .unit = v->unit,
+                                     .description = "sample, as the input takes it",
+                                     .type = type});
+    exchange_add_column(opt, columns, s,
+                        (crd_column){.name = "stamp",
+                                     .unit = "s",
+                                     .description = "time at which it was taken",
+                                     .type = CRD_FLOAT64});
+    exchange_add_column(
+        opt, columns, s,
+        (crd_column){.name = "sequence",
+                     .description = "number of the sample; a gap is a sample that was lost",
+                     .type = CRD_INT64});
     if (x->clocked) {
-        add_column(opt, columns, s,
-                   (crd_column){.name = "arrived",
-                                .unit = "s",
-                                .description = "on the clock, since the start of the run",
-                                .type = CRD_FLOAT64});
+        exchange_add_column(opt, columns, s,
+                            (crd_column){.name = "arrived",
+                                         .unit = "s",
+                                         .description = "on the clock, since the start of the run",
+                                         .type = CRD_FLOAT64});
     }
     for (int d = 0; s->flow && d < 2 && s->flow->rates[d]; d++) {
-        add_column(opt, columns, s,
-                   (crd_column){.name = d ? "rate2" : "rate",
-                                .description = d ? "second derivative" : "first derivative",
-                                .type = CRD_FLOAT64});
+        exchange_add_column(
+            opt, columns, s,
+            (crd_column){.name = d ? "rate2" : "rate",
+                         .description = d ? "second derivative" : "first derivative",
+                         .type = CRD_FLOAT64});
     }
     if (s->flow) {
-        add_column(opt, columns, s,
-                   (crd_column){.name = "event",
-                                .description = "the source had an event since the row before",
-                                .type = CRD_BOOLEAN});
+        exchange_add_column(
+            opt, columns, s,
+            (crd_column){.name = "event",
+                         .description = "the source had an event since the row before",
+                         .type = CRD_BOOLEAN});
     }
 }
 
@@ -178,7 +182,7 @@ static void put_flag(crd_text* t, const char* name, bool x)
     crdi_text_add(t, ", \"%s\": %s", name, x ? "true" : "false");
 }
 
-static void put_number(crd_text* t, const char* name, double x)
+static void exchange_put_number(crd_text* t, const char* name, double x)
 {
     crdi_text_add(t, ", \"%s\": ", name);
     crdi_text_json_number(t, x);
@@ -190,10 +194,10 @@ static void put_past(crd_text* t, const crd_history* h)
     crdi_text_add(t, ", \"past\": [");
     for (int i = 0; i < h->count; i++) {
         crdi_text_add(t, i ? ", {\"order\": %d" : "{\"order\": %d", h->sample[i].order);
-        put_number(t, "y", h->sample[i].y[0]);
-        put_number(t, "rate", h->sample[i].y[1]);
-        put_number(t, "rate2", h->sample[i].y[2]);
-        if (i + 1 < h->count) { put_number(t, "before", h->h[i]); }
+        exchange_put_number(t, "y", h->sample[i].y[0]);
+        exchange_put_number(t, "rate", h->sample[i].y[1]);
+        exchange_put_number(t, "rate2", h->sample[i].y[2]);
+        if (i + 1 < h->count) { exchange_put_number(t, "before", h->h[i]); }
         crdi_text_add(t, "}");
     }
     crdi_text_add(t, "]");
@@ -220,7 +224,8 @@ static bool is_given_twice(const crd_master* m, const stream* s)
     return false;
 }
 
-static void put_connections(const crd_master* m, const crdi_exchange_writer* x, crd_text* t)
+static void exchange_put_connections(const crd_master* m, const crdi_exchange_writer* x,
+                                     crd_text* t)
 {
     bool first = true;
     for (int i = 0; i < x->stream_count; i++) {
@@ -237,14 +242,14 @@ static void put_connections(const crd_master* m, const crdi_exchange_writer* x, 
         put_flag(t, "transform", k->transform);
         put_flag(t, "mapped", k->mapping != NULL);
         put_flag(t, "twice", is_given_twice(m, s));
-        put_number(t, "gain", k->gain);
-        put_number(t, "offset", k->offset);
+        exchange_put_number(t, "gain", k->gain);
+        exchange_put_number(t, "offset", k->offset);
         crdi_text_add(t, ", \"predict\": ");
         crdi_text_json(t, crd_prediction_name(s->flow ? s->flow->predict : CRD_PREDICTION_HOLD));
         if (s->flow) { put_past(t, &s->flow->past); }
-        put_number(t, "step",
-                   s->couple >= 0 ? m->connections.coupled[s->couple].interval
-                                  : m->plan->members[k->to.member].step);
+        exchange_put_number(t, "step",
+                            s->couple >= 0 ? m->connections.coupled[s->couple].interval
+                                           : m->plan->members[k->to.member].step);
         crdi_text_add(t, "}");
     }
 }
@@ -255,7 +260,7 @@ static void put_texts(const crd_master* m, crd_text* t)
     bool first = true;
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
-        if (is_number(m, k) || k->to.element > 0) { continue; }
+        if (exchange_is_number(m, k) || k->to.element > 0) { continue; }
         char* name =
             crdi_format(m->ctx, "%s.%s -> %s.%s", m->plan->members[k->from.member].unit->name,
                         k->spec->from, m->plan->members[k->to.member].unit->name, k->spec->to);
@@ -277,18 +282,18 @@ static crd_status describe(crd_master* m, const crdi_exchange_writer* x, crd_tex
     crdi_text_json(t, crd_version());
     crdi_text_add(t, ", \"file\": ");
     crdi_text_json(t, file ? file : "");
-    put_number(t, "start", m->plan->times.start);
-    put_number(t, "stop", m->plan->times.stop);
-    put_number(t, "tick", m->plan->times.tick);
-    put_number(t, "step", m->plan->sys->run.step);
-    put_number(t, "pace", m->plan->paced ? m->plan->sys->run.pace.factor : 0);
+    exchange_put_number(t, "start", m->plan->times.start);
+    exchange_put_number(t, "stop", m->plan->times.stop);
+    exchange_put_number(t, "tick", m->plan->times.tick);
+    exchange_put_number(t, "step", m->plan->sys->run.step);
+    exchange_put_number(t, "pace", m->plan->paced ? m->plan->sys->run.pace.factor : 0);
     put_flag(t, "controlled", m->plan->controlled);
     crdi_text_add(t, ", \"texts\": [");
     put_texts(m, t);
     crdi_text_add(t, "], \"order\": [");
     put_order(m, t);
     crdi_text_add(t, "], \"connections\": [");
-    put_connections(m, x, t);
+    exchange_put_connections(m, x, t);
     crdi_text_add(t, "]}\n");
     return t->failed ? crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory") : CRD_OK;
 }

@@ -27,7 +27,7 @@ refuse(const loader* l, const char* format, ...)
 
 // ---- the description of the file ---------------------------------------------------------------
 
-static const crdi_json* member(const crdi_json* object, const char* key)
+static const crdi_json* replay_load_member(const crdi_json* object, const char* key)
 {
     for (const crdi_json* n = object->first; n; n = n->next) {
         if (n->key && strcmp(n->key, key) == 0) { return n; }
@@ -35,28 +35,28 @@ static const crdi_json* member(const crdi_json* object, const char* key)
     return NULL;
 }
 
-static double number_of(const crdi_json* object, const char* key)
+static double replay_load_number_of(const crdi_json* object, const char* key)
 {
-    const crdi_json* n = member(object, key);
+    const crdi_json* n = replay_load_member(object, key);
     return n && n->kind == CRDI_JSON_NUMBER ? n->number : (double)NAN;
 }
 
 static bool flag_of(const crdi_json* object, const char* key)
 {
-    const crdi_json* n = member(object, key);
+    const crdi_json* n = replay_load_member(object, key);
     return n && n->kind == CRDI_JSON_BOOL && n->truth;
 }
 
-static const char* text_of(const crdi_json* object, const char* key)
+static const char* replay_load_text_of(const crdi_json* object, const char* key)
 {
-    const crdi_json* n = member(object, key);
+    const crdi_json* n = replay_load_member(object, key);
     return n && n->kind == CRDI_JSON_TEXT ? n->text : "";
 }
 
-static crd_status read_texts(loader* l, const crdi_json* root, const char* key,
-                             const char* const** out, int* count)
+static crd_status replay_load_read_texts(loader* l, const crdi_json* root, const char* key,
+                                         const char* const** out, int* count)
 {
-    const crdi_json* list = member(root, key);
+    const crdi_json* list = replay_load_member(root, key);
     if (!list || list->kind != CRDI_JSON_LIST) { return CRD_OK; }
     const char** texts = crdi_arena_new(&l->x->arena, (size_t)list->count, sizeof *texts);
     if (!texts) { return CRD_E_MEMORY; }
@@ -69,7 +69,7 @@ static crd_status read_texts(loader* l, const crdi_json* root, const char* key,
 
 static crd_prediction read_prediction(const crdi_json* n)
 {
-    const char* name = text_of(n, "predict");
+    const char* name = replay_load_text_of(n, "predict");
     int p = CRD_PREDICTION_AUTO;
     while (p < CRD_PREDICTION_COUNT && strcmp(crd_prediction_name((crd_prediction)p), name) != 0) {
         p++;
@@ -79,11 +79,13 @@ static crd_prediction read_prediction(const crdi_json* n)
 
 static void read_past(const crdi_json* link, crd_history* h)
 {
-    const crdi_json* list = member(link, "past");
+    const crdi_json* list = replay_load_member(link, "past");
     for (const crdi_json* n = list ? list->first : NULL; n && h->count < CRD_HISTORY; n = n->next) {
-        const double order = number_of(n, "order"), before = number_of(n, "before");
+        const double order = replay_load_number_of(n, "order"),
+                     before = replay_load_number_of(n, "before");
         crd_sample* s = &h->sample[h->count];
-        *s = (crd_sample){.y = {number_of(n, "y"), number_of(n, "rate"), number_of(n, "rate2")},
+        *s = (crd_sample){.y = {replay_load_number_of(n, "y"), replay_load_number_of(n, "rate"),
+                                replay_load_number_of(n, "rate2")},
                           .order = order == 1 || order == 2 ? (int)order : 0};
         if (n->next && h->count < CRD_HISTORY - 1) { h->h[h->count] = before; }
         h->count++;
@@ -93,18 +95,18 @@ static void read_past(const crdi_json* link, crd_history* h)
 
 static crd_status read_link(loader* l, const crdi_json* n, crdi_exchange_link* k)
 {
-    *k = (crdi_exchange_link){.from = text_of(n, "from"),
-                              .to = text_of(n, "to"),
+    *k = (crdi_exchange_link){.from = replay_load_text_of(n, "from"),
+                              .to = replay_load_text_of(n, "to"),
                               .unit = "",
                               .coupled = flag_of(n, "coupling"),
                               .curve = flag_of(n, "curve"),
                               .transform = flag_of(n, "transform"),
                               .mapped = flag_of(n, "mapped"),
                               .twice = flag_of(n, "twice"),
-                              .gain = number_of(n, "gain"),
-                              .offset = number_of(n, "offset"),
+                              .gain = replay_load_number_of(n, "gain"),
+                              .offset = replay_load_number_of(n, "offset"),
                               .predict = read_prediction(n),
-                              .step = number_of(n, "step")};
+                              .step = replay_load_number_of(n, "step")};
     read_past(n, &k->past);
     if (!k->from[0] || !k->to[0] || isnan(k->gain) || isnan(k->offset)) {
         return refuse(l, "%s: a connection without 'from', 'to', 'gain' or 'offset'",
@@ -120,15 +122,15 @@ crd_status crdi_exchange_head(crdi_exchange* x, const char* text, size_t length)
     crdi_json* root = NULL;
     CRD_TRY(crdi_json_parse(&x->arena, text, length,
                             (crdi_json_source){.file = x->path, .first_line = 0}, &root));
-    const crdi_json* list = member(root, "connections");
-    x->start = number_of(root, "start");
-    x->stop = number_of(root, "stop");
-    x->tick = number_of(root, "tick");
-    x->step = number_of(root, "step");
-    x->pace = number_of(root, "pace");
+    const crdi_json* list = replay_load_member(root, "connections");
+    x->start = replay_load_number_of(root, "start");
+    x->stop = replay_load_number_of(root, "stop");
+    x->tick = replay_load_number_of(root, "tick");
+    x->step = replay_load_number_of(root, "step");
+    x->pace = replay_load_number_of(root, "pace");
     x->controlled = flag_of(root, "controlled");
-    x->file = text_of(root, "file");
-    if (number_of(root, "format") != 1) {
+    x->file = replay_load_text_of(root, "file");
+    if (replay_load_number_of(root, "format") != 1) {
         return refuse(l, "%s: its format is not 1: it was written by a newer version",
                       CRD_ATTACHMENT_EXCHANGE);
     }
@@ -137,8 +139,8 @@ crd_status crdi_exchange_head(crdi_exchange* x, const char* text, size_t length)
         return refuse(l, "%s: start, stop, tick or connections are missing",
                       CRD_ATTACHMENT_EXCHANGE);
     }
-    CRD_TRY(read_texts(l, root, "order", &x->order, &x->order_count));
-    CRD_TRY(read_texts(l, root, "texts", &x->texts, &x->text_count));
+    CRD_TRY(replay_load_read_texts(l, root, "order", &x->order, &x->order_count));
+    CRD_TRY(replay_load_read_texts(l, root, "texts", &x->texts, &x->text_count));
     x->links = crdi_arena_new(&x->arena, (size_t)list->count, sizeof *x->links);
     if (!x->links) { return CRD_E_MEMORY; }
     for (const crdi_json* n = list->first; n; n = n->next) {
@@ -218,7 +220,8 @@ static crd_status take_block(crdi_exchange* x, const rows* r, const int* place, 
     return CRD_OK;
 }
 
-static crd_status read_rows(loader* l, const char* name, const rows* r, crd_signal_info* value)
+static crd_status replay_load_read_rows(loader* l, const char* name, const rows* r,
+                                        crd_signal_info* value)
 {
     crd_status st = CRD_OK;
     crd_cursor* cursor = NULL;
@@ -266,7 +269,7 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
         .columns = {&k->value, &k->stamp, &k->sequence, &k->rates[0], &k->rates[1], &k->events},
         .time = &k->arrival,
         .count = &k->count};
-    CRD_TRY(read_rows(l, name, &samples, &value));
+    CRD_TRY(replay_load_read_rows(l, name, &samples, &value));
     k->type = value.type;
     if (k->type == CRD_CLOCK) { return refuse(l, "'%s': clocks are no values", name); }
     k->unit = crdi_arena_text(arena, value.unit, strlen(value.unit));
@@ -277,7 +280,7 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
                             .columns = {&k->input},
                             .time = &k->input_time,
                             .count = &k->input_count};
-        CRD_TRY(read_rows(l, input_name, &input, &value));
+        CRD_TRY(replay_load_read_rows(l, input_name, &input, &value));
     }
 fail:
     return st;
@@ -315,7 +318,7 @@ static void count_changes(loader* l)
     }
 }
 
-static crd_status load(loader* l)
+static crd_status replay_load(loader* l)
 {
     crd_status st = CRD_OK;
     crdi_exchange* x = l->x;
@@ -344,7 +347,7 @@ crd_status crdi_exchange_load(crd_context* ctx, const char* path, crdi_exchange*
     crd_arena_init(&l.x->arena, ctx);
     crdi_map_init(&l.groups, ctx);
     l.x->path = crdi_arena_text(&l.x->arena, path, strlen(path));
-    const crd_status st = l.x->path ? load(&l) : CRD_E_MEMORY;
+    const crd_status st = l.x->path ? replay_load(&l) : CRD_E_MEMORY;
     crdi_map_clear(&l.groups);
     crd_recording_close(l.recording);
     if (st < 0) {

@@ -27,7 +27,7 @@ typedef struct instance {
     const played* p;
 } instance; // rows, inputs, outputs and derivatives follow
 
-static int64_t* row_of(void* self, const column* c)
+static int64_t* played_row_of(void* self, const column* c)
 {
     return (int64_t*)((char*)self + c->row);
 }
@@ -44,7 +44,7 @@ static int64_t find_row(const played* p, const column* c, int64_t row, double t)
     return row;
 }
 
-static void put_value(const column* c, void* at, double x)
+static void played_put_value(const column* c, void* at, double x)
 {
     if (c->type == CRD_FLOAT64) {
         *(double*)at = x;
@@ -63,19 +63,19 @@ static void give(void* self, double t)
     for (int i = 0; i < p->column_count; i++) {
         const column* c = &p->columns[i];
         char* at = (char*)self;
-        const int64_t row = *row_of(self, c) = find_row(p, c, *row_of(self, c), t);
+        const int64_t row = *played_row_of(self, c) = find_row(p, c, *played_row_of(self, c), t);
         if (c->count == 0 || c->time[row] > t + p->slack) {
-            put_value(c, at + c->at, c->start);
+            played_put_value(c, at + c->at, c->start);
             continue;
         }
-        put_value(c, at + c->at, c->value[row]);
+        played_put_value(c, at + c->at, c->value[row]);
         for (int d = 0; c->derivatives && d < 2; d++) {
             ((double*)(at + c->derivatives))[d] = c->rates[d] ? c->rates[d][row] : 0;
         }
     }
 }
 
-static crd_model_status begin(void* self, const crd_model_host* host, double t)
+static crd_model_status played_begin(void* self, const crd_model_host* host, double t)
 {
     ((instance*)self)->p = host->model->user;
     give(self, t);
@@ -91,14 +91,16 @@ static bool has_event(const played* p, const column* c, int64_t row, double t, d
     return false;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status played_step(void* self, const crd_model_host* host, double t, double h,
+                                    double* reached)
 {
     const played* p = host->model->user;
     *reached = t + h;
     for (int i = 0; i < p->column_count; i++) {
         const column* c = &p->columns[i];
-        if (c->events && has_event(p, c, *row_of(self, c), t, t + h)) { return CRD_MODEL_EVENT; }
+        if (c->events && has_event(p, c, *played_row_of(self, c), t, t + h)) {
+            return CRD_MODEL_EVENT;
+        }
     }
     return CRD_MODEL_OK;
 }
@@ -197,7 +199,7 @@ typedef struct maker {
     bool events;
 } maker;
 
-static crd_status add_variable(maker* m, const crdi_played_port* q, crd_model_variable* v)
+static crd_status played_add_variable(maker* m, const crdi_played_port* q, crd_model_variable* v)
 {
     const crdi_exchange_link* first = q->links[0];
     *v = (crd_model_variable){
@@ -244,7 +246,7 @@ crd_status crdi_played_create(crd_arena* arena, const crdi_played_port* ports, i
     crd_model_variable* v = crdi_arena_new(arena, (size_t)count, sizeof *v);
     if (!m.p || !m.columns || !v) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
-        const crd_status st = add_variable(&m, &ports[i], &v[i]);
+        const crd_status st = played_add_variable(&m, &ports[i], &v[i]);
         if (st < 0) { return st; }
     }
     m.p->columns = m.columns;
@@ -256,9 +258,9 @@ crd_status crdi_played_create(crd_arena* arena, const crdi_played_port* ports, i
                              .variable_count = count,
                              .max_output_derivative = m.order,
                              .has_events = m.events,
-                             .initialize = begin,
+                             .initialize = played_begin,
                              .outputs = give,
-                             .step = step,
+                             .step = played_step,
                              .event = m.events ? event : NULL,
                              .user = m.p,
                              .pinned = true};

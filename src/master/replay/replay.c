@@ -49,8 +49,8 @@ static char* end_name(planner* p, int unit, const char* variable, int element)
 }
 
 // The recorded link of a connection, or of one element of it; NULL in `*out`: there is none.
-static crd_status find_link(planner* p, const crd_connection_spec* c, int element,
-                            const crdi_exchange_link** out)
+static crd_status replay_find_link(planner* p, const crd_connection_spec* c, int element,
+                                   const crdi_exchange_link** out)
 {
     *out = NULL;
     const char* from = end_name(p, c->from_unit, c->from, element);
@@ -72,10 +72,10 @@ static crd_status find_links(planner* p, const crd_connection_spec* c, found* ou
     *out = (found){0};
     crd_status st = CRD_OK;
     const crdi_exchange_link* one = NULL;
-    CRD_TRY(find_link(p, c, -1, &one));
+    CRD_TRY(replay_find_link(p, c, -1, &one));
     if (!one) {
         do {
-            CRD_TRY(find_link(p, c, out->count, &one));
+            CRD_TRY(replay_find_link(p, c, out->count, &one));
             out->count += one != NULL;
         } while (one);
         out->array = out->count > 0;
@@ -85,13 +85,13 @@ static crd_status find_links(planner* p, const crd_connection_spec* c, found* ou
     out->links = crdi_arena_new(&p->s->arena, (size_t)out->count + 1, sizeof *out->links);
     if (!out->links) { return CRD_E_MEMORY; }
     for (int i = 0; i < out->count; i++) {
-        CRD_TRY(find_link(p, c, out->array ? i : -1, &out->links[i]));
+        CRD_TRY(replay_find_link(p, c, out->array ? i : -1, &out->links[i]));
     }
 fail:
     return st;
 }
 
-static bool is_text(const planner* p, const crd_connection_spec* c)
+static bool replay_is_text(const planner* p, const crd_connection_spec* c)
 {
     char name[512];
     snprintf(name, sizeof name, "%s.%s -> %s.%s", p->s->units[c->from_unit].name, c->from,
@@ -324,7 +324,7 @@ fail:
 
 // ---- checks ------------------------------------------------------------------------------------
 
-static crd_status check_units(const planner* p)
+static crd_status replay_check_units(const planner* p)
 {
     int running = 0;
     for (int i = 0; i < p->s->unit_count; i++) {
@@ -343,7 +343,7 @@ static crd_status check_units(const planner* p)
                                "all units are played: there is nothing left to run");
 }
 
-static crd_status check_times(planner* p)
+static crd_status replay_check_times(planner* p)
 {
     crd_run_spec* run = &p->s->run;
     const crdi_exchange* x = p->x;
@@ -418,8 +418,8 @@ static crd_status plan(planner* p)
     for (int i = 0; i < p->x->link_count; i++) {
         CRD_TRY(crdi_map_add(&p->inputs, p->x->links[i].to, i, NULL));
     }
-    CRD_TRY(check_units(p));
-    CRD_TRY(check_times(p));
+    CRD_TRY(replay_check_units(p));
+    CRD_TRY(replay_check_times(p));
     CRD_TRY(note_differences(p));
     found* of = crdi_arena_new(&s->arena, (size_t)s->connection_count, sizeof *of);
     p->scripts = crdi_arena_new(&s->arena, (size_t)p->x->link_count, sizeof *p->scripts);
@@ -437,7 +437,7 @@ static crd_status plan(planner* p)
         if (of[i].count > 0 && of[i].links[0]->coupled && !c->coupling) {
             CRD_TRY(note_no_coupling(p, of[i].links[0]));
         }
-        if (of[i].count == 0 && is_text(p, c)) {
+        if (of[i].count == 0 && replay_is_text(p, c)) {
             if (from) {
                 CRD_TRY(note(p, "texts are not recorded: %s.%s keeps its start value",
                              s->units[c->to_unit].name, c->to));

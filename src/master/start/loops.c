@@ -123,7 +123,7 @@ static bool is_input(const start* s, int node)
     return node < s->out_first[s->owner[node]];
 }
 
-static int32_t variable_of(const start* s, int node)
+static int32_t loops_variable_of(const start* s, int node)
 {
     const int member = s->owner[node];
     const crdi_member* p = &s->m->plan->members[member];
@@ -174,7 +174,8 @@ static crd_status build_edges(start* s, int** first_out, int** edge_out, size_t*
             }
         } else {
             for (int i = 0; i < need; i++) {
-                if (crd_unit_depends(p->unit, variable_of(s, node), p->in->variables[i], true)) {
+                if (crd_unit_depends(p->unit, loops_variable_of(s, node), p->in->variables[i],
+                                     true)) {
                     edge[count++] = s->in_first[member] + i;
                 }
             }
@@ -223,7 +224,7 @@ static double* input_of(const loop* l, int i)
 }
 
 // g = G(u): set the inputs of the loop, read its outputs, move them along its links.
-static crd_status evaluate(loop* l, const double* u, double* g)
+static crd_status loops_evaluate(loop* l, const double* u, double* g)
 {
     crd_status st = CRD_OK;
     start* s = l->s;
@@ -284,7 +285,7 @@ static crd_status build_jacobian(loop* l)
             const double u = l->u[j];
             const double du = sqrt(DBL_EPSILON) * fmax(fabs(u), 1e-3);
             l->u[j] = u + du;
-            const crd_status st = evaluate(l, l->u, l->column);
+            const crd_status st = loops_evaluate(l, l->u, l->column);
             l->u[j] = u;
             if (st < 0) { return st; }
             for (int i = 0; i < n; i++) {
@@ -338,7 +339,7 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
 {
     const crd_run_spec* run = &l->s->m->plan->sys->run;
     crd_status st = CRD_OK;
-    CRD_TRY(evaluate(l, l->u, l->g));
+    CRD_TRY(loops_evaluate(l, l->u, l->g));
     r->residual = residual_of(l);
     while (r->residual > run->loop_tolerance && r->iterations < run->loop_iterations) {
         if (!isfinite(r->residual)) { return fail_not_finite(l); }
@@ -358,7 +359,7 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
             for (int i = 0; i < l->n; i++) {
                 l->u[i] += move * l->column[i];
             }
-            CRD_TRY(evaluate(l, l->u, l->g));
+            CRD_TRY(loops_evaluate(l, l->u, l->g));
             if (distance_of(l) < before) { break; }
             move = half ? move / 2 : -0.5;
         }
@@ -407,7 +408,7 @@ fail:
     return st;
 }
 
-static crd_status iterate(loop* l, crd_loop_report* r)
+static crd_status loops_iterate(loop* l, crd_loop_report* r)
 {
     crd_status st = CRD_OK;
     const int most =
@@ -440,7 +441,7 @@ static const char* describe_loop(const loop* l)
         const int node = l->nodes[i];
         const crd_unit* u = m->plan->members[l->s->owner[node]].unit;
         const int more = snprintf(text + n, sizeof text - n, "%s%s.%s", i ? ", " : "", u->name,
-                                  u->info.variables[variable_of(l->s, node)].name);
+                                  u->info.variables[loops_variable_of(l->s, node)].name);
         n += more > 0 ? (size_t)more : 0;
     }
     if (n >= sizeof text) { memcpy(text + sizeof text - 4, "...", 4); }
@@ -502,7 +503,7 @@ static crd_status solve_loop(start* s, const int* nodes, int count, int componen
     crd_loop_report* r = crdi_verdict_add_loop(m);
     *r = (crd_loop_report){.text = describe_loop(&l), .size = l.n, .newton = newton};
     if (!r->text) { return CRD_E_MEMORY; }
-    st = iterate(&l, r);
+    st = loops_iterate(&l, r);
     r->converged = st >= 0 && r->residual <= m->plan->sys->run.loop_tolerance;
     if (st < 0) { return st; }
     if (!r->converged) {

@@ -37,7 +37,7 @@ static crd_status get_derivatives(crd_master* m, int member, int order, double* 
     return crdi_member_left(m, member, st);
 }
 
-static crd_status allocate(seeds* s)
+static crd_status seed_allocate(seeds* s)
 {
     crd_master* m = s->m;
     s->first = crdi_new_array(m->ctx, (size_t)m->plan->member_count + 1, sizeof *s->first);
@@ -105,7 +105,7 @@ static crd_status add_terms(seeds* s, const crdi_connection* in)
     return CRD_OK;
 }
 
-static crd_status gather(seeds* s)
+static crd_status seed_gather(seeds* s)
 {
     crd_master* m = s->m;
     crd_status st = CRD_OK;
@@ -198,8 +198,8 @@ crd_status crdi_start_predictions(crd_master* m)
     if (!m->connections.prediction_count) { return CRD_OK; }
     crd_status st = CRD_OK;
     seeds s = {.m = m};
-    CRD_TRY(allocate(&s));
-    CRD_TRY(gather(&s));
+    CRD_TRY(seed_allocate(&s));
+    CRD_TRY(seed_gather(&s));
     substitute(&s);
     for (int i = 0; i < m->connections.prediction_count; i++) {
         seed(&s, &m->connections.predictions[i]);

@@ -36,7 +36,7 @@ static struct crdi_async* left_behind;
 
 // ---- what cannot be ----------------------------------------------------------------------------
 
-static crd_status refuse(crdi_plan* plan, const crdi_member* p, const char* why)
+static crd_status async_refuse(crdi_plan* plan, const crdi_member* p, const char* why)
 {
     char at[512];
     return crdi_fail(plan->ctx, CRD_E_UNSUPPORTED, "%sunit '%s' has a budget, %s",
@@ -56,24 +56,26 @@ crd_status crdi_async_check(crdi_plan* plan)
                              budget);
         }
         if (p->pinned) {
-            return refuse(plan, p,
-                          "for which it steps on a thread of its own, and is 'pinned' to the "
-                          "run's: leave out one of them");
+            return async_refuse(plan, p,
+                                "for which it steps on a thread of its own, and is 'pinned' to the "
+                                "run's: leave out one of them");
         }
         if (plan->iterated) {
-            return refuse(plan, p,
-                          "so that the run may go on without it, but run.iterate repeats steps "
-                          "until all units fit: leave out one of them");
+            return async_refuse(
+                plan, p,
+                "so that the run may go on without it, but run.iterate repeats steps "
+                "until all units fit: leave out one of them");
         }
         if (plan->controlled) {
-            return refuse(plan, p,
-                          "so that the run may go on without it, but run.control needs the end of "
-                          "every step to choose the next: leave out one of them");
+            return async_refuse(
+                plan, p,
+                "so that the run may go on without it, but run.control needs the end of "
+                "every step to choose the next: leave out one of them");
         }
         if (p->unit->info.flags & CRD_UNIT_IN_REAL_TIME) {
-            return refuse(plan, p,
-                          "but runs in real time by itself, and its steps end with the run's "
-                          "whether data came or not: leave out 'budget'");
+            return async_refuse(plan, p,
+                                "but runs in real time by itself, and its steps end with the run's "
+                                "whether data came or not: leave out 'budget'");
         }
         p->async = true;
     }
@@ -82,7 +84,7 @@ crd_status crdi_async_check(crdi_plan* plan)
 
 // ---- the unit's thread -------------------------------------------------------------------------
 
-static crd_status put(const crdi_runner* r, const crd_values* v, double* const given[2])
+static crd_status async_put(const crdi_runner* r, const crd_values* v, double* const given[2])
 {
     const crdi_member* p = &r->m->plan->members[r->member];
     crd_unit* u = p->unit;
@@ -112,7 +114,7 @@ static crd_status make_steps(crdi_runner* r)
         const double t = crdi_time_of(m, from), h = length_of(m, p, from, to);
         const int64_t t0 = crdi_now_ns();
         atomic_store_explicit(&r->since, t0, memory_order_relaxed);
-        crd_status st = put(r, &r->inputs, r->slopes);
+        crd_status st = async_put(r, &r->inputs, r->slopes);
         const int64_t t1 = crdi_now_ns();
         if (st >= 0) { st = u->ops->step(u, t, h); }
         if (st < 0) { return st; }
@@ -133,7 +135,9 @@ static crd_status do_job(crdi_runner* r)
     if (r->job.kind == CRDI_JOB_STEP) { CRD_TRY(make_steps(r)); }
     const int64_t begin = crdi_now_ns();
     atomic_store_explicit(&r->since, begin, memory_order_relaxed);
-    if (r->job.kind == CRDI_JOB_ASK || p->shown) { CRD_TRY(put(r, &r->shown, r->shown_slopes)); }
+    if (r->job.kind == CRDI_JOB_ASK || p->shown) {
+        CRD_TRY(async_put(r, &r->shown, r->shown_slopes));
+    }
     if (p->out) { CRD_TRY(u->ops->get(u, p->out, &r->outputs)); }
     for (int d = 0; d < 2 && r->rates[d]; d++) {
         CRD_TRY(u->ops->derivatives->get(u, p->out, d + 1, r->rates[d]));
@@ -165,7 +169,7 @@ static void do_caught(crdi_runner* r)
     crdi_crash_leave(&frame);
 }
 
-static void* work(void* arg)
+static void* async_work(void* arg)
 {
     crdi_runner* r = arg;
     for (;;) {
@@ -215,7 +219,7 @@ void crdi_async_look(crd_master* m, int64_t now)
     }
 }
 
-static void* watch(void* arg)
+static void* async_watch(void* arg)
 {
     crd_master* m = arg;
     while (!wait_for(&m->async->quit, crdi_now_ns() + SECOND / 4, NULL)) {
@@ -236,7 +240,7 @@ static crd_status new_slopes(crd_master* m, double* const like[2], const crd_bin
     return CRD_OK;
 }
 
-static crd_status make_room(crd_master* m, crdi_runner* r)
+static crd_status async_make_room(crd_master* m, crdi_runner* r)
 {
     const crdi_member* p = &m->plan->members[r->member];
     crd_status st = CRD_OK;
@@ -274,9 +278,9 @@ static crd_status start_runner(crd_master* m, int member)
     sem_init(&r->done, 0, 0);
     a->of[member] = r;
     m->plan->members[member].run->jumps = u->events;
-    const crd_status st = make_room(m, r);
+    const crd_status st = async_make_room(m, r);
     if (st < 0) { return crdi_member_refused(m->ctx, &m->plan->members[member], st); }
-    r->has_thread = pthread_create(&r->thread, NULL, work, r) == 0;
+    r->has_thread = pthread_create(&r->thread, NULL, async_work, r) == 0;
     if (r->has_thread) { return CRD_OK; }
     return crdi_fail(m->ctx, CRD_E_STATE,
                      "unit '%s' has a budget, but there is no thread for it: too many of them",
@@ -290,7 +294,7 @@ static crd_status start_all(crd_master* m)
         const crd_status st = start_runner(m, i);
         if (st < 0) { return st; }
     }
-    m->async->watched = pthread_create(&m->async->watcher, NULL, watch, m) == 0;
+    m->async->watched = pthread_create(&m->async->watcher, NULL, async_watch, m) == 0;
     return CRD_OK; // without it steps that last are not told, and no more
 }
 
@@ -456,7 +460,7 @@ void crdi_async_begin(crd_master* m, const crdi_phase* phase)
 }
 
 // The outputs of a unit that is due are those of this tick, or held.
-static void settle(crd_master* m, crdi_runner* r)
+static void async_settle(crd_master* m, crdi_runner* r)
 {
     crdi_member* p = &m->plan->members[r->member];
     const bool late = r->at != m->clock.n + 1;
@@ -486,7 +490,7 @@ crd_status crdi_async_end(crd_master* m, const crdi_phase* phase)
         if (p->run->status < 0) {
             st = p->run->status;
         } else if (crdi_member_is_due(m, r->member)) {
-            settle(m, r);
+            async_settle(m, r);
         }
     }
     return st;

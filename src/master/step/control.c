@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static bool is_given(double x)
+static bool step_control_is_given(double x)
 {
     return !isnan(x);
 }
@@ -115,14 +115,15 @@ crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c)
     crd_step_options o = crd_step_defaults();
     o.method = spec->method;
     o.tol = spec->tolerance;
-    o.h1 = is_given(spec->first) ? spec->first : 0;
-    o.kp = is_given(spec->kp) ? spec->kp : o.kp;
-    o.ki = is_given(spec->ki) ? spec->ki : o.ki;
-    o.theta_max = is_given(spec->growth) ? spec->growth : o.theta_max;
-    o.safety = is_given(spec->safety) ? spec->safety : o.safety;
+    o.h1 = step_control_is_given(spec->first) ? spec->first : 0;
+    o.kp = step_control_is_given(spec->kp) ? spec->kp : o.kp;
+    o.ki = step_control_is_given(spec->ki) ? spec->ki : o.ki;
+    o.theta_max = step_control_is_given(spec->growth) ? spec->growth : o.theta_max;
+    o.safety = step_control_is_given(spec->safety) ? spec->safety : o.safety;
     const double least = shortest_step(plan);
-    o.floor = is_given(spec->floor) ? spec->floor : fmin(fmax(1e-12 * span, least), span);
-    o.ceiling = is_given(spec->ceiling) ? spec->ceiling : span;
+    o.floor =
+        step_control_is_given(spec->floor) ? spec->floor : fmin(fmax(1e-12 * span, least), span);
+    o.ceiling = step_control_is_given(spec->ceiling) ? spec->ceiling : span;
     c->options = o;
     CRD_TRY(crd_step_check(plan->ctx, &o));
     if (o.floor < least) {
@@ -142,8 +143,8 @@ crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c)
                          c->quantum);
     }
     cut_stop(plan, c);
-    if (is_given(spec->reject)) { CRD_TRY(check_rollback(plan)); }
-    plan->rolls_back = plan->rolls_back || is_given(spec->reject);
+    if (step_control_is_given(spec->reject)) { CRD_TRY(check_rollback(plan)); }
+    plan->rolls_back = plan->rolls_back || step_control_is_given(spec->reject);
     plan->samples_middle = spec->middle;
     c->report = (crd_control_report){.on = true, .tolerance = o.tol, .shortest = INFINITY};
 fail:

@@ -50,7 +50,7 @@ static int phase_of(const crdi_plan* plan, int member)
 }
 
 // The source is there first, or never comes back: nothing is to be guessed.
-static bool is_known(const crdi_plan* plan, const crdi_prediction* f)
+static bool iterate_is_known(const crdi_plan* plan, const crdi_prediction* f)
 {
     return !crdi_member_saves(f->source) || !crdi_member_saves(f->target) ||
            (!f->of->early && phase_of(plan, f->of->from.member) < phase_of(plan, f->of->to.member));
@@ -83,7 +83,7 @@ static crd_status name_explicit(crdi_plan* plan, crdi_iteration* it)
                      crdi_where(plan->sys->run.iterate.place, at, sizeof at), names);
 }
 
-static crd_status check(crdi_plan* plan)
+static crd_status iterate_check(crdi_plan* plan)
 {
     char at[512];
     const crd_iterate_spec* spec = &plan->sys->run.iterate;
@@ -110,7 +110,7 @@ crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m)
 {
     crd_status st = CRD_OK;
     if (!plan->iterated) { return CRD_OK; }
-    CRD_TRY(check(plan));
+    CRD_TRY(iterate_check(plan));
     crdi_iteration* it = crdi_arena_new(plan->arena, 1, sizeof *it);
     if (!it) { return CRD_E_MEMORY; }
     m->iteration = it;
@@ -121,7 +121,7 @@ crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m)
     if (!it->flows) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->connections.prediction_count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
-        if (is_known(plan, f)) { continue; }
+        if (iterate_is_known(plan, f)) { continue; }
         f->guessed = true;
         it->flows[it->count++] = i;
         it->n += unknowns(f);
@@ -153,7 +153,7 @@ static double tolerance_of(const crd_master* m, const crdi_prediction* f)
 }
 
 // A derivative of order d moves the input by its d-th power of the step.
-static void gather(const crd_master* m, const crdi_iteration* it, double* x)
+static void iterate_gather(const crd_master* m, const crdi_iteration* it, double* x)
 {
     for (int i = 0; i < it->count; i++) {
         const crdi_prediction* f = &m->connections.predictions[it->flows[i]];
@@ -239,14 +239,14 @@ crd_status crdi_iteration_step(crd_master* m)
         it->report.most = 1;
         return CRD_OK;
     }
-    gather(m, it, it->x);
+    iterate_gather(m, it, it->x);
     crd_accel_start(it->accel);
     it->active = true;
     for (; sweeps < spec->sweeps && residual > 1; sweeps++) {
         scatter(m, it, it->x);
         CRD_TRY(crdi_rollback_restore(m));
         CRD_TRY(crdi_step_sweep(m));
-        gather(m, it, it->gx);
+        iterate_gather(m, it, it->gx);
         it->worst = worst_flow(m, it);
         residual = crd_accel_step(it->accel, it->x, it->gx);
         if (sweeps <= CRD_RESIDUALS) { residuals[sweeps - 1] = residual; }

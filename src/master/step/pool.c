@@ -36,7 +36,7 @@ struct crdi_pool {
 };
 
 // Take members until none is left. The order of taking is free: members do not see each other.
-static void take(crdi_pool* p, volatile int* running)
+static void pool_take(crdi_pool* p, volatile int* running)
 {
     crd_master* m = p->m;
     for (;;) {
@@ -54,7 +54,7 @@ static void take(crdi_pool* p, volatile int* running)
 static void take_caught(crdi_pool* p, volatile int* running)
 {
     if (!p->m->plan->opt.guard_crashes) {
-        take(p, running);
+        pool_take(p, running);
         return;
     }
     crdi_crash_frame frame;
@@ -66,7 +66,7 @@ static void take_caught(crdi_pool* p, volatile int* running)
         member->run->crash_signal = crash;
         member->run->status = CRD_E_CRASH;
     }
-    take(p, running);
+    pool_take(p, running);
     crdi_crash_leave(&frame);
 }
 
@@ -84,7 +84,7 @@ static void wait_for_batch(worker* w, unsigned seen)
     atomic_store(&w->asleep, false);
 }
 
-static void* work(void* arg)
+static void* pool_work(void* arg)
 {
     worker* w = arg;
     crdi_pool* p = w->pool;
@@ -139,7 +139,7 @@ crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out)
         w->pool = p;
         w->running = -1;
         sem_init(&w->wake, 0, 0);
-        if (pthread_create(&w->thread, NULL, work, w) != 0) {
+        if (pthread_create(&w->thread, NULL, pool_work, w) != 0) {
             sem_destroy(&w->wake);
             break;
         }

@@ -221,7 +221,7 @@ static crd_status refresh_async(crd_master* m, int member, double t)
                              : CRD_OK;
 }
 
-static crd_status refresh(crd_master* m, int member, double t)
+static crd_status refresh_member(crd_master* m, int member, double t)
 {
     crdi_member* p = &m->plan->members[member];
     crd_status st = CRD_OK;
@@ -252,7 +252,7 @@ crd_status crdi_refresh_step(crd_master* m, double t)
     for (int i = 0; i < m->plan->refresh_count; i++) {
         const int member = m->plan->refreshed[i];
         if (m->plan->times.multirate && !crdi_member_is_due(m, member)) { continue; }
-        const crd_status st = refresh(m, member, t);
+        const crd_status st = refresh_member(m, member, t);
         if (st < 0) { return st; }
         sample_again(m, member);
     }
@@ -273,7 +273,7 @@ crd_status crdi_refresh_start(crd_master* m)
     for (int i = 0; i < PASSES * m->plan->refresh_count; i++) {
         const int member = m->plan->refreshed[i % m->plan->refresh_count];
         if (!(m->plan->members[member].unit->info.flags & CRD_UNIT_CAN_REFRESH)) { continue; }
-        const crd_status st = refresh(m, member, m->plan->times.start);
+        const crd_status st = refresh_member(m, member, m->plan->times.start);
         if (st < 0) { return st; }
         sample_again(m, member);
     }

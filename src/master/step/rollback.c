@@ -11,7 +11,7 @@ crd_status crdi_rollback_plan(crd_master* m)
 }
 
 // A failure of a unit is its own; what it says is worded by the caller's caller.
-static crd_status call(crd_master* m, int member, crd_status (*function)(crdi_member* p))
+static crd_status rollback_call(crd_master* m, int member, crd_status (*function)(crdi_member* p))
 {
     m->running = member;
     return crdi_member_left(m, member, function(&m->plan->members[member]));
@@ -35,7 +35,7 @@ crd_status crdi_rollback_save(crd_master* m)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < m->plan->member_count; i++) {
-        if (crdi_member_saves(&m->plan->members[i])) { CRD_TRY(call(m, i, save_state)); }
+        if (crdi_member_saves(&m->plan->members[i])) { CRD_TRY(rollback_call(m, i, save_state)); }
     }
     memcpy(m->rollback, m->plan->outputs, m->plan->output_count * sizeof *m->rollback);
 fail:
@@ -48,7 +48,7 @@ crd_status crdi_rollback_restore(crd_master* m)
     for (int i = 0; i < m->plan->member_count; i++) {
         crdi_member* p = &m->plan->members[i];
         if (!crdi_member_saves(p)) { continue; }
-        CRD_TRY(call(m, i, restore_state));
+        CRD_TRY(rollback_call(m, i, restore_state));
         p->run->stamp = m->clock.n;
         p->unit->events = p->run->events;
         if (!p->out) { continue; }

@@ -76,7 +76,7 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
     return CRD_OK;
 }
 
-static crd_status check_outputs(crd_master* m)
+static crd_status sweep_check_outputs(crd_master* m)
 {
     const double* y = m->plan->outputs;
     double sum[4] = {0}; // 0 * y is 0 unless y is NaN or infinite, and four sums run side by side
@@ -134,7 +134,7 @@ static crd_status run_batch(crd_master* m, const crdi_phase* phase)
     if (good) { return CRD_OK; }
     const crd_status st = first_failure(m, phase);
     // A unit that was fed with NaN in this tick may fail for it: then its source is to blame.
-    const crd_status cause = st < 0 ? check_outputs(m) : CRD_OK;
+    const crd_status cause = st < 0 ? sweep_check_outputs(m) : CRD_OK;
     return cause < 0 ? cause : st;
 }
 
@@ -171,7 +171,7 @@ crd_status crdi_step_sweep(crd_master* m)
         CRD_TRY(move_values(m, &m->plan->phases[i]));
         CRD_TRY(run_batch(m, &m->plan->phases[i]));
     }
-    CRD_TRY(check_outputs(m));
+    CRD_TRY(sweep_check_outputs(m));
 fail:
     return st;
 }

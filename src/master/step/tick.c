@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 // One step; where it may be taken back, as often as it has to be.
-static crd_status step(crd_master* m)
+static crd_status tick_step(crd_master* m)
 {
     crd_status st = CRD_OK;
     for (bool again = true; again;) {
@@ -26,7 +26,7 @@ fail:
 }
 
 // Foreign threads may log and ask for the time.
-static void reach(crd_master* m, int64_t n, double time)
+static void tick_reach(crd_master* m, int64_t n, double time)
 {
     __atomic_store(&m->clock.time, &time, __ATOMIC_RELAXED);
     __atomic_store_n(&m->clock.n, n, __ATOMIC_RELAXED);
@@ -40,11 +40,11 @@ static crd_status tick(crd_master* m)
     const crdi_step_rule* rule = m->plan->rule;
     crd_status st = CRD_OK;
     m->clock.h = rule->begin(m);
-    CRD_TRY(step(m));
+    CRD_TRY(tick_step(m));
     const double now = rule->end(m);
     if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
     if (m->plan->estimated) { crdi_estimate_step(m, m->clock.h); }
-    reach(m, m->clock.n + 1, now);
+    tick_reach(m, m->clock.n + 1, now);
     if (m->plan->has_remote) { crdi_events_note_remarks(m); }
     if (rule->next) { CRD_TRY(rule->next(m)); }
     if (m->energy.bond_count) { crdi_bonds_balance(m); }
@@ -136,7 +136,7 @@ typedef struct {
     crd_status st;
 } advancing;
 
-static void advance(void* with)
+static void tick_advance(void* with)
 {
     advancing* a = with;
     crd_master* m = a->m;
@@ -155,6 +155,6 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
                          "crd_master_finish");
     }
     advancing a = {m, ticks, CRD_OK};
-    const int crash = crdi_life_catch(m, advance, &a);
+    const int crash = crdi_life_catch(m, tick_advance, &a);
     return crdi_events_note_failure(m, crash ? crdi_member_crashed(m, m->running, crash) : a.st);
 }

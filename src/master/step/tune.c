@@ -17,7 +17,7 @@ static void forget_first_ticks(crd_master* m)
 
 // After the first ticks the cost of the units is known: measure so seldom that the clock costs a
 // thousandth (more for units faster than the clock), and try threads if they may pay.
-static void learn(crd_master* m)
+static void tune_learn(crd_master* m)
 {
     double sum = 0, most = 0;
     for (int i = 0; i < m->plan->member_count; i++) {
@@ -64,7 +64,7 @@ void crdi_tuning_look(crd_master* m)
         return;
     }
     if (m->tuning.measure_every == 0) {
-        learn(m);
+        tune_learn(m);
         m->tuning.measure = false;
     } else if (m->tuning.trial) {
         try_threads(m);

@@ -60,14 +60,14 @@ typedef struct words {
     char text[40];
 } words;
 
-static words percent(double x)
+static words advice_percent(double x)
 {
     words w;
     snprintf(w.text, sizeof w.text, "%.2g %%", 100 * x);
     return w;
 }
 
-static crdi_duration seconds(double s)
+static crdi_duration advice_seconds(double s)
 {
     return crdi_duration_text(s, 3);
 }
@@ -96,7 +96,7 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
 }
 
 // The worst whose defect is a number, -1: none.
-static int worst_of(const crd_master_report* r)
+static int advice_worst_of(const crd_master_report* r)
 {
     int i = 0;
     while (i < r->flow_count && isnan(r->flows[i].relative)) {
@@ -119,15 +119,16 @@ static void say_dominant(crdi_judge* j, const crd_master_report* r, int worst, d
         say(j,
             "%s -> %s dominates: its defect is %s of the signal's scale, %.0f %% of the sum of "
             "squares of all",
-            f->from, f->to, percent(f->relative).text, 100 * share);
+            f->from, f->to, advice_percent(f->relative).text, 100 * share);
     } else if (above > 1) {
         say(j,
             "the largest defect is that of %s -> %s, %s of the signal's scale; %d of %d "
             "connections are above %s",
-            f->from, f->to, percent(f->relative).text, above, r->flow_count, percent(goal).text);
+            f->from, f->to, advice_percent(f->relative).text, above, r->flow_count,
+            advice_percent(goal).text);
     } else {
         say(j, "the defect of %s -> %s is %s of the signal's scale", f->from, f->to,
-            percent(f->relative).text);
+            advice_percent(f->relative).text);
     }
 }
 
@@ -146,7 +147,7 @@ static void say_growth(crd_master* m, const crdi_connection* k, const crd_flow_r
         f->max / f->rms);
 }
 
-static bool is_held(const crd_flow_report* f)
+static bool advice_is_held(const crd_flow_report* f)
 {
     return strcmp(f->used, crd_predictor_name(CRD_PREDICT_HOLD)) == 0;
 }
@@ -158,14 +159,14 @@ static bool says_predict(crdi_judge* j, const crd_flow_report* f)
     const bool asked = f->predict == CRD_PREDICTION_HOLD || (line && f->hold_only);
     if (!asked || f->relative > SMOOTH) { return false; }
     say(j, "%s is held though it changes little in a step of %s: 'predict: auto' would follow it",
-        f->from, seconds(f->step).text);
+        f->from, advice_seconds(f->step).text);
     return true;
 }
 
 // Held because nothing better was found.
 static bool says_rough(crdi_judge* j, const crd_flow_report* f, int64_t steps)
 {
-    if (f->predict != CRD_PREDICTION_AUTO || !is_held(f)) { return false; }
+    if (f->predict != CRD_PREDICTION_AUTO || !advice_is_held(f)) { return false; }
     const bool jumps = (double)f->jumps > OFTEN * (double)steps && f->jumps > 0;
     if (jumps) {
         say(j,
@@ -176,7 +177,7 @@ static bool says_rough(crdi_judge* j, const crd_flow_report* f, int64_t steps)
         say(j,
             "%s was held because no prediction was better: it changes too much in a step of %s, "
             "or is noisy",
-            f->from, seconds(f->step).text);
+            f->from, advice_seconds(f->step).text);
     }
     return true;
 }
@@ -199,7 +200,7 @@ static void say_step(crd_master* m, const crdi_connection* k, const crd_flow_rep
         const double tolerance = round_down(now * MARGIN * goal / f->relative);
         if (!(tolerance > 0) || !isfinite(tolerance)) { return; }
         say(j, "%s'control: { tolerance: %.3g }' instead of %.3g would bring %s to about %s",
-            as_it_is, tolerance, now, f->to, percent(f->relative * tolerance / now).text);
+            as_it_is, tolerance, now, f->to, advice_percent(f->relative * tolerance / now).text);
         return;
     }
     const crdi_member* p = slower(m, k);
@@ -210,10 +211,12 @@ static void say_step(crd_master* m, const crdi_connection* k, const crd_flow_rep
     if (!(step > 0) || !(step < f->step)) { return; }
     if (m->plan->times.multirate && !both) {
         say(j, "%s'step: %s' for unit '%s' instead of %s would bring %s to about %s", as_it_is,
-            seconds(step).text, p->unit->name, seconds(p->step).text, f->to, percent(then).text);
+            advice_seconds(step).text, p->unit->name, advice_seconds(p->step).text, f->to,
+            advice_percent(then).text);
     } else {
-        say(j, "%sH = %s instead of %s would bring %s to about %s", as_it_is, seconds(step).text,
-            seconds(f->step).text, f->to, percent(then).text);
+        say(j, "%sH = %s instead of %s would bring %s to about %s", as_it_is,
+            advice_seconds(step).text, advice_seconds(f->step).text, f->to,
+            advice_percent(then).text);
     }
 }
 
@@ -289,14 +292,14 @@ static void say_bond(crd_master* m, const crd_master_report* r)
             "bond '%s': in spite of 'correct: %s' the exchange %s %.3g J %s the system, %s of what "
             "passed: a smaller step would help, the residual energy falls with it",
             b->name, crd_correction_name(b->correct), verb, joule, where,
-            percent(fabs(b->relative)).text);
+            advice_percent(fabs(b->relative)).text);
         return;
     }
     const crd_unit* u = stale_unit(m, b);
     say(j,
         "bond '%s': the exchange %s %.3g J %s the system, %s of what passed: %s would remove most "
         "of it%s%s%s",
-        b->name, verb, joule, where, percent(fabs(b->relative)).text,
+        b->name, verb, joule, where, advice_percent(fabs(b->relative)).text,
         u ? "'correct: probe'" : "'correct: lead'", u ? ", and so would '" : "", u ? u->name : "",
         u ? "' as Model Exchange, where outputs are evaluated with fresh inputs" : "");
 }
@@ -327,7 +330,8 @@ static void say_control(crd_master* m, const crd_master_report* r)
         say(m->verdict.judge,
             "%lld of %lld steps were as short as 'floor' allows (%s), where the tolerance cannot "
             "be kept: lower it, or ask for less",
-            (long long)c->at_floor, (long long)r->steps, seconds(crdi_control_floor(m)).text);
+            (long long)c->at_floor, (long long)r->steps,
+            advice_seconds(crdi_control_floor(m)).text);
     }
     if (c->worst > WORST_DEFECT && c->rejected == 0 && isnan(m->plan->sys->run.control.reject)) {
         say(m->verdict.judge, "a step had a defect of %.3g tolerances: %s", c->worst,
@@ -352,7 +356,7 @@ static void advise_on_flows(crd_master* m, const crd_master_report* r)
 {
     crdi_judge* j = m->verdict.judge;
     const double goal = crdi_defect_goal(m);
-    const int worst = worst_of(r);
+    const int worst = advice_worst_of(r);
     if (worst < 0 || !(r->flows[worst].relative > goal)) { return; }
     const crd_flow_report* f = &r->flows[worst];
     const crdi_connection* k = j->links[j->order[worst]];
@@ -377,9 +381,9 @@ void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
     const bool good = j->sentence_count == 0;
     advise_on_flows(m, r);
     if (good && j->sentence_count == 0 && r->flow_count > 0) {
-        say(j, "all defects are below %s of the signals", percent(crdi_defect_goal(m)).text);
-    } else if (r->bond_count == 0 && worst_of(r) >= 0 &&
-               r->flows[worst_of(r)].relative > crdi_defect_goal(m)) {
+        say(j, "all defects are below %s of the signals", advice_percent(crdi_defect_goal(m)).text);
+    } else if (r->bond_count == 0 && advice_worst_of(r) >= 0 &&
+               r->flows[advice_worst_of(r)].relative > crdi_defect_goal(m)) {
         say_pair(j);
     }
 }

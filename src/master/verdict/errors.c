@@ -76,8 +76,8 @@ static bool divide(int n, int columns, double* a, double* x)
 }
 
 // out += a x, a column by column; vectors of the run are often 0.
-static void add_product(int rows, int columns, const double* restrict a, const double* x,
-                        double* restrict out)
+static void errors_add_product(int rows, int columns, const double* restrict a, const double* x,
+                               double* restrict out)
 {
     for (int j = 0; j < columns; j++, a += rows) {
         const double factor = x[j];
@@ -88,11 +88,11 @@ static void add_product(int rows, int columns, const double* restrict a, const d
     }
 }
 
-static void multiply(int n, const double* a, const double* b, double* out)
+static void errors_multiply(int n, const double* a, const double* b, double* out)
 {
     memset(out, 0, product(n, n) * sizeof *out);
     for (int j = 0; j < n; j++) {
-        add_product(n, n, a, b + j * n, out + j * n);
+        errors_add_product(n, n, a, b + j * n, out + j * n);
     }
 }
 
@@ -124,7 +124,7 @@ crd_status crdi_errors_close(crdi_errors* s)
         const int from = s->source[j];
         for (int k = 0; from >= 0 && k < n + m; k++) {
             const double g = s->gain[j] * (k < n ? s->Cc[k * p + from] : s->Dc[(k - n) * p + from]);
-            add_product(n, 1, s->B + j * n, &g, k < n ? s->Ac + k * n : s->F + (k - n) * n);
+            errors_add_product(n, 1, s->B + j * n, &g, k < n ? s->Ac + k * n : s->F + (k - n) * n);
         }
     }
     s->h = 0;
@@ -143,8 +143,8 @@ static bool discretise_loop(crdi_errors* s, double h)
 {
     const int n = s->states;
     double *z2 = s->work, *z3 = z2 + n * n, *q = z3 + n * n, *x = q + n * n; // x = [phi, psi]
-    multiply(n, s->Ac, s->Ac, z2);
-    multiply(n, s->Ac, z2, z3);
+    errors_multiply(n, s->Ac, s->Ac, z2);
+    errors_multiply(n, s->Ac, z2, z3);
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
             const int k = j * n + i;
@@ -171,7 +171,7 @@ static bool discretise_units(crdi_errors* s, double h)
 {
     const int n = s->states;
     double *z2 = s->work, *q = z2 + n * n, *x = q + n * n;
-    multiply(n, s->A, s->A, z2);
+    errors_multiply(n, s->A, s->A, z2);
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
             const double z = h * s->A[j * n + i];
@@ -195,14 +195,14 @@ static void advance_states(crdi_errors* s, const crdi_drive* drive)
     memset(b, 0, 3 * (size_t)n * sizeof *b);
     for (int j = 0; j < m; j++) {
         const double middle = 0.5 * (s->s[j] + drive[j].end);
-        add_product(n, 1, s->B + j * n, &drive[j].mean, b);
-        add_product(n, 1, s->F + j * n, &middle, b);
-        add_product(n, 1, s->B + j * n, &drive[j].change, c);
+        errors_add_product(n, 1, s->B + j * n, &drive[j].mean, b);
+        errors_add_product(n, 1, s->F + j * n, &middle, b);
+        errors_add_product(n, 1, s->B + j * n, &drive[j].change, c);
         s->s[j] = drive[j].end;
     }
-    add_product(n, n, s->phi, s->e, next);
-    add_product(n, n, s->psi, b, next);
-    add_product(n, n, s->chi, c, next);
+    errors_add_product(n, n, s->phi, s->e, next);
+    errors_add_product(n, n, s->psi, b, next);
+    errors_add_product(n, n, s->chi, c, next);
     memcpy(s->e, next, (size_t)n * sizeof *next);
 }
 
@@ -216,8 +216,8 @@ crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive)
     advance_states(s, drive);
     double *y = s->work, sum = 0; // sum: finite as long as everything is
     memset(y, 0, (size_t)p * sizeof *y);
-    add_product(p, s->states, s->Cc, s->e, y);
-    add_product(p, s->inputs, s->Dc, s->s, y);
+    errors_add_product(p, s->states, s->Cc, s->e, y);
+    errors_add_product(p, s->inputs, s->Dc, s->s, y);
     for (int i = 0; i < p; i++) {
         const double a = s->y[i], b = y[i];
         s->y[i] = b;

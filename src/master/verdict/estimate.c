@@ -63,7 +63,7 @@ static bool is_port(const crd_master* m, int member, int32_t variable)
     return v->type == CRD_FLOAT64 && v->variability == CRD_CONTINUOUS;
 }
 
-static bool is_plain(const crdi_connection* k)
+static bool estimate_is_plain(const crdi_connection* k)
 {
     return k->real && !k->mapping;
 }
@@ -82,7 +82,7 @@ static crd_status sort_members(crd_master* m)
         more = false;
         for (int i = 0; i < m->plan->connection_count; i++) {
             const crdi_connection* k = &m->plan->connections[i];
-            const bool brings = is_plain(k) || k->couple >= 0 || s->wrong[k->from.member];
+            const bool brings = estimate_is_plain(k) || k->couple >= 0 || s->wrong[k->from.member];
             more = more || (brings && !s->wrong[k->to.member]);
             s->wrong[k->to.member] = s->wrong[k->to.member] || brings;
             if (is_port(m, k->from.member, k->from.variable)) { s->used[k->from.member] = true; }
@@ -116,7 +116,7 @@ static crd_status count_links(crd_master* m)
         const crdi_connection* k = &m->plan->connections[i];
         if (!s->used[k->to.member]) { continue; }
         if (k->couple >= 0) { return refuse_link(m, k, "has a coupling"); }
-        if (is_plain(k)) {
+        if (estimate_is_plain(k)) {
             s->errors.inputs++;
         } else if (s->wrong[k->from.member]) {
             return refuse_link(m, k, "is not one of continuous real numbers");
@@ -136,7 +136,7 @@ static void fill_part(crd_master* m, part* p)
     p->out_first = s->errors.outputs;
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
-        if (k->to.member == p->member && is_plain(k)) {
+        if (k->to.member == p->member && estimate_is_plain(k)) {
             s->in[s->errors.inputs] = (crd_unit_port){k->to.variable, k->to.element};
             s->origins[s->errors.inputs++].link = k;
         }
@@ -167,7 +167,7 @@ static crd_status make_parts(crd_master* m)
     s->errors.inputs = 0; // counted again
     for (int i = 0; i < m->plan->connection_count; i++) {
         const int to = m->plan->connections[i].to.member;
-        if (!s->used[to] || !is_plain(&m->plan->connections[i])) { continue; }
+        if (!s->used[to] || !estimate_is_plain(&m->plan->connections[i])) { continue; }
         if (s->part_count && s->parts[s->part_count - 1].member == to) { continue; }
         part* p = &s->parts[s->part_count++];
         p->member = to;
@@ -375,7 +375,7 @@ static void look_again(crd_master* m)
 
 // ---- the run -----------------------------------------------------------------------------------
 
-static crd_status start(crd_master* m)
+static crd_status estimate_start(crd_master* m)
 {
     struct crdi_estimate* s = m->verdict.estimate;
     crd_status st = CRD_OK;
@@ -404,7 +404,7 @@ crd_status crdi_estimate_start(crd_master* m)
     if (!m->verdict.estimate) { return CRD_E_MEMORY; }
     m->verdict.estimate->look_every = (m->plan->times.stop - m->plan->times.start) / LOOKS;
     m->verdict.estimate->look = m->plan->times.start + m->verdict.estimate->look_every;
-    const crd_status st = start(m);
+    const crd_status st = estimate_start(m);
     if (st < 0) { m->verdict.estimate = NULL; }
     return st;
 }

@@ -106,7 +106,7 @@ static bool has_crashed(const crd_master* m)
 }
 
 // Once, from the arena. After a crash it is too late: nothing may take memory then.
-static bool make_room(crd_master* m)
+static bool judge_make_room(crd_master* m)
 {
     if (m->verdict.judge) { return true; }
     if (has_crashed(m)) { return false; }
@@ -308,7 +308,7 @@ void crdi_verdict_report(crd_master* m)
     crd_master_report* r = &m->verdict.report;
     r->worst_defect = r->worst_energy = (double)NAN;
     r->error_note = "";
-    if (!make_room(m)) { return; }
+    if (!judge_make_room(m)) { return; }
     crdi_judge* j = m->verdict.judge;
     for (int i = 0; i < j->count; i++) {
         j->keys[i] = key_of(m, j->links[i]);

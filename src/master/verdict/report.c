@@ -13,7 +13,8 @@ crd_end crd_master_ended(const crd_master* m)
     return m->life.end;
 }
 
-static crd_status read_value(crd_unit* u, int32_t variable, int32_t element, double* out)
+static crd_status verdict_report_read_value(crd_unit* u, int32_t variable, int32_t element,
+                                            double* out)
 {
     const crd_type type = u->info.variables[variable].type;
     const crd_kind kind = crd_type_kind(type);
@@ -62,7 +63,7 @@ crd_status crd_master_value(crd_master* m, const char* name, double* out)
                          "%s has no value now: unit '%s' is late, its step is still under way",
                          name, u->name);
     }
-    st = read_value(u, variable, element < 0 ? 0 : element, out);
+    st = verdict_report_read_value(u, variable, element < 0 ? 0 : element, out);
     if (st < 0) { return crdi_member_refused(m->ctx, &m->plan->members[unit], st); }
 fail:
     return st;

@@ -63,7 +63,7 @@ fail:
 }
 
 // How many inner steps a communication step has, and how long one is.
-static crd_status plan(crdi_circuit_unit* u, double macro)
+static crd_status circuit_plan(crdi_circuit_unit* u, double macro)
 {
     const double n = u->longest > 0 ? ceil(macro / u->longest * (1 - 1e-9)) : 1;
     if (!(n <= MOST_INNER)) {
@@ -93,7 +93,7 @@ static bool is_stale(const crdi_circuit_unit* u)
 }
 
 // The circuit for the parameters as they are wanted, from the file if they have changed.
-static crd_status build(crdi_circuit_unit* u)
+static crd_status circuit_build(crdi_circuit_unit* u)
 {
     crd_status st = CRD_OK;
     crd_netlist* netlist = NULL;
@@ -109,7 +109,7 @@ static crd_status build(crdi_circuit_unit* u)
         u->netlist = netlist;
         memcpy(u->loaded, u->values, (size_t)u->parameters * sizeof *u->values);
         choose_longest(u);
-        CRD_TRY(plan(u, u->macro));
+        CRD_TRY(circuit_plan(u, u->macro));
     }
     if (!u->circuit) {
         u->call = "crd_circuit_create";
@@ -142,14 +142,15 @@ static crd_status instantiate(crd_unit* unit)
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
-    const crd_status st = unit->step > 0 && unit->step != u->macro ? plan(u, unit->step) : CRD_OK;
+    const crd_status st =
+        unit->step > 0 && unit->step != u->macro ? circuit_plan(u, unit->step) : CRD_OK;
     u->time = e->start;
     u->phase = CRDI_CIRCUIT_INITIALIZATION;
     u->dirty = true;
     return st;
 }
 
-static crd_status set_inputs(crdi_circuit_unit* u, double tau)
+static crd_status circuit_set_inputs(crdi_circuit_unit* u, double tau)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < u->inputs && st == CRD_OK; i++) {
@@ -160,12 +161,12 @@ static crd_status set_inputs(crdi_circuit_unit* u, double tau)
 }
 
 // During the initialisation: a consistent beginning for the inputs as they are now.
-static crd_status refresh(crdi_circuit_unit* u)
+static crd_status circuit_refresh(crdi_circuit_unit* u)
 {
     crd_status st = CRD_OK;
     if (!u->dirty || u->phase != CRDI_CIRCUIT_INITIALIZATION) { return CRD_OK; }
-    CRD_TRY(build(u));
-    CRD_TRY(set_inputs(u, 0));
+    CRD_TRY(circuit_build(u));
+    CRD_TRY(circuit_set_inputs(u, 0));
     u->call = "crd_circuit_begin";
     CRD_TRY(crd_circuit_begin(u->circuit, u->time));
     u->dirty = false;
@@ -176,7 +177,7 @@ fail:
 static crd_status exit_initialization(crd_unit* unit)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
-    const crd_status st = refresh(u);
+    const crd_status st = circuit_refresh(u);
     if (st == CRD_OK) { u->phase = CRDI_CIRCUIT_STEP; }
     return st;
 }
@@ -190,19 +191,19 @@ static void move_inputs(crdi_circuit_unit* u, double h)
     }
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status circuit_step(crd_unit* unit, double t, double h)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     crd_status st = CRD_OK;
     if (!(h > 0)) { return crdi_fail(unit->ctx, CRD_E_RANGE, "step size %g s, expected > 0", h); }
-    if (h != u->macro) { CRD_TRY(plan(u, h)); }
+    if (h != u->macro) { CRD_TRY(circuit_plan(u, h)); }
     u->call = "crd_circuit_step";
     for (int64_t k = 1; k <= u->inner; k++) {
-        CRD_TRY(set_inputs(u, ((double)k - u->early) * u->opt.step));
+        CRD_TRY(circuit_set_inputs(u, ((double)k - u->early) * u->opt.step));
         CRD_TRY(crd_circuit_step(u->circuit));
     }
     move_inputs(u, h);
-    if (u->early > 0) { CRD_TRY(set_inputs(u, 0)); } // for outputs that use them
+    if (u->early > 0) { CRD_TRY(circuit_set_inputs(u, 0)); } // for outputs that use them
     u->time = t + h;
 fail:
     return st;
@@ -214,7 +215,7 @@ static crd_status terminate(crd_unit* unit)
     return CRD_OK;
 }
 
-static void destroy(crd_unit* unit)
+static void circuit_destroy(crd_unit* unit)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     forget_circuit(u);
@@ -238,7 +239,7 @@ static crd_status set_parameter(crdi_circuit_unit* u, int32_t i, double x)
     return CRD_OK;
 }
 
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+static crd_status circuit_set(crd_unit* unit, const crd_binding* b, const crd_values* v)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -259,10 +260,10 @@ static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
     return CRD_OK;
 }
 
-static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+static crd_status circuit_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
-    const crd_status st = refresh(u);
+    const crd_status st = circuit_refresh(u);
     if (st < 0) { return st; }
     for (int32_t j = 0; j < b->count; j++) {
         const int32_t i = b->variables[j] - u->parameters, k = i - u->inputs;
@@ -293,7 +294,7 @@ static crd_status set_derivatives(crd_unit* unit, const crd_binding* b, const do
 static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
-    const crd_status st = refresh(u);
+    const crd_status st = circuit_refresh(u);
     if (st < 0) { return st; }
     for (int32_t j = 0; j < b->count; j++) {
         const int32_t i = b->variables[j] - u->parameters, k = i - u->inputs;
@@ -323,7 +324,7 @@ static size_t curves_size(const crdi_circuit_unit* u)
 static crd_status save(crd_unit* unit, void** state)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
-    const crd_status st = build(u);
+    const crd_status st = circuit_build(u);
     if (st < 0) { return st; }
     const size_t size = crd_circuit_state_size(u->circuit);
     circuit_state* s = *state;
@@ -346,13 +347,13 @@ static crd_status restore(crd_unit* unit, void* state)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     const circuit_state* s = state;
-    crd_status st = build(u);
+    crd_status st = circuit_build(u);
     if (st < 0) { return st; }
     if (s->size != crd_circuit_state_size(u->circuit)) {
         return crdi_fail(unit->ctx, CRD_E_STATE, "the saved state is one of another circuit");
     }
     // Under the step with which it was saved it goes on to the last bit as it would have.
-    if (s->macro != u->macro) { st = plan(u, s->macro); }
+    if (s->macro != u->macro) { st = circuit_plan(u, s->macro); }
     if (st < 0) { return st; }
     const char* from = (const char*)(s + 1);
     if (u->inputs) { memcpy(u->curves, from, curves_size(u)); }
@@ -372,7 +373,7 @@ static void free_state(crd_unit* unit, void** state)
 // ---- description -------------------------------------------------------------------------------
 
 // Names of a netlist have no case.
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t circuit_find(const crd_unit* unit, const char* name)
 {
     const int32_t exact = crdi_map_find(&((const crdi_circuit_unit*)unit)->names, name);
     for (int32_t i = 0; exact < 0 && i < unit->info.variable_count; i++) {
@@ -394,12 +395,12 @@ static const crd_unit_ops ops = {
     .instantiate = instantiate,
     .enter_initialization = enter_initialization,
     .exit_initialization = exit_initialization,
-    .set = set,
-    .get = get,
-    .step = step,
+    .set = circuit_set,
+    .get = circuit_get,
+    .step = circuit_step,
     .terminate = terminate,
-    .destroy = destroy,
-    .find = find,
+    .destroy = circuit_destroy,
+    .find = circuit_find,
     .state = &state_ops,
     .derivatives = &derivative_ops,
     .last_call = last_call,
@@ -439,8 +440,8 @@ static crd_status read_options(crdi_circuit_unit* u)
     return CRD_OK;
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status circuit_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                                 crd_place* place, crd_unit** out)
 {
     (void)store;
     (void)place;
@@ -454,7 +455,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     CRD_TRY(read_options(u));
     CRD_TRY(load(u, &u->netlist));
     choose_longest(u);
-    CRD_TRY(plan(u, spec->step > 0 ? spec->step : u->longest > 0 ? u->longest : 1e-3));
+    CRD_TRY(circuit_plan(u, spec->step > 0 ? spec->step : u->longest > 0 ? u->longest : 1e-3));
     const crd_netlist* n = u->netlist;
     u->base.info = (crd_unit_info){
         .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP,
@@ -475,12 +476,12 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     *out = &u->base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    circuit_destroy(&u->base);
     return st;
 }
 
 // With the parameters of the spec, so that a check finds what is wrong with the circuit.
-static crd_status complete(crd_unit* unit)
+static crd_status circuit_complete(crd_unit* unit)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     for (int32_t i = 0; i < unit->core->setting_count; i++) {
@@ -488,7 +489,7 @@ static crd_status complete(crd_unit* unit)
         if (s->variable >= u->parameters) { continue; }
         (void)set_parameter(u, s->variable, s->values.real[0]); // it can be set now
     }
-    const crd_status st = build(u);
+    const crd_status st = circuit_build(u);
     if (st < 0) { return st; }
     if (u->inputs == 0 && u->outputs == 0) {
         crdi_log(unit->ctx, CRD_LOG_WARNING,
@@ -499,4 +500,4 @@ static crd_status complete(crd_unit* unit)
     return CRD_OK;
 }
 
-const crdi_adapter crdi_adapter_circuit = {.create = create, .complete = complete};
+const crdi_adapter crdi_adapter_circuit = {.create = circuit_create, .complete = circuit_complete};

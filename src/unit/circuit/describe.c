@@ -13,8 +13,8 @@ static const char* number_text(crd_arena* a, double x)
 }
 
 // The netlist may be read anew: what is kept of it is copied.
-static crd_status add(crdi_circuit_unit* u, crd_variable* v, const char* name, const char* unit,
-                      crd_causality causality, double start)
+static crd_status circuit_describe_add(crdi_circuit_unit* u, crd_variable* v, const char* name,
+                                       const char* unit, crd_causality causality, double start)
 {
     const bool output = causality == CRD_OUTPUT;
     const int32_t index = u->base.info.variable_count;
@@ -83,7 +83,7 @@ static crd_status add_dependencies(crdi_circuit_unit* u, const bool* direct, crd
     return CRD_OK;
 }
 
-static crd_status describe_dependencies(crdi_circuit_unit* u)
+static crd_status circuit_describe_dependencies(crdi_circuit_unit* u)
 {
     crd_status st = CRD_OK;
     const size_t size = (size_t)u->outputs * (size_t)u->inputs;
@@ -120,17 +120,18 @@ crd_status crdi_circuit_describe(crdi_circuit_unit* u)
     crd_variable* v = variables;
     for (int i = 0; i < n->parameter_count; i++) {
         const crd_circuit_parameter* p = &n->parameters[i];
-        CRD_TRY(add(u, v++, p->written, "", CRD_PARAMETER, p->value));
+        CRD_TRY(circuit_describe_add(u, v++, p->written, "", CRD_PARAMETER, p->value));
         u->values[i] = u->loaded[i] = p->value;
     }
     for (int i = 0; i < n->input_count; i++) {
         const crd_circuit_input* in = &n->inputs[i];
-        CRD_TRY(add(u, v++, in->name, in->unit, CRD_INPUT, in->start));
+        CRD_TRY(circuit_describe_add(u, v++, in->name, in->unit, CRD_INPUT, in->start));
     }
     for (int i = 0; i < n->output_count; i++) {
-        CRD_TRY(add(u, v++, n->outputs[i].name, n->outputs[i].unit, CRD_OUTPUT, 0));
+        CRD_TRY(
+            circuit_describe_add(u, v++, n->outputs[i].name, n->outputs[i].unit, CRD_OUTPUT, 0));
     }
-    CRD_TRY(describe_dependencies(u));
+    CRD_TRY(circuit_describe_dependencies(u));
 fail:
     return st;
 }

@@ -64,7 +64,7 @@ static int32_t find_root(int32_t* parent, int32_t i)
     return i;
 }
 
-static bool join(int32_t* parent, int32_t a, int32_t b)
+static bool feedthrough_join(int32_t* parent, int32_t a, int32_t b)
 {
     a = find_root(parent, a);
     b = find_root(parent, b);
@@ -120,7 +120,7 @@ static int controls(const crd_netlist* n, const crd_part* p, crd_use own[1], con
 
 // ---- trees -------------------------------------------------------------------------------------
 
-static crd_status make_room(graph* g)
+static crd_status feedthrough_make_room(graph* g)
 {
     const crd_netlist* n = g->n;
     const size_t nodes = (size_t)n->node_count, parts = (size_t)n->part_count;
@@ -173,7 +173,7 @@ static void choose_edges(graph* g)
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
             if (has_known_voltage(p) && crdi_part_is_source(p) == (pass == 0)) {
-                g->tree[i] = join(g->links, p->nodes[0], p->nodes[1]);
+                g->tree[i] = feedthrough_join(g->links, p->nodes[0], p->nodes[1]);
             }
         }
     }
@@ -217,7 +217,7 @@ static crd_status grow_trees(graph* g)
 
 // What the voltage between two nodes of one tree follows. With `give` the capacitors on the way get
 // that set: true if one grew.
-static bool walk(graph* g, int32_t a, int32_t b, word* follows, const word* give)
+static bool feedthrough_walk(graph* g, int32_t a, int32_t b, word* follows, const word* give)
 {
     bool grew = false;
     while (a != b && g->edges++ < MOST_EDGES) {
@@ -249,9 +249,9 @@ static crd_status close_loops(graph* g)
             const crd_part* p = &n->parts[i];
             if (g->tree[i] || !has_known_voltage(p)) { continue; }
             memcpy(set, set_of(g->edge, g, i), (size_t)g->words * sizeof *set);
-            (void)walk(g, p->nodes[0], p->nodes[1], set, NULL);
+            (void)feedthrough_walk(g, p->nodes[0], p->nodes[1], set, NULL);
             grew = add_set(g, set_of(g->edge, g, i), set) || grew;
-            grew = walk(g, p->nodes[0], p->nodes[1], NULL, set) || grew;
+            grew = feedthrough_walk(g, p->nodes[0], p->nodes[1], NULL, set) || grew;
         }
     }
     return CRD_OK;
@@ -274,8 +274,8 @@ static void join_groups(graph* g)
         const crd_part* p = &n->parts[i];
         const int32_t a = has_ends(p) ? g->root[p->nodes[0]] : 0;
         const int32_t b = has_ends(p) ? g->root[p->nodes[1]] : 0;
-        if (is_link(p) && a && b) { (void)join(g->links, a, b); }
-        if (is_link(p) && a && b) { (void)join(g->group, a, b); }
+        if (is_link(p) && a && b) { (void)feedthrough_join(g->links, a, b); }
+        if (is_link(p) && a && b) { (void)feedthrough_join(g->group, a, b); }
         crd_use own[1];
         const crd_use* uses;
         const int count = controls(n, p, own, &uses);
@@ -284,8 +284,8 @@ static void join_groups(graph* g)
             for (int e = 0; e < 2; e++) {
                 const int32_t c = uses[k].kind == CRD_USE_NODE && e ? 0 : e ? uses[k].b : uses[k].a;
                 if (c < 0 || !g->root[c]) { continue; }
-                if (a) { (void)join(g->group, a, g->root[c]); }
-                if (b) { (void)join(g->group, b, g->root[c]); }
+                if (a) { (void)feedthrough_join(g->group, a, g->root[c]); }
+                if (b) { (void)feedthrough_join(g->group, b, g->root[c]); }
             }
         }
     }
@@ -313,9 +313,9 @@ static void add_controls(graph* g, const crd_part* p, word* to)
         switch (uses[k].kind) {
         case CRD_USE_NODE:
         case CRD_USE_PAIR:
-            if (!g->root[uses[k].a]) { (void)walk(g, uses[k].a, 0, to, NULL); }
+            if (!g->root[uses[k].a]) { (void)feedthrough_walk(g, uses[k].a, 0, to, NULL); }
             if (uses[k].kind == CRD_USE_PAIR && !g->root[uses[k].b]) {
-                (void)walk(g, uses[k].b, 0, to, NULL);
+                (void)feedthrough_walk(g, uses[k].b, 0, to, NULL);
             }
             break;
         case CRD_USE_CURRENT:
@@ -339,7 +339,7 @@ static void fill_groups(graph* g)
             if (!mine) { continue; }
             word* to = set_of(g->inside, g, find_root(g->group, mine));
             (void)add_set(g, to, set_of(g->edge, g, i));
-            if (is_link(p) && !g->root[other]) { (void)walk(g, other, 0, to, NULL); }
+            if (is_link(p) && !g->root[other]) { (void)feedthrough_walk(g, other, 0, to, NULL); }
             add_controls(g, p, to);
         }
     }
@@ -353,13 +353,13 @@ static void fill_groups(graph* g)
 static void add_voltage(graph* g, int32_t a, int32_t b, word* to)
 {
     if (g->root[a] == g->root[b]) {
-        (void)walk(g, a, b, to, NULL);
+        (void)feedthrough_walk(g, a, b, to, NULL);
         return;
     }
     const int32_t ends[2] = {a, b};
     for (int e = 0; e < 2; e++) {
         const int32_t r = g->root[ends[e]];
-        (void)walk(g, ends[e], r, to, NULL);
+        (void)feedthrough_walk(g, ends[e], r, to, NULL);
         if (r) { (void)add_set(g, to, set_of(g->inside, g, find_root(g->group, r))); }
     }
 }
@@ -471,7 +471,7 @@ crd_status crdi_circuit_feedthrough(crd_context* ctx, const crd_netlist* n, bool
     }
     crd_status st = CRD_OK;
     crd_arena_init(&g.arena, ctx);
-    CRD_TRY(make_room(&g));
+    CRD_TRY(feedthrough_make_room(&g));
     list_incident(&g);
     choose_edges(&g);
     CRD_TRY(grow_trees(&g));

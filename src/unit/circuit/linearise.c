@@ -34,7 +34,7 @@ static void say_nothing(void* user, crd_level level, const char* text)
 
 // ---- the second circuit ------------------------------------------------------------------------
 
-static bool is_linear(const crd_netlist* n)
+static bool linearise_is_linear(const crd_netlist* n)
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         if (!crdi_part_is_linear(&n->parts[i])) { return false; }
@@ -121,7 +121,7 @@ static crd_status fill_inductance(job* j)
     return CRD_OK;
 }
 
-static double* start_of(const job* j, int i)
+static double* linearise_start_of(const job* j, int i)
 {
     return &j->n.parts[j->state[i]].ic;
 }
@@ -138,7 +138,7 @@ static crd_status copy_circuit(job* j)
     memcpy(j->n.parts, u->netlist->parts, parts * sizeof *j->n.parts);
     j->n.uic = true;
     j->n.node_ic = NULL;
-    j->linear = is_linear(&j->n);
+    j->linear = linearise_is_linear(&j->n);
     CRD_TRY(refuse_charges(j));
     CRD_TRY(list_states(j));
     CRD_TRY(fill_inductance(j));
@@ -170,22 +170,22 @@ static crd_status dependent_state(const job* j, int i)
                      j->n.names + j->n.parts[j->state[i]].name);
 }
 
-static double across(const job* j, int i)
+static double linearise_across(const job* j, int i)
 {
     const crd_part* p = &j->n.parts[j->state[i]];
     return crd_circuit_voltage(j->c, p->nodes[0]) - crd_circuit_voltage(j->c, p->nodes[1]);
 }
 
 // x' and y at the states and inputs that have been set.
-static crd_status evaluate(job* j, double* out)
+static crd_status linearise_evaluate(job* j, double* out)
 {
     crd_status st = crd_circuit_begin(j->c, j->u->time);
     if (st < 0) { return crdi_fail(j->u->base.ctx, st, "%s", crd_error_text(j->quiet)); }
     const int inductors = j->l->states - j->capacitors;
     for (int i = 0; i < j->l->states; i++) {
         const bool capacitor = i < j->capacitors;
-        const double v = across(j, i), current = crd_circuit_current(j->c, j->state[i]);
-        const double is = capacitor ? v : current, want = *start_of(j, i);
+        const double v = linearise_across(j, i), current = crd_circuit_current(j->c, j->state[i]);
+        const double is = capacitor ? v : current, want = *linearise_start_of(j, i);
         if (!(fabs(is - want) <= 1e-7 * (fabs(want) + fabs(j->x[i])) + 1e-12)) {
             return dependent_state(j, i);
         }
@@ -194,7 +194,7 @@ static crd_status evaluate(job* j, double* out)
     if (j->inductance) {
         memcpy(j->work, j->inductance, (size_t)(inductors * inductors) * sizeof *j->work);
         for (int i = 0; i < inductors; i++) {
-            j->rhs[i] = across(j, j->capacitors + i);
+            j->rhs[i] = linearise_across(j, j->capacitors + i);
         }
         st = crdi_num_solve(inductors, j->work, j->rhs, j->pivots);
         if (st < 0) {
@@ -211,7 +211,7 @@ static crd_status evaluate(job* j, double* out)
 }
 
 // Of linear circuits any difference is exact, and large ones drown what rounding does.
-static double distance(const job* j, double x, double usual)
+static double linearise_distance(const job* j, double x, double usual)
 {
     return (j->linear ? 1 : 1e-5) * fmax(fabs(x), usual);
 }
@@ -231,12 +231,12 @@ static crd_status by_state(job* j, int k)
     for (int i = 0; i < j->l->states; i++) {
         if ((i < j->capacitors) == (k < j->capacitors)) { largest = fmax(largest, fabs(j->x[i])); }
     }
-    const double step = distance(j, j->x[k], largest);
+    const double step = linearise_distance(j, j->x[k], largest);
     for (int side = 0; side < 2 && st == CRD_OK; side++) {
-        *start_of(j, k) = j->x[k] + (side ? step : -step);
-        st = evaluate(j, j->ends[side]);
+        *linearise_start_of(j, k) = j->x[k] + (side ? step : -step);
+        st = linearise_evaluate(j, j->ends[side]);
     }
-    *start_of(j, k) = j->x[k];
+    *linearise_start_of(j, k) = j->x[k];
     if (st == CRD_OK) { store(j, step, j->l->A, j->l->C, j->l->states, k); }
     return st;
 }
@@ -245,17 +245,17 @@ static crd_status by_input(job* j, int k)
 {
     crd_status st = CRD_OK;
     const int input = j->in[k].variable - j->u->parameters;
-    const double u = j->u->curves[input].u, step = distance(j, u, 1);
+    const double u = j->u->curves[input].u, step = linearise_distance(j, u, 1);
     for (int side = 0; side < 2 && st == CRD_OK; side++) {
         st = crd_circuit_set_input(j->c, input, u + (side ? step : -step));
-        if (st == CRD_OK) { st = evaluate(j, j->ends[side]); }
+        if (st == CRD_OK) { st = linearise_evaluate(j, j->ends[side]); }
     }
     (void)crd_circuit_set_input(j->c, input, u);
     if (st == CRD_OK) { store(j, step, j->l->B, j->l->D, j->l->inputs, k); }
     return st;
 }
 
-static crd_status allocate(job* j)
+static crd_status linearise_allocate(job* j)
 {
     crd_linearised* l = j->l;
     const size_t n = (size_t)l->states, in = (size_t)l->inputs, out = (size_t)l->outputs;
@@ -279,7 +279,7 @@ crd_status crdi_circuit_linearise(crd_unit* unit, const crd_unit_port* inputs,
     }
     crd_arena_init(&j.arena, unit->ctx);
     CRD_TRY(copy_circuit(&j));
-    CRD_TRY(allocate(&j));
+    CRD_TRY(linearise_allocate(&j));
     for (int i = 0; i < j.u->inputs; i++) {
         CRD_TRY(crd_circuit_set_input(j.c, i, j.u->curves[i].u));
     }

@@ -34,7 +34,7 @@ typedef struct table {
     bool failed;
 } table;
 
-static void add(table* t, crd_model_variable row)
+static void coupling_model_add(table* t, crd_model_variable row)
 {
     t->rows[t->count++] = row;
 }
@@ -66,7 +66,7 @@ static void add_signals(table* t, crd_model_variable row, size_t stride)
             row.depends = u ? crdi_arena_format(&t->m->arena, "%s stamp sequence", u) : NULL;
             if (!row.depends) { t->failed = true; }
         }
-        add(t, row);
+        coupling_model_add(t, row);
         row.offset += stride;
         row.derivatives = derivatives ? row.derivatives + 2 * sizeof(double) : 0;
     }
@@ -74,7 +74,7 @@ static void add_signals(table* t, crd_model_variable row, size_t stride)
 
 #define FIELD(field) .offset = offsetof(crdi_coupling_self, field)
 
-static void add_inputs(table* t)
+static void coupling_model_add_inputs(table* t)
 {
     const crd_element* e = t->m->element;
     const double known = e->latency_steps >= 0  ? e->latency_steps
@@ -86,27 +86,30 @@ static void add_inputs(table* t)
                                      .offset = t->m->at.u,
                                      .description = "newest sample that has arrived"},
                 sizeof(double));
-    add(t, (crd_model_variable){.name = "stamp",
+    coupling_model_add(
+        t, (crd_model_variable){.name = "stamp",
                                 .causality = CRD_INPUT,
                                 FIELD(in.stamp),
                                 .unit = "s",
                                 .start = NAN,
                                 .description = "time at which it was taken; NaN: not known"});
-    add(t, (crd_model_variable){.name = "sequence",
+    coupling_model_add(
+        t, (crd_model_variable){.name = "sequence",
                                 .type = CRD_INT64,
                                 .causality = CRD_INPUT,
                                 .variability = CRD_DISCRETE,
                                 FIELD(in.sequence),
                                 .start = -1,
                                 .description = "its number in macro steps; -1: not known"});
-    add(t, (crd_model_variable){.name = "macro_step",
-                                .causality = CRD_PARAMETER,
-                                .variability = CRD_FIXED,
-                                FIELD(macro_step),
-                                .unit = "s",
-                                .start = e->step,
-                                .description = "time between two samples"});
-    add(t, (crd_model_variable){.name = "latency",
+    coupling_model_add(t, (crd_model_variable){.name = "macro_step",
+                                               .causality = CRD_PARAMETER,
+                                               .variability = CRD_FIXED,
+                                               FIELD(macro_step),
+                                               .unit = "s",
+                                               .start = e->step,
+                                               .description = "time between two samples"});
+    coupling_model_add(
+        t, (crd_model_variable){.name = "latency",
                                 .causality = CRD_PARAMETER,
                                 .variability = CRD_FIXED,
                                 FIELD(latency),
@@ -115,24 +118,26 @@ static void add_inputs(table* t)
                                 .max = CRD_LATENCY_MAX,
                                 .description = "known age of u in macro steps; -1: from stamp and "
                                                "sequence, and 0 until one of them is there"});
-    add(t, (crd_model_variable){.name = "threshold",
+    coupling_model_add(
+        t, (crd_model_variable){.name = "threshold",
                                 .causality = CRD_PARAMETER,
                                 .variability = CRD_FIXED,
                                 FIELD(threshold),
                                 .start = e->options.threshold,
                                 .description = "of the detection of discontinuities; 0: its own"});
-    add(t, (crd_model_variable){.name = "learn_server",
-                                .type = CRD_STRING,
-                                .causality = CRD_PARAMETER,
-                                .variability = CRD_FIXED,
-                                FIELD(learn_server),
-                                .capacity = CRDI_COUPLING_ADDRESS,
-                                .start_text = e->learn_server ? e->learn_server : "",
-                                .description = "address of the learning server, unix:PATH or "
-                                               "tcp:ADDRESS:PORT; empty: none"});
+    coupling_model_add(t, (crd_model_variable){.name = "learn_server",
+                                               .type = CRD_STRING,
+                                               .causality = CRD_PARAMETER,
+                                               .variability = CRD_FIXED,
+                                               FIELD(learn_server),
+                                               .capacity = CRDI_COUPLING_ADDRESS,
+                                               .start_text = e->learn_server ? e->learn_server : "",
+                                               .description =
+                                                   "address of the learning server, unix:PATH or "
+                                                   "tcp:ADDRESS:PORT; empty: none"});
 }
 
-static void add_outputs(table* t)
+static void coupling_model_add_outputs(table* t)
 {
     const crdi_coupling_places* at = &t->m->at;
     const size_t n = (size_t)t->m->n;
@@ -179,15 +184,16 @@ static void add_outputs(table* t)
                                          .description = crdi_coupling_counters[j].description},
                     sizeof(int32_t));
     }
-    add(t, (crd_model_variable){.name = "learning",
-                                .type = CRD_ENUMERATION,
-                                .causality = CRD_OUTPUT,
-                                .variability = CRD_DISCRETE,
-                                FIELD(learning),
-                                .items = learning_items,
-                                .depends = "",
-                                .description = "connection to the learning server"});
-    add(t, (crd_model_variable){.name = "networks",
+    coupling_model_add(t, (crd_model_variable){.name = "learning",
+                                               .type = CRD_ENUMERATION,
+                                               .causality = CRD_OUTPUT,
+                                               .variability = CRD_DISCRETE,
+                                               FIELD(learning),
+                                               .items = learning_items,
+                                               .depends = "",
+                                               .description = "connection to the learning server"});
+    coupling_model_add(
+        t, (crd_model_variable){.name = "networks",
                                 .type = CRD_INT32,
                                 .causality = CRD_OUTPUT,
                                 .variability = CRD_DISCRETE,
@@ -245,7 +251,7 @@ static size_t take_room(size_t* used, size_t bytes)
     return at;
 }
 
-static void lay_out(crdi_coupling_model* m, size_t room)
+static void coupling_model_lay_out(crdi_coupling_model* m, size_t room)
 {
     const size_t n = (size_t)m->n;
     size_t used = (sizeof(crdi_coupling_self) + 15) / 16 * 16;
@@ -265,7 +271,7 @@ static void lay_out(crdi_coupling_model* m, size_t room)
     m->base.size = used;
 }
 
-static crd_status build(crdi_coupling_model* m, const char* file)
+static crd_status coupling_model_build(crdi_coupling_model* m, const char* file)
 {
     const crd_element* e = m->element;
     crd_coupling_options opt;
@@ -279,7 +285,7 @@ static crd_status build(crdi_coupling_model* m, const char* file)
     m->n = e->signal_count;
     CRD_TRY(crd_element_options(e, e->step, &opt));
     CRD_TRY(crdi_place_measure(m->ctx, &opt, &room));
-    lay_out(m, room);
+    coupling_model_lay_out(m, room);
     const size_t most = (size_t)m->n * (5 + CRDI_COUPLING_COUNTERS) + 8;
     table t = {.m = m, .rows = crdi_arena_new(&m->arena, most, sizeof *t.rows)};
     const char* name = crdi_arena_text(&m->arena, e->name, strlen(e->name));
@@ -288,8 +294,8 @@ static crd_status build(crdi_coupling_model* m, const char* file)
                                                 "signal usable as if it came at once",
                                                 e->label);
     if (!t.rows || !name || !description) { return CRD_E_MEMORY; }
-    add_inputs(&t);
-    add_outputs(&t);
+    coupling_model_add_inputs(&t);
+    coupling_model_add_outputs(&t);
     if (t.failed) { return CRD_E_MEMORY; }
     m->base.name = name;
     m->base.description = description;
@@ -318,7 +324,7 @@ crd_status crd_coupling_model_create(crd_context* ctx, const char* json, size_t 
                                .ctx = ctx};
     crd_arena_init(&m->arena, ctx);
     CRD_TRY(crd_element_parse(ctx, json, length, file, 1, &m->element));
-    CRD_TRY(build(m, file));
+    CRD_TRY(coupling_model_build(m, file));
     *out = &m->base;
     return CRD_OK;
 fail:

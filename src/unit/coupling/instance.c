@@ -23,7 +23,7 @@ static int32_t* integers(crdi_coupling_self* s, size_t at)
     return (int32_t*)((char*)s + at);
 }
 
-static crdi_place* place_of(crdi_coupling_self* s, int i)
+static crdi_place* instance_place_of(crdi_coupling_self* s, int i)
 {
     const crdi_coupling_places* at = &s->model->at;
     return (crdi_place*)((char*)s + at->live + (size_t)i * at->room);
@@ -44,13 +44,13 @@ void crdi_coupling_clear(void* self)
     s->client_count = 0;
 }
 
-static crd_model_status refuse(const crd_model_host* host, const char* text)
+static crd_model_status instance_refuse(const crd_model_host* host, const char* text)
 {
     host->log(host->user, CRD_MODEL_ERROR, text);
     return CRD_MODEL_ERROR;
 }
 
-static const char* name_of(const crdi_coupling_model* m, int i, char buffer[64])
+static const char* instance_name_of(const crdi_coupling_model* m, int i, char buffer[64])
 {
     if (m->element->signal_names) { return m->element->signal_names[i]; }
     if (m->n == 1) { return m->base.name; }
@@ -65,15 +65,18 @@ static crd_model_status open_lines(crdi_coupling_self* s, const crd_model_host* 
     if (!s->learn_server[0]) { return CRD_MODEL_OK; }
     s->line = crdi_context_child(m->ctx);
     s->clients = s->line ? crdi_new_array(s->line, (size_t)m->n, sizeof(crd_learn_client*)) : NULL;
-    if (!s->clients) { return refuse(host, "out of memory: the lines to the learning server"); }
+    if (!s->clients) {
+        return instance_refuse(host, "out of memory: the lines to the learning server");
+    }
     s->client_count = m->n;
     for (int i = 0; i < m->n; i++) {
         char buffer[64];
-        if (crd_learn_client_create(s->line, s->learn_server, name_of(m, i, buffer), s->macro_step,
-                                    place_of(s, i)->element, &s->clients[i]) < 0) {
+        if (crd_learn_client_create(s->line, s->learn_server, instance_name_of(m, i, buffer),
+                                    s->macro_step, instance_place_of(s, i)->element,
+                                    &s->clients[i]) < 0) {
             char text[600];
             snprintf(text, sizeof text, "learn_server: %s", crd_error_text(s->line));
-            return refuse(host, text);
+            return instance_refuse(host, text);
         }
     }
     return CRD_MODEL_OK;
@@ -91,7 +94,7 @@ static crd_model_status create_elements(crdi_coupling_self* s, const crd_model_h
     const crdi_coupling_model* m = s->model;
     crd_coupling_options opt;
     if (crd_element_options(m->element, s->macro_step, &opt) < 0) {
-        return refuse(host, crd_error_text(m->element->ctx));
+        return instance_refuse(host, crd_error_text(m->element->ctx));
     }
     if (s->latency > opt.k_max) {
         char text[200];
@@ -99,15 +102,16 @@ static crd_model_status create_elements(crdi_coupling_self* s, const crd_model_h
             text, sizeof text,
             "latency = %g macro steps, expected at most %d, which is latency-max of the element",
             s->latency, opt.k_max);
-        return refuse(host, text);
+        return instance_refuse(host, text);
     }
     opt.start_time = s->start;
     opt.threshold = s->threshold;
     for (int i = 0; i < m->n; i++) {
-        crdi_place* p = place_of(s, i);
+        crdi_place* p = instance_place_of(s, i);
         opt.start_value = start_value(s, i);
         if (crdi_place_create(p, m->at.room, &opt) < 0) {
-            return refuse(host, p->ctx ? crd_error_text(p->ctx) : "out of memory: the element");
+            return instance_refuse(host,
+                                   p->ctx ? crd_error_text(p->ctx) : "out of memory: the element");
         }
     }
     return CRD_MODEL_OK;
@@ -118,13 +122,13 @@ static crd_model_status check_parameters(const crdi_coupling_self* s, const crd_
     char text[200];
     if (!(s->macro_step > 0) || !isfinite(s->macro_step)) {
         snprintf(text, sizeof text, "macro_step = %g, expected > 0", s->macro_step);
-        return refuse(host, text);
+        return instance_refuse(host, text);
     }
     if (!(s->latency >= 0 || s->latency == -1) || s->latency > CRD_LATENCY_MAX) {
         snprintf(text, sizeof text,
                  "latency = %g, expected 0 to %d macro steps, or -1: from the time stamps",
                  s->latency, CRD_LATENCY_MAX);
-        return refuse(host, text);
+        return instance_refuse(host, text);
     }
     return CRD_MODEL_OK;
 }
@@ -146,18 +150,18 @@ crd_model_status crdi_coupling_initialize(void* self, const crd_model_host* host
 
 // ---- samples -----------------------------------------------------------------------------------
 
-static bool same(const crdi_coupling_sample* a, const crdi_coupling_sample* b)
+static bool instance_same(const crdi_coupling_sample* a, const crdi_coupling_sample* b)
 {
     return a->sequence == b->sequence &&
            (a->stamp == b->stamp || !(isfinite(a->stamp) || isfinite(b->stamp)));
 }
 
 // Is there a sample at time t that has not been taken? Then the marks are set for it.
-static bool take(crdi_coupling_self* s, double t, crdi_coupling_sample* out)
+static bool instance_take(crdi_coupling_self* s, double t, crdi_coupling_sample* out)
 {
     crdi_coupling_marks* m = &s->marks;
     if (s->latency < 0 && (isfinite(s->in.stamp) || s->in.sequence >= 0)) {
-        if (m->stamped && same(&m->newest, &s->in)) { return false; }
+        if (m->stamped && instance_same(&m->newest, &s->in)) { return false; }
         m->stamped = true;
         m->newest = *out = s->in;
         return true;
@@ -177,7 +181,7 @@ static bool receive(crdi_coupling_self* s, double t, bool trial, crdi_coupling_s
     const int n = s->model->n;
     const crdi_coupling_marks before = s->marks;
     char* bytes = (char*)s;
-    if (!take(s, t, x)) { return false; }
+    if (!instance_take(s, t, x)) { return false; }
     if (trial) {
         memcpy(bytes + at->backup, bytes + at->live, (size_t)n * at->room);
         memcpy(bytes + at->tried_u, bytes + at->u, (size_t)n * sizeof(double));
@@ -188,7 +192,7 @@ static bool receive(crdi_coupling_self* s, double t, bool trial, crdi_coupling_s
     }
     const bool first_mark = s->marks.stamped && !before.stamped;
     for (int i = 0; i < n; i++) {
-        crd_coupling* c = place_of(s, i)->element;
+        crd_coupling* c = instance_place_of(s, i)->element;
         if (first_mark) { crd_coupling_reset(c); } // what came before was of unknown age
         crd_coupling_push(c, reals(s, at->u)[i], x->stamp, x->sequence);
     }
@@ -200,7 +204,7 @@ static void undo_unless_confirmed(crdi_coupling_self* s)
     const crdi_coupling_places* at = &s->model->at;
     const size_t n = (size_t)s->model->n;
     char* bytes = (char*)s;
-    if (!s->tried || (same(&s->tried_inputs, &s->in) &&
+    if (!s->tried || (instance_same(&s->tried_inputs, &s->in) &&
                       memcmp(bytes + at->tried_u, bytes + at->u, n * sizeof(double)) == 0)) {
         return;
     }
@@ -235,7 +239,7 @@ static void show(crdi_coupling_self* s, double t)
     const crdi_coupling_places* at = &s->model->at;
     const bool initial = s->marks.step < 0 && !s->marks.stamped;
     for (int i = 0; i < s->model->n; i++) {
-        crd_coupling* c = place_of(s, i)->element;
+        crd_coupling* c = instance_place_of(s, i)->element;
         const double now = crd_coupling_eval(c, t);
         reals(s, at->y)[i] = initial ? start_value(s, i) : now;
         reals(s, at->slopes)[2 * i] = initial ? 0 : crd_coupling_slope(c, t);
@@ -277,7 +281,7 @@ crd_model_status crdi_coupling_step(void* self, const crd_model_host* host, doub
             crd_learn_client_step(s->clients[i], reals(s, s->model->at.u)[i], x.stamp, t);
         }
         // The new curve begins here, whether somebody asks for its value or not.
-        (void)crd_coupling_eval(place_of(s, i)->element, t);
+        (void)crd_coupling_eval(instance_place_of(s, i)->element, t);
     }
     s->tried = false;
     s->settled = true; // what follows is the outputs at the end of this step

@@ -23,7 +23,7 @@ static header* header_at(crdi_place* p, size_t offset)
     return (header*)((char*)p + offset - ALIGN);
 }
 
-static void* allocate(crdi_place* p, size_t size)
+static void* place_allocate(crdi_place* p, size_t size)
 {
     if (size > p->size || p->used + ALIGN + rounded(size) > p->size) { return NULL; }
     const size_t at = p->used + ALIGN;
@@ -50,7 +50,7 @@ static void* reallocate(void* user, void* object, size_t size)
         if (object) { release(p, object); }
         return NULL;
     }
-    void* q = allocate(p, size);
+    void* q = place_allocate(p, size);
     if (q && object) {
         const size_t old = header_at(p, (size_t)((char*)object - (char*)p))->size;
         memcpy(q, object, old < size ? old : size);

@@ -30,7 +30,7 @@ static crd_status set_values(crd_unit* unit, const crd_binding* b, const crd_val
     return CRD_OK;
 }
 
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+static crd_status dcp_set(crd_unit* unit, const crd_binding* b, const crd_values* v)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     crdi_session_lock(u);
@@ -47,7 +47,7 @@ static bool has_output(const crdi_dcp_unit* u, const crd_binding* b)
     return false;
 }
 
-static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+static crd_status dcp_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     if (u->initializing && u->dirty && has_output(u, b)) {
@@ -116,7 +116,7 @@ static crd_status exit_initialization(crd_unit* unit)
     return st;
 }
 
-static void begin(crd_unit* unit, double t, double h)
+static void dcp_begin(crd_unit* unit, double t, double h)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     u->failed = crdi_session_begin(u, t, h);
@@ -126,7 +126,7 @@ static void begin(crd_unit* unit, double t, double h)
 static crd_status step(crd_unit* unit, double t, double h)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
-    if (!u->begun) { begin(unit, t, h); }
+    if (!u->begun) { dcp_begin(unit, t, h); }
     u->begun = false;
     return u->failed < 0 ? u->failed : crdi_session_end(u, t, h);
 }
@@ -162,7 +162,7 @@ static crd_status terminate(crd_unit* unit)
     return crdi_session_stop((crdi_dcp_unit*)unit);
 }
 
-static void destroy(crd_unit* unit)
+static void dcp_destroy(crd_unit* unit)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     crdi_session_leave(u);
@@ -177,7 +177,7 @@ static void destroy(crd_unit* unit)
 
 // ---- description -------------------------------------------------------------------------------
 
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t dcp_find(const crd_unit* unit, const char* name)
 {
     return crdi_map_find(&((const crdi_dcp_unit*)unit)->names, name);
 }
@@ -190,7 +190,7 @@ static const char* last_call(const crd_unit* unit)
 
 static const crd_unit_remote_ops remote_ops = {
     .approach = approach,
-    .begin = begin,
+    .begin = dcp_begin,
     .link = link_stats,
     .board = board,
     .halt = halt,
@@ -205,12 +205,12 @@ static const crd_unit_ops ops = {
     .instantiate = instantiate,
     .enter_initialization = enter_initialization,
     .exit_initialization = exit_initialization,
-    .set = set,
-    .get = get,
+    .set = dcp_set,
+    .get = dcp_get,
     .step = step,
     .terminate = terminate,
-    .destroy = destroy,
-    .find = find,
+    .destroy = dcp_destroy,
+    .find = dcp_find,
     .remote = &remote_ops,
     .lane = &lane_ops,
     .names = &name_ops,
@@ -261,7 +261,7 @@ static crd_status choose_mode(crdi_dcp_unit* u)
 }
 
 // numerator / denominator = s within rounding, with a denominator that the slave knows.
-static crd_status choose_resolution(crdi_dcp_unit* u)
+static crd_status dcp_choose_resolution(crdi_dcp_unit* u)
 {
     const double wanted = u->base.spec->session.resolution;
     const crd_dcp_resolution* usual = crdi_dcp_usual_resolution(u->d);
@@ -351,8 +351,8 @@ static crd_unit_info info_of(const crdi_dcp_unit* u)
     };
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status dcp_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                             crd_place* place, crd_unit** out)
 {
     (void)place;
     crd_status st = CRD_OK;
@@ -371,7 +371,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crdi_map_init(&u->names, ctx);
     CRD_TRY(load_description(u));
     CRD_TRY(choose_mode(u));
-    CRD_TRY(choose_resolution(u));
+    CRD_TRY(dcp_choose_resolution(u));
     CRD_TRY(find_address(u));
     CRD_TRY(try_key(u));
     CRD_TRY(plan_bench(u));
@@ -382,8 +382,8 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     *out = &u->base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    dcp_destroy(&u->base);
     return st;
 }
 
-const crdi_adapter crdi_adapter_dcp = {.create = create, .resize = crdi_dcp_unit_resize};
+const crdi_adapter crdi_adapter_dcp = {.create = dcp_create, .resize = crdi_dcp_unit_resize};

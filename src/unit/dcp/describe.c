@@ -12,7 +12,7 @@ static int32_t unit_index(const crd_dcp_description* d, const char* name)
     return -1;
 }
 
-static crd_variable variable_of(const crd_dcp_description* d, int i)
+static crd_variable dcp_describe_variable_of(const crd_dcp_description* d, int i)
 {
     const crd_dcp_variable* v = &d->variables[i];
     const bool given = v->causality != CRD_OUTPUT;
@@ -72,7 +72,7 @@ uint32_t crdi_dcp_unit_extent(const crd_unit* unit, int32_t variable, int axis)
 
 enum { MOST_ELEMENTS = 1 << 24 }; // of one variable
 
-static crd_status size_of(crdi_dcp_unit* u, int32_t i, uint32_t* out)
+static crd_status dcp_describe_size_of(crdi_dcp_unit* u, int32_t i, uint32_t* out)
 {
     uint64_t n = 1;
     for (int axis = 0; axis < u->d->variables[i].rank; axis++) {
@@ -90,7 +90,7 @@ static crd_status size_of(crdi_dcp_unit* u, int32_t i, uint32_t* out)
 // ---- values ------------------------------------------------------------------------------------
 
 // Texts and binaries have room for the longest value, so that none is made in a step.
-static crd_status make_values(crdi_dcp_unit* u)
+static crd_status dcp_describe_make_values(crdi_dcp_unit* u)
 {
     static const crdi_dcp_room room = {
         .text = 1024, .most = MOST_ELEMENTS, .most_text = UINT32_MAX};
@@ -111,9 +111,9 @@ crd_status crdi_dcp_unit_resize(crd_unit* unit)
     crd_status st = CRD_OK;
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     for (int32_t i = 0; i < unit->info.variable_count; i++) {
-        CRD_TRY(size_of(u, i, &u->variables[i].size));
+        CRD_TRY(dcp_describe_size_of(u, i, &u->variables[i].size));
     }
-    CRD_TRY(make_values(u));
+    CRD_TRY(dcp_describe_make_values(u));
 fail:
     return st;
 }
@@ -131,7 +131,7 @@ static int count_initial(const crd_dcp_description* d)
 
 // During the initialisation outputs follow inputs as the description says. Afterwards they change
 // with steps only: nothing acts without delay.
-static crd_status describe_dependencies(crdi_dcp_unit* u)
+static crd_status dcp_describe_dependencies(crdi_dcp_unit* u)
 {
     const crd_dcp_description* d = u->d;
     const size_t n = (size_t)d->variable_count;
@@ -178,7 +178,7 @@ crd_status crdi_dcp_unit_describe(crdi_dcp_unit* u)
         return CRD_E_MEMORY;
     }
     for (int32_t i = 0; i < d->variable_count; i++) {
-        u->variables[i] = variable_of(d, i);
+        u->variables[i] = dcp_describe_variable_of(d, i);
         CRD_TRY(crdi_map_add(&u->names, d->variables[i].name, i, NULL));
     }
     u->base.info.variables = u->variables;
@@ -187,7 +187,7 @@ crd_status crdi_dcp_unit_describe(crdi_dcp_unit* u)
     u->base.info.model_version = d->version[0] ? d->version : NULL;
     u->base.info.tool = d->tool[0] ? d->tool : NULL;
     u->base.info.date = d->date[0] ? d->date : NULL;
-    CRD_TRY(describe_dependencies(u));
+    CRD_TRY(dcp_describe_dependencies(u));
     CRD_TRY(crdi_dcp_unit_resize(&u->base));
 fail:
     return st;

@@ -407,7 +407,7 @@ void crdi_session_get_outputs(crdi_dcp_unit* u)
     move_values(u->outputs, u->output_count);
 }
 
-static crd_status set_parameters(crdi_session* s, crdi_dcp_unit* u, bool structural)
+static crd_status dcp_session_set_parameters(crdi_session* s, crdi_dcp_unit* u, bool structural)
 {
     for (int i = 0; i < u->d->variable_count; i++) {
         const uint8_t causality = u->d->variables[i].causality;
@@ -426,8 +426,8 @@ static crd_status plan_values(crdi_session* s, crdi_dcp_unit* u)
     crd_status st = CRD_OK;
     int* list = crdi_arena_new(&u->arena, (size_t)u->d->variable_count + 1, sizeof *list);
     if (!list) { return crdi_fail(s->ctx, CRD_E_MEMORY, "out of memory"); }
-    CRD_TRY(set_parameters(s, u, true));
-    CRD_TRY(set_parameters(s, u, false));
+    CRD_TRY(dcp_session_set_parameters(s, u, true));
+    CRD_TRY(dcp_session_set_parameters(s, u, false));
     int own[2] = {-1, -1}, count = 0; // inputs that the bench's side fills
     if (u->bench) {
         CRD_TRY(crd_dcp_bench_peer_bind(u->bench, s->master, u->slave));
@@ -488,7 +488,7 @@ fail:
 
 // ---- the course of things ----------------------------------------------------------------------
 
-static crd_status bring_up(crdi_session* s)
+static crd_status dcp_session_bring_up(crdi_session* s)
 {
     crd_status st = CRD_OK;
     crd_dcp_master_options o = options_of(s);
@@ -571,7 +571,7 @@ static void begin_life(crdi_session* s, const crd_experiment* e)
 static void* open_session(void* user)
 {
     crdi_session* s = user;
-    s->status = bring_up(s);
+    s->status = dcp_session_bring_up(s);
     atomic_store_explicit(&s->failed, s->status < 0, memory_order_release);
     return NULL;
 }

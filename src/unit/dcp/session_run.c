@@ -139,7 +139,7 @@ crd_status crdi_session_start_on(crdi_dcp_unit* u, int64_t origin, double t)
 }
 
 // How many resolutions a step has, 0: it is no multiple.
-static uint32_t steps_of(const crdi_dcp_unit* u, double h)
+static uint32_t session_run_steps_of(const crdi_dcp_unit* u, double h)
 {
     const double n = round(h / u->resolution);
     return n >= 1 && n < UINT32_MAX && fabs(n * u->resolution - h) <= 1e-6 * u->resolution
@@ -149,7 +149,7 @@ static uint32_t steps_of(const crdi_dcp_unit* u, double h)
 
 crd_status crdi_session_check_step(const crdi_dcp_unit* u, double h)
 {
-    if (steps_of(u, h) > 0) { return CRD_OK; }
+    if (session_run_steps_of(u, h) > 0) { return CRD_OK; }
     return crdi_fail(u->base.ctx, CRD_E_RANGE,
                      "a step of %.10g s is not a multiple of the slave's time resolution of "
                      "%.10g s; expected another step (key 'step'), or another resolution (key "
@@ -172,7 +172,7 @@ crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
     crdi_session* s = u->session;
     const crd_status fits = crdi_session_check_step(u, h);
     if (fits < 0) { return fits; }
-    const uint32_t steps = steps_of(u, h);
+    const uint32_t steps = session_run_steps_of(u, h);
     crdi_session_take_baton(s);
     crd_status st = s->running ? CRD_OK : start_sessions(s, t, h);
     crdi_session_put_inputs(u);
@@ -293,7 +293,7 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
 }
 
 // What was not as it should be, once for each slave.
-static void sum_up(crdi_session* s)
+static void session_run_sum_up(crdi_session* s)
 {
     for (int i = 0; i < s->count; i++) {
         crdi_dcp_unit* u = s->units[i];
@@ -353,7 +353,7 @@ crd_status crdi_session_stop(crdi_dcp_unit* u)
     s->emergency = NULL;
     s->because = NULL; // what is wrong now is its own
     const crd_status st = crdi_session_word_failure(u, crd_dcp_master_stop(s->master));
-    if (s->status >= 0) { sum_up(s); }
+    if (s->status >= 0) { session_run_sum_up(s); }
     crdi_session_give_baton(s);
     return st;
 }

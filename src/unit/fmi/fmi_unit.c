@@ -114,7 +114,7 @@ static const uint32_t* move_in(uint32_t* room, const uint32_t* refs, size_t n)
     return room;
 }
 
-static crd_status advance(crd_lane* first, int count, double t, double h, volatile int* at)
+static crd_status fmi_advance(crd_lane* first, int count, double t, double h, volatile int* at)
 {
     lane_data* d = (void*)first;
     return crd_fmi_advance(&d->exchange, sizeof *first, count, t, h, at);
@@ -143,7 +143,7 @@ static crd_advance* cs_join(crd_unit* unit, int id, const crd_binding* in, const
         d->exchange.get_value_count = (uint32_t)o->value_count;
     }
     crd_fmi_join(u->fmi, &d->exchange);
-    return advance;
+    return fmi_advance;
 }
 
 // Inside fmi3DoStep.

@@ -144,7 +144,8 @@ static int jacobian(realtype t, N_Vector y, N_Vector f, SUNMatrix m, void* user,
                          : difference_jacobian(u, t, y, f, m, a, b, c);
 }
 
-static void keep_text(int code, const char* module, const char* function, char* text, void* user)
+static void cvode_keep_text(int code, const char* module, const char* function, char* text,
+                            void* user)
 {
     (void)code, (void)module, (void)function;
     crdi_me_unit* u = user;
@@ -199,7 +200,7 @@ static bool make_fixed_point(crdi_me_cvode* c)
     return c->nonlinear && CVodeSetNonlinearSolver(c->memory, c->nonlinear) == CV_SUCCESS;
 }
 
-static bool make(crdi_me_unit* u, crdi_me_cvode* c)
+static bool cvode_make(crdi_me_unit* u, crdi_me_cvode* c)
 {
     const bool stiff = u->method == CRD_SOLVER_BDF;
     if (SUNContext_Create(NULL, &c->context) != 0) { return false; }
@@ -211,7 +212,7 @@ static bool make(crdi_me_unit* u, crdi_me_cvode* c)
     if (!c->y || !c->tolerance || !c->error || !c->weight || !c->memory) { return false; }
     N_VConst(1, c->tolerance);
     const double longest = u->base.base.spec->solver.step;
-    return CVodeSetErrHandlerFn(c->memory, keep_text, u) == CV_SUCCESS &&
+    return CVodeSetErrHandlerFn(c->memory, cvode_keep_text, u) == CV_SUCCESS &&
            CVodeInit(c->memory, right_hand_side, 0, c->y) == CV_SUCCESS &&
            CVodeSetUserData(c->memory, u) == CV_SUCCESS &&
            CVodeSVtolerances(c->memory, 1e-6, c->tolerance) == CV_SUCCESS &&
@@ -242,7 +243,7 @@ crd_status crdi_me_cvode_create(crdi_me_unit* u)
     c->ctx = ctx;
     u->cvode = c;
     u->text[0] = 0;
-    if (!make(u, c)) {
+    if (!cvode_make(u, c)) {
         return crdi_fail(ctx, CRD_E_MEMORY, "out of memory for a solver of %d states%s%s",
                          (int)u->nx, u->text[0] ? ": " : "", u->text);
     }

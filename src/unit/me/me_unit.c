@@ -20,7 +20,7 @@ static const double CROWD = 1e-9;
 
 // ---- events ------------------------------------------------------------------------------------
 
-static crd_status fail_at(crdi_me_unit* u, crd_status st)
+static crd_status me_fail_at(crdi_me_unit* u, crd_status st)
 {
     return st < 0 ? crdi_fail_in(u->base.base.ctx, st, "at t = %.9g", u->t) : st;
 }
@@ -85,7 +85,7 @@ static crd_status me_settle(crdi_fmi_unit* base)
     u->restart = true;
     return CRD_OK;
 fail:
-    return fail_at(u, st);
+    return me_fail_at(u, st);
 }
 
 static crd_status count_event(crdi_me_unit* u)
@@ -127,7 +127,7 @@ static crd_status go_through_event(crdi_me_unit* u, bool located)
     memcpy(u->slope + u->n, u->x, (size_t)u->n * sizeof *u->x);
     memcpy(u->domain + u->nz, u->domain, (size_t)u->nz);
     st = crd_fmi_enter_event_mode(u->base.fmi);
-    if (st < 0) { return fail_at(u, st); }
+    if (st < 0) { return me_fail_at(u, st); }
     st = me_settle(&u->base);
     if (st == CRD_OK && compare && !u->base.base.wants_stop && !u->new_nominals &&
         same_as_before(u)) {
@@ -150,14 +150,14 @@ static crd_status take_inputs(crdi_me_unit* u)
     u->base.changed = u->base.jumped = false;
     if (!look) { return CRD_OK; }
     const crd_status st = crd_fmi_get_indicators(u->base.fmi, u->z, (size_t)u->nz, &discarded);
-    if (st < 0) { return fail_at(u, st); }
+    if (st < 0) { return me_fail_at(u, st); }
     return !discarded && crdi_me_left_domain(u) ? go_through_event(u, true) : CRD_OK;
 }
 
 // ---- steps -------------------------------------------------------------------------------------
 
 // An inner step and what the FMU says to its end.
-static crd_status advance(crdi_me_unit* u, double target, bool* event, bool* located)
+static crd_status me_advance(crdi_me_unit* u, double target, bool* event, bool* located)
 {
     bool step_event = false, terminate = false, bridged = false;
     crd_status st = CRD_OK;
@@ -174,7 +174,7 @@ static crd_status advance(crdi_me_unit* u, double target, bool* event, bool* loc
     }
     if (!u->base.d->exchange.needs_completed_step) { return CRD_OK; }
     st = crd_fmi_completed_step(u->base.fmi, u->base.no_rollback, &step_event, &terminate);
-    if (st < 0) { return fail_at(u, st); }
+    if (st < 0) { return me_fail_at(u, st); }
     if (terminate) { crdi_unit_wish_stop(&u->base.base); }
     *event = *event || step_event;
     return CRD_OK;
@@ -218,7 +218,7 @@ static crd_status me_step(crd_unit* unit, double t, double h)
         const double target = timed ? u->base.next_event : end;
         bool event = false, located = false;
         if (target - u->t > 8 * DBL_EPSILON * fmax(fabs(u->t), fabs(target))) {
-            CRD_TRY(advance(u, target, &event, &located));
+            CRD_TRY(me_advance(u, target, &event, &located));
         } else if (u->t < target) {
             u->t = target;
             if (crdi_me_place(u, u->t, u->x) != CRDI_ME_DONE) {
@@ -271,7 +271,7 @@ static crd_status count_states(crdi_me_unit* u)
     return CRD_OK;
 }
 
-static crd_status allocate(crdi_me_unit* u)
+static crd_status me_allocate(crdi_me_unit* u)
 {
     const size_t n = (size_t)u->n, nz = (size_t)u->nz;
     crdi_me_cvode_destroy(u->cvode);
@@ -311,12 +311,12 @@ static crd_status me_instantiate(crd_unit* unit)
         CRD_TRY(crd_fmi_exit_configuration(b->fmi));
     }
     CRD_TRY(count_states(u));
-    CRD_TRY(allocate(u));
+    CRD_TRY(me_allocate(u));
 fail:
     return st;
 }
 
-static double choose(double given, double other)
+static double me_choose(double given, double other)
 {
     return isnan(given) ? other : given;
 }
@@ -326,8 +326,8 @@ static crd_status me_enter_initialization(crd_unit* unit, const crd_experiment* 
     crdi_me_unit* u = (crdi_me_unit*)unit;
     const crd_solver_spec* s = &unit->spec->solver;
     const double usual = isnan(unit->info.tolerance) ? 1e-6 : unit->info.tolerance;
-    u->relative = choose(s->relative, e->has_tolerance ? e->tolerance : usual);
-    u->absolute = choose(s->absolute, u->relative / 100);
+    u->relative = me_choose(s->relative, e->has_tolerance ? e->tolerance : usual);
+    u->absolute = me_choose(s->absolute, u->relative / 100);
     if (!(u->relative >= 0) || !(u->absolute > 0) || u->relative > 1) {
         return crdi_fail(unit->ctx, CRD_E_RANGE,
                          "the solver's tolerances are %g (relative) and %g (absolute), expected "

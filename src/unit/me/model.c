@@ -4,7 +4,7 @@
 
 #include "unit/me/me_unit.h"
 
-static crdi_me_point judge(crdi_me_unit* u, crd_status st, bool discarded)
+static crdi_me_point me_model_judge(crdi_me_unit* u, crd_status st, bool discarded)
 {
     if (__builtin_expect(st < 0, 0)) {
         u->failed = st;
@@ -30,7 +30,7 @@ crdi_me_point crdi_me_place_inputs(crdi_me_unit* u, double t, double inputs, con
     if (st == CRD_OK && u->nx) {
         st = crd_fmi_set_states(u->base.fmi, x, (size_t)u->nx, &discarded);
     }
-    return judge(u, st, discarded);
+    return me_model_judge(u, st, discarded);
 }
 
 crdi_me_point crdi_me_derivatives(crdi_me_unit* u, double t, const double* x, double* dx)
@@ -43,7 +43,7 @@ crdi_me_point crdi_me_derivatives(crdi_me_unit* u, double t, const double* x, do
     }
     bool discarded = false;
     const crd_status st = crd_fmi_get_derivatives(u->base.fmi, dx, (size_t)u->nx, &discarded);
-    if (st < 0 || discarded) { return judge(u, st, discarded); }
+    if (st < 0 || discarded) { return me_model_judge(u, st, discarded); }
     for (int32_t k = 0; k < u->nx; k++) {
         if (__builtin_expect(!isfinite(dx[k]), 0)) {
             u->bad = k;
@@ -59,7 +59,7 @@ crdi_me_point crdi_me_indicators(crdi_me_unit* u, double t, const double* x)
     if (at != CRDI_ME_DONE || !u->nz) { return at; }
     bool discarded = false;
     const crd_status st = crd_fmi_get_indicators(u->base.fmi, u->z, (size_t)u->nz, &discarded);
-    return judge(u, st, discarded);
+    return me_model_judge(u, st, discarded);
 }
 
 bool crdi_me_left_domain(const crdi_me_unit* u)

@@ -70,7 +70,7 @@ static crd_status describe_row(crdi_native* u, int i, crd_variable* v)
 }
 
 // Names separated by blanks to indices. Returns how many, -1 after a message; `known` may be NULL.
-static int read_names(crdi_native* u, const crd_model_variable* row, int32_t* known)
+static int native_describe_read_names(crdi_native* u, const crd_model_variable* row, int32_t* known)
 {
     int n = 0;
     for (const char* p = row->depends; *p;) {
@@ -92,14 +92,14 @@ static int read_names(crdi_native* u, const crd_model_variable* row, int32_t* kn
     return n;
 }
 
-static crd_status describe_dependencies(crdi_native* u)
+static crd_status native_describe_dependencies(crdi_native* u)
 {
     const crd_model* m = u->model;
     int32_t rows = 0, total = 0;
     for (int i = 0; i < m->variable_count; i++) {
         const crd_model_variable* row = &m->variables[i];
         if (row->causality != CRD_OUTPUT) { continue; }
-        const int n = row->depends ? read_names(u, row, NULL) : 0;
+        const int n = row->depends ? native_describe_read_names(u, row, NULL) : 0;
         if (n < 0) { return CRD_E_RANGE; }
         rows++;
         total += n;
@@ -115,7 +115,8 @@ static crd_status describe_dependencies(crdi_native* u)
         if (row->causality != CRD_OUTPUT) { continue; }
         unknown[r] = i;
         on_all[r] = !row->depends;
-        first[r + 1] = first[r] + (row->depends ? read_names(u, row, known + first[r]) : 0);
+        first[r + 1] =
+            first[r] + (row->depends ? native_describe_read_names(u, row, known + first[r]) : 0);
         r++;
     }
     u->outputs = (crd_dependencies){
@@ -136,7 +137,7 @@ crd_status crdi_native_describe(crdi_native* u)
     }
     u->base.info.variables = variables;
     u->base.info.variable_count = n;
-    CRD_TRY(describe_dependencies(u));
+    CRD_TRY(native_describe_dependencies(u));
 fail:
     return st;
 }

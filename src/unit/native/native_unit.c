@@ -60,7 +60,7 @@ static crd_status native_enter_initialization(crd_unit* unit, const crd_experime
 }
 
 // Derivatives, if the model has some, and outputs at the present time.
-static crd_status evaluate(crdi_native* u)
+static crd_status native_evaluate(crdi_native* u)
 {
     if (u->model->derivatives) {
         u->call = "derivatives";
@@ -81,7 +81,7 @@ crd_status crdi_native_refresh(crdi_native* u)
         const crd_model_status st = u->model->initialize(u->self, &u->host, u->time);
         if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "initialize", u->time); }
     }
-    return u->phase == CRDI_NATIVE_INSTANTIATED ? CRD_OK : evaluate(u);
+    return u->phase == CRDI_NATIVE_INSTANTIATED ? CRD_OK : native_evaluate(u);
 }
 
 static void tell_next_event(crdi_native* u)
@@ -163,7 +163,7 @@ static crd_status native_step(crd_unit* unit, double t, double h)
     }
     u->dirty = false;
     tell_next_event(u);
-    return evaluate(u);
+    return native_evaluate(u);
 }
 
 static crd_status native_terminate(crd_unit* unit)

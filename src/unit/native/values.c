@@ -20,8 +20,8 @@ static crd_status check_integer(crdi_native* u, const crd_model_variable* row, i
                      (long long)x, (long long)low, (long long)high);
 }
 
-static crd_status put_bytes(crdi_native* u, const crd_model_variable* row, char* p,
-                            const crd_bytes* x)
+static crd_status native_values_put_bytes(crdi_native* u, const crd_model_variable* row, char* p,
+                                          const crd_bytes* x)
 {
     const size_t most = row->type == CRD_STRING ? row->capacity - 1 : row->capacity;
     if (x->length > most) {
@@ -45,7 +45,7 @@ static crd_status set_other(crdi_native* u, const crd_model_variable* row, int32
     for (size_t k = 0; k < n; k++, p += stride) {
         crd_status st = CRD_OK;
         if (crd_type_kind(row->type) == CRD_BYTES) {
-            st = put_bytes(u, row, p, &v->bytes[(size_t)at + k]);
+            st = native_values_put_bytes(u, row, p, &v->bytes[(size_t)at + k]);
         } else if (row->type == CRD_FLOAT32) {
             *(float*)p = (float)v->real[(size_t)at + k];
         } else if (row->type != CRD_CLOCK) {

@@ -325,7 +325,7 @@ static const crd_column_spec* spec_of(const replay_unit* u, const char* name)
     return NULL;
 }
 
-static void add_column(replay_unit* u, const crd_table_column* c)
+static void replay_add_column(replay_unit* u, const crd_table_column* c)
 {
     const crd_table* t = u->table;
     const crd_column_spec* spec = spec_of(u, c->name);
@@ -423,7 +423,7 @@ typedef struct column_names {
     int next;
 } column_names;
 
-static const char* next_column(void* user)
+static const char* replay_next_column(void* user)
 {
     column_names* n = user;
     return n->next < n->table->column_count ? n->table->columns[n->next++].name : NULL;
@@ -442,7 +442,8 @@ static crd_status check_columns(const replay_unit* u)
                 strcmp(c->name, t->columns[k].name) == 0 || crdi_glob(c->name, t->columns[k].name);
         }
         if (!found) {
-            const char* near = crdi_nearest(c->name, next_column, &(column_names){.table = t});
+            const char* near =
+                crdi_nearest(c->name, replay_next_column, &(column_names){.table = t});
             return crdi_fail(unit->ctx, CRD_E_NOT_FOUND, "%s has no column '%s'%s%s%s", t->path,
                              c->name, near ? ", did you mean '" : "", near ? near : "",
                              near ? "'?" : "");
@@ -473,7 +474,7 @@ static crd_status replay_describe(replay_unit* u)
     if (st < 0) { return st; }
     for (int i = 0; i < t->column_count; i++) {
         const crd_table_column* c = &t->columns[i];
-        if ((c->time ? c->rows : t->rows) > 0) { add_column(u, c); }
+        if ((c->time ? c->rows : t->rows) > 0) { replay_add_column(u, c); }
     }
     if (t->column_count == 0 && t->rows > 0) { (void)raster_of(u, t->time, t->rows); }
     if (u->raster_count == 0) {

@@ -328,7 +328,7 @@ static crd_status check_table(crd_context* ctx, const crd_signal_spec* p)
     return CRD_OK;
 }
 
-static crd_status check_numbers(crd_context* ctx, const crd_signal_spec* p)
+static crd_status shapes_check_numbers(crd_context* ctx, const crd_signal_spec* p)
 {
     const struct {
         const char* name;
@@ -372,7 +372,7 @@ crd_status crdi_shape_init(crd_context* ctx, const crd_signal_spec* spec, crdi_s
 {
     *out = (crdi_shape){.spec = spec, .row = -1, .bit = UINT64_MAX - 1};
     out->ahead[0].to = out->ahead[1].to = -1; // nothing is known
-    const crd_status st = check_numbers(ctx, spec);
+    const crd_status st = shapes_check_numbers(ctx, spec);
     if (st < 0) { return st; }
     if (spec->shape == CRD_SIGNAL_MULTISINE) {
         out->phases = crdi_new_array(ctx, (size_t)spec->order, sizeof *out->phases);

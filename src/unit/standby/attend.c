@@ -57,7 +57,7 @@ static void put_on_desk(crdi_standby* u, crd_unit* unit, const char* hitch)
 }
 
 // The inputs as they are about now.
-static crd_status set_inputs(crdi_standby* u, crdi_seat* s)
+static crd_status attend_set_inputs(crdi_standby* u, crdi_seat* s)
 {
     if (!s->in.binding) { return CRD_OK; }
     for (int k = 0; k < s->in.count; k++) {
@@ -96,9 +96,9 @@ static crd_status initialize(crdi_standby* u, crdi_seat* s)
     s->alive = true;
     CRD_TRY(p->ops->enter_initialization(p, &e));
     CRD_TRY(get_starts(s));
-    CRD_TRY(set_inputs(u, s));
+    CRD_TRY(attend_set_inputs(u, s));
     CRD_TRY(p->ops->exit_initialization(p));
-    CRD_TRY(set_inputs(u, s)); // a bench may have needed minutes
+    CRD_TRY(attend_set_inputs(u, s)); // a bench may have needed minutes
     if (p->spec->source == CRD_UNIT_DCP) {
         CRD_TRY(crdi_session_start_on((crdi_dcp_unit*)p, atomic_load(&u->origin), u->start));
     }

@@ -22,7 +22,7 @@ static const double CLOSING = 0.8; // of the distance at the last look: it still
 // ---- words -------------------------------------------------------------------------------------
 
 // Pieces into a text of `room` bytes, cut where it is full. Formats nothing.
-static void join(char* out, size_t room, const char* const* pieces)
+static void change_join(char* out, size_t room, const char* const* pieces)
 {
     size_t used = 0;
     for (; *pieces; pieces++) {
@@ -39,7 +39,7 @@ static void join(char* out, size_t room, const char* const* pieces)
 static void remark(crdi_standby* u, const char* what, const char* why)
 {
     const char* const pieces[] = {u->prefix, what, why[0] ? ": " : "", why, NULL};
-    join(u->base.remark, sizeof u->base.remark, pieces);
+    change_join(u->base.remark, sizeof u->base.remark, pieces);
     __atomic_store_n(&u->base.remarks, u->base.remarks + 1, __ATOMIC_RELEASE);
 }
 
@@ -123,7 +123,7 @@ crd_status crdi_standby_lose(crdi_standby* u, crd_status st)
         return crdi_fail(u->base.ctx, st, "%s%s", text[0],
                          stays ? "" : "; and its stand-in cannot take over");
     }
-    join(u->failure, sizeof u->failure, text);
+    change_join(u->failure, sizeof u->failure, text);
     u->past = u->link;
     u->link.state = -1;
     u->link.state_name = "";
@@ -162,7 +162,7 @@ void crdi_standby_meet(crdi_standby* u, double t)
 
 // ---- is it there yet? --------------------------------------------------------------------------
 
-static void measure(crdi_standby* u)
+static void change_measure(crdi_standby* u)
 {
     for (int i = 0; i < u->twofold_count; i++) {
         const crdi_twofold* o = &u->twofold[i];
@@ -190,9 +190,9 @@ static bool approaches(crdi_standby* u)
     return any;
 }
 
-static void look(crdi_standby* u, double t)
+static void change_look(crdi_standby* u, double t)
 {
-    if (u->good) { measure(u); }
+    if (u->good) { change_measure(u); }
     if (u->source == CRDI_BOARD_BENCH || !u->good) {
         u->settled = u->good; // in use, it is where it is
         u->looks = 0;
@@ -208,7 +208,7 @@ static void look(crdi_standby* u, double t)
 // ---- change of hands ---------------------------------------------------------------------------
 
 // Who it should be, and why if it is the model.
-static int choose(crdi_standby* u, crdi_why* why)
+static int change_choose(crdi_standby* u, crdi_why* why)
 {
     const bool usable = u->seat && u->trouble != CRDI_WHY_NUMBERS;
     *why = u->why;
@@ -334,7 +334,7 @@ static void pass_locals(crdi_standby* u)
     }
 }
 
-static void tell(crdi_standby* u, double t, double h)
+static void change_tell(crdi_standby* u, double t, double h)
 {
     const bool model = u->source == CRDI_BOARD_MODEL;
     const int shown = model && !u->seat && u->expected ? CRDI_BOARD_COMING : u->source;
@@ -367,8 +367,8 @@ crd_status crdi_standby_hand_out(crdi_standby* u, double t, double h)
     }
     const int target = u->source == CRDI_BOARD_BENCH;
     u->part = target + (u->part - target) * u->decay;
-    look(u, t);
-    const int to = choose(u, &why);
+    change_look(u, t);
+    const int to = change_choose(u, &why);
     if (to != u->source) {
         const bool known = u->source == CRDI_BOARD_MODEL ? u->model_good : u->good;
         change(u, to, known);
@@ -383,6 +383,6 @@ crd_status crdi_standby_hand_out(crdi_standby* u, double t, double h)
         if (o->modelled) { show_model(u, o); }
     }
     pass_locals(u);
-    tell(u, t, h);
+    change_tell(u, t, h);
     return CRD_OK;
 }

@@ -60,8 +60,8 @@ static crd_status check_pairs(crdi_standby* u)
 }
 
 // From `a` of one unit to `b` of another: types, sizes, units of measure.
-static crd_status convert(crdi_standby* u, const crd_unit* from, int32_t a, const crd_unit* to,
-                          int32_t b, crdi_way* out)
+static crd_status standby_describe_convert(crdi_standby* u, const crd_unit* from, int32_t a,
+                                           const crd_unit* to, int32_t b, crdi_way* out)
 {
     const crd_variable *x = &from->info.variables[a], *y = &to->info.variables[b];
     crd_dimension dx, dy;
@@ -144,7 +144,7 @@ static crd_status match_outputs(crdi_standby* u)
         modelled++;
         crdi_way* w = &u->out[u->out_count++];
         *w = (crdi_way){.own = i, .there = there, .size = v->size, .kind = o->kind};
-        const crd_status st = convert(u, m, there, p, i, w);
+        const crd_status st = standby_describe_convert(u, m, there, p, i, w);
         if (st < 0) { return st; }
     }
     if (modelled == 0) {
@@ -184,7 +184,7 @@ static crd_status match_inputs(crdi_standby* u)
                         .kind = crd_type_kind(v->type),
                         .measured = causality == CRD_OUTPUT};
         u->feeds_back = u->feeds_back || w->measured;
-        const crd_status st = convert(u, p, own, m, i, w);
+        const crd_status st = standby_describe_convert(u, p, own, m, i, w);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -228,7 +228,7 @@ static crd_variable plain(const char* name, const char* description, crd_type ty
 }
 
 // Behind the primary's.
-static crd_status add_variables(crdi_standby* u)
+static crd_status standby_describe_add_variables(crdi_standby* u)
 {
     int32_t k = u->primary_count;
     crd_variable* v = u->variables;
@@ -313,7 +313,7 @@ crd_status crdi_standby_describe(crdi_standby* u)
         memcpy(u->variables, p->info.variables, (size_t)u->primary_count * sizeof *u->variables);
     }
     u->base.info.variables = u->variables;
-    CRD_TRY(add_variables(u));
+    CRD_TRY(standby_describe_add_variables(u));
     CRD_TRY(add_dependencies(u));
     for (int32_t i = 0; i < u->base.info.variable_count; i++) {
         bool fresh = true;

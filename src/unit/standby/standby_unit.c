@@ -32,7 +32,7 @@ static crd_status set_use(crdi_standby* u, int64_t value)
 }
 
 // Parameters go to the primary as it was made; a new one gets those of the description.
-static crd_status set_parameters(crdi_standby* u, const crd_binding* b, const crd_values* v)
+static crd_status standby_set_parameters(crdi_standby* u, const crd_binding* b, const crd_values* v)
 {
     crdi_strand* s = b->prepared;
     crd_unit* p = u->first.unit;
@@ -65,7 +65,7 @@ static crd_status standby_set(crd_unit* unit, const crd_binding* b, const crd_va
         if (st < 0) { return st; }
     }
     u->dirty = true;
-    return set_parameters(u, b, v);
+    return standby_set_parameters(u, b, v);
 }
 
 // During the initialisation outputs follow inputs.
@@ -97,7 +97,7 @@ static crd_status standby_get(crd_unit* unit, const crd_binding* b, crd_values* 
     return st;
 }
 
-static bool is_given(const crd_variable* v)
+static bool standby_is_given(const crd_variable* v)
 {
     return v->causality == CRD_PARAMETER || v->causality == CRD_STRUCTURAL_PARAMETER;
 }
@@ -115,7 +115,7 @@ static crd_status standby_prepare(crd_unit* unit, crd_binding* b)
         const int32_t i = b->variables[j];
         const crd_variable* v = &u->variables[i];
         if (i >= u->primary_count) { continue; }
-        if (is_given(v)) {
+        if (standby_is_given(v)) {
             ways[count++] = (crdi_way){.own = i,
                                        .there = i,
                                        .at = b->offsets[j],

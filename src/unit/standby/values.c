@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-static crd_status make(crd_context* ctx, size_t reals, size_t integers, size_t bytes,
-                       crd_values* out)
+static crd_status standby_values_make(crd_context* ctx, size_t reals, size_t integers, size_t bytes,
+                                      crd_values* out)
 {
     out->real = crdi_new_array(ctx, reals, sizeof *out->real);
     out->integer = crdi_new_array(ctx, integers, sizeof *out->integer);
@@ -52,8 +52,9 @@ crd_status crdi_strand_create(crd_context* ctx, crd_unit* unit, const crdi_way* 
         goto fail;
     }
     find_slots(out);
-    CRD_TRY(make(ctx, (size_t)out->binding->real_count, (size_t)out->binding->integer_count,
-                 (size_t)out->binding->bytes_count, &out->values));
+    CRD_TRY(standby_values_make(ctx, (size_t)out->binding->real_count,
+                                (size_t)out->binding->integer_count,
+                                (size_t)out->binding->bytes_count, &out->values));
 fail:
     crd_free(ctx, variables);
     return st;
@@ -74,8 +75,9 @@ void crdi_strand_clear(crd_context* ctx, crdi_strand* s)
 }
 
 // The elements of a way from place `at` to place `to_at`, real ones by its gain and offset.
-static crd_status convert(crd_context* ctx, const crdi_way* w, const crd_values* from, int32_t at,
-                          crd_values* to, int32_t to_at)
+static crd_status standby_values_convert(crd_context* ctx, const crdi_way* w,
+                                         const crd_values* from, int32_t at, crd_values* to,
+                                         int32_t to_at)
 {
     if (w->kind != CRD_REAL || (w->gain == 1 && w->offset == 0)) {
         return crdi_unit_values_copy(ctx, w->kind, w->size, from, at, to, to_at);
@@ -92,7 +94,8 @@ static crd_status copy_measured(const crdi_standby* u, const crdi_way* w, crd_va
 {
     const bool trusted = u->seat && u->good;
     const bool nothing = !trusted && u->is_twin && w->kind == CRD_REAL;
-    const crd_status st = convert(NULL, w, trusted ? &u->seen : &u->values, w->at, to, w->slot);
+    const crd_status st =
+        standby_values_convert(NULL, w, trusted ? &u->seen : &u->values, w->at, to, w->slot);
     for (uint32_t e = 0; nothing && e < w->size; e++) {
         to->real[w->slot + (int32_t)e] = NAN;
     }
@@ -105,9 +108,10 @@ crd_status crdi_strand_set(const crdi_standby* u, crdi_strand* s)
     crd_unit* unit = s->binding->unit;
     for (int k = 0; k < s->count; k++) {
         const crdi_way* w = &s->ways[k];
-        const crd_status st = w->measured && w->kind != CRD_BYTES
-                                  ? copy_measured(u, w, &s->values)
-                                  : convert(unit->ctx, w, &u->values, w->at, &s->values, w->slot);
+        const crd_status st =
+            w->measured && w->kind != CRD_BYTES
+                ? copy_measured(u, w, &s->values)
+                : standby_values_convert(unit->ctx, w, &u->values, w->at, &s->values, w->slot);
         if (st < 0) { return st; }
     }
     return unit->ops->set(unit, s->binding, &s->values);
@@ -121,7 +125,8 @@ crd_status crdi_strand_get(crdi_standby* u, crdi_strand* s, crd_values* to)
     if (got < 0) { return got; }
     for (int k = 0; k < s->count; k++) {
         const crdi_way* w = &s->ways[k];
-        const crd_status st = convert(u->base.ctx, w, &s->values, w->slot, to, w->at);
+        const crd_status st =
+            standby_values_convert(u->base.ctx, w, &s->values, w->slot, to, w->at);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -129,7 +134,7 @@ crd_status crdi_strand_get(crdi_standby* u, crdi_strand* s, crd_values* to)
 
 // ---- seats -------------------------------------------------------------------------------------
 
-static crdi_way same(const crdi_standby* u, int32_t i)
+static crdi_way standby_values_same(const crdi_standby* u, int32_t i)
 {
     const crd_variable* v = &u->variables[i];
     return (crdi_way){.own = i,
@@ -150,9 +155,9 @@ crd_status crdi_seat_bind(crdi_standby* u, crdi_seat* s)
     for (int32_t i = 0; i < u->primary_count; i++) {
         const int causality = u->variables[i].causality;
         if (causality == CRD_INPUT && u->wanted[i]) {
-            ways[in++] = same(u, i);
+            ways[in++] = standby_values_same(u, i);
         } else if (causality == CRD_OUTPUT || (u->wanted[i] && causality == CRD_LOCAL)) {
-            ways[n + (size_t)out++] = same(u, i);
+            ways[n + (size_t)out++] = standby_values_same(u, i);
         }
     }
     CRD_TRY(crdi_strand_create(s->ctx, s->unit, ways, in, &s->in));
@@ -206,7 +211,7 @@ crd_status crdi_standby_make_room(crdi_standby* u)
     u->bytes_count = count[CRD_BYTES];
     crd_values* const all[] = {&u->values, &u->seen, &u->shadow};
     for (int i = 0; i < 3; i++) {
-        CRD_TRY(make(ctx, u->real_count, u->integer_count, u->bytes_count, all[i]));
+        CRD_TRY(standby_values_make(ctx, u->real_count, u->integer_count, u->bytes_count, all[i]));
     }
     u->before = crdi_arena_new(&u->arena, u->real_count + 1, sizeof *u->before);
     u->rest = crdi_arena_new(&u->arena, u->real_count + 1, sizeof *u->rest);
