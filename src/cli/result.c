@@ -183,8 +183,8 @@ static void put_tree(crdi_result* o, const char* key, const crdi_json* j)
 void crdi_put_json(crdi_result* o, const char* key, const char* text, size_t length)
 {
     crdi_json* j = NULL;
-    if (!o ||
-        crdi_json_parse(&o->root->arena, text, length, (crdi_json_source){.file = ""}, &j) < 0) {
+    if (!o || crdi_json_parse_most(&o->root->arena, text, length, CRDI_JSON_RUN_BYTES,
+                                   (crdi_json_source){.file = ""}, &j) < 0) {
         crdi_put(o, NONE(key));
     } else {
         put_tree(o, key, j);

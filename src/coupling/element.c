@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "coupling/algorithm.h"
-#include "coupling/exchange.h"
 #include "coupling/history.h"
+#include "coupling/networks.h"
 #include "coupling/timeline.h"
 #include "shared/base.h"
 

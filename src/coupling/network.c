@@ -1,6 +1,6 @@
 // Feedforward networks: forward pass, and the morphism from a linear algorithm.
 #include "coupling/algorithm.h"
-#include "coupling/exchange.h"
+#include "coupling/networks.h"
 #include "shared/base.h"
 
 #include <math.h>

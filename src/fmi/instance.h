@@ -107,7 +107,7 @@ CRDI_COLD crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status st
 // Ends a call that may lead to another state.
 crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status);
 
-// exchange.c: fmi2NewDiscreteStates
+// model_exchange.c: fmi2NewDiscreteStates
 crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out);
 
 // What the FMU calls.

@@ -169,12 +169,14 @@ static crd_status train_ridge(crd_context* ctx, const crd_training* t, const crd
 }
 
 // What competes with descent.
-typedef enum rival { LEAST_SQUARES, GUARD, GUARD_IN_PART, RIVALS } rival;
+typedef enum rival { LEAST_SQUARES, BOUNDED, BOUNDED_IN_PART, RIVALS } rival;
 
 static crd_status make_rival(crd_context* ctx, const crd_training* t, const crdi_pairs* p,
                              rival which, crd_network* n, bool* done)
 {
-    if (which != LEAST_SQUARES) { return crdi_guard(ctx, t, p, which == GUARD_IN_PART, n, done); }
+    if (which != LEAST_SQUARES) {
+        return crdi_train_bounded(ctx, t, p, which == BOUNDED_IN_PART, n, done);
+    }
     *done = n->n2 >= 2 || n->alpha == 1;
     return *done ? train_ridge(ctx, t, p, n) : CRD_OK;
 }

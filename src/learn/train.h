@@ -57,5 +57,5 @@ void crdi_mean_map(const crdi_pairs* p, const crd_network* n, double* a);
 /// Lets `n`, which is of crdi_network_like, be least squares on the smooth part and safe at jumps.
 /// `part`: with too few neurons for all, only the overshoot is prevented. `*done` is false if the
 /// shape does not allow it or there are no jumps.
-crd_status crdi_guard(crd_context* ctx, const crd_training* t, const crdi_pairs* p, bool part,
-                      crd_network* n, bool* done);
+crd_status crdi_train_bounded(crd_context* ctx, const crd_training* t, const crdi_pairs* p,
+                              bool part, crd_network* n, bool* done);

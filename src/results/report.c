@@ -14,7 +14,6 @@ enum {
     MOST_POINTS = 4000,   // of a line, unless given
     LEAST_POINTS = 200,   // however many lines there are
     ALL_POINTS = 1000000, // about so many in the whole file: 13 to 17 MB of it
-    MOST_JSON = 64 << 20,
 };
 
 // ---- opening -----------------------------------------------------------------------------------
@@ -24,8 +23,8 @@ static crd_status parse_json(crdi_report* r, const char* file, const char* name,
                              size_t length, const crdi_json** out)
 {
     crdi_json* root = NULL;
-    const crd_status st =
-        crdi_json_parse_most(&r->arena, text, length, MOST_JSON, (crdi_json_source){0}, &root);
+    const crd_status st = crdi_json_parse_most(&r->arena, text, length, CRDI_JSON_RUN_BYTES,
+                                               (crdi_json_source){0}, &root);
     if (st == CRD_E_MEMORY) { return st; }
     if (st == CRD_OK && root->kind == CRDI_JSON_OBJECT) {
         *out = root;
@@ -43,7 +42,7 @@ static crd_status load_json(crdi_report* r, const crdi_report_part* p, const cha
     if (given) { return parse_json(r, p->info->path, name, given, strlen(given), out); }
     for (int i = 0; i < p->info->attachment_count; i++) {
         const crd_attachment_info* a = &p->info->attachments[i];
-        if (strcmp(a->name, name) != 0 || a->size > MOST_JSON) { continue; }
+        if (strcmp(a->name, name) != 0 || a->size > CRDI_JSON_RUN_BYTES) { continue; }
         char* data = NULL;
         size_t length = 0;
         crd_status st = crd_recording_attachment(p->run->recording, i, &data, &length);

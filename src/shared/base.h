@@ -143,7 +143,7 @@ typedef struct crdi_json {
     int count; ///< members
 } crdi_json;
 
-enum { CRDI_JSON_DEPTH = 32, CRDI_JSON_BYTES = 4 << 20 };
+enum { CRDI_JSON_DEPTH = 32, CRDI_JSON_BYTES = 4 << 20, CRDI_JSON_RUN_BYTES = 64 << 20 };
 
 /// Where messages say that something stands; first_line 0: lines are not told.
 typedef struct crdi_json_source {
@@ -154,7 +154,8 @@ typedef struct crdi_json_source {
 /// One value and nothing behind it. All nodes and texts live in `arena`.
 crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
                            crdi_json_source source, crdi_json** out);
-/// The same of what may be longer than CRDI_JSON_BYTES: what runs leave in their results.
+/// The same of what may be longer than CRDI_JSON_BYTES: what runs say of themselves and leave in
+/// their results, CRDI_JSON_RUN_BYTES.
 crd_status crdi_json_parse_most(crd_arena* arena, const char* text, size_t length, size_t most,
                                 crdi_json_source source, crdi_json** out);
 /// "file:line: ", "file: ", "line 3: " or "" and the sentence.

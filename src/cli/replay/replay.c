@@ -63,8 +63,8 @@ static crd_status apply_recorded(crd_system* s, const crdi_exchange* x)
     if (!x->run) { return CRD_OK; }
     const char* path = crdi_arena_text(&s->arena, x->path, strlen(x->path));
     if (!path) { return CRD_E_MEMORY; }
-    CRD_TRY(crdi_json_parse(&s->arena, x->run, x->run_length,
-                            (crdi_json_source){.file = path, .first_line = 0}, &root));
+    CRD_TRY(crdi_json_parse_most(&s->arena, x->run, x->run_length, CRDI_JSON_RUN_BYTES,
+                                 (crdi_json_source){.file = path, .first_line = 0}, &root));
     const crdi_json* units = crdi_json_get_list(root, "units");
     for (const crdi_json* n = crdi_json_first(units); n; n = n->next) {
         CRD_TRY(set_recorded(s, n, path));

@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { RUNS = CRD_RICHARDSON_RUNS, MOST_JSON = 64 << 20 };
+enum { RUNS = CRD_RICHARDSON_RUNS };
 
 static const char* const state_names[] = {
     [CRD_RICHARDSON_GOOD] = "good",           [CRD_RICHARDSON_AGREE] = "agree",
@@ -26,7 +26,8 @@ static void read_step(crd_context* ctx, const char* data, size_t length, run_ste
     crd_arena arena;
     crdi_json* j = NULL; // what others attached may be anything
     crd_arena_init(&arena, ctx);
-    if (crdi_json_parse(&arena, data, length, (crdi_json_source){"", 0}, &j) == CRD_OK) {
+    if (crdi_json_parse_most(&arena, data, length, CRDI_JSON_RUN_BYTES, (crdi_json_source){"", 0},
+                             &j) == CRD_OK) {
         const crdi_json* run = crdi_json_member(j, "run");
         const crdi_json* step = crdi_json_member(run, "step");
         const crdi_json* control = crdi_json_member(run, "control");
@@ -53,7 +54,7 @@ static crd_status find_step(crd_context* ctx, const char* path, run_step* out)
     const crd_recording_info* what = crd_recording_describe(r);
     for (int i = 0; i < what->attachment_count && st == CRD_OK; i++) {
         const crd_attachment_info* a = &what->attachments[i];
-        if (strcmp(a->name, CRD_ATTACHMENT_RUN) != 0 || a->size > MOST_JSON) { continue; }
+        if (strcmp(a->name, CRD_ATTACHMENT_RUN) != 0 || a->size > CRDI_JSON_RUN_BYTES) { continue; }
         char* data = NULL;
         size_t length = 0;
         st = crd_recording_attachment(r, i, &data, &length);

@@ -46,8 +46,8 @@ static crd_status describe_system(report* r)
     CRD_TRY(crd_master_create(ctx, system, NULL, &master));
     CRD_TRY(crd_master_describe_run(master, &text));
     CRD_TRY(text.failed ? CRD_E_MEMORY : CRD_OK);
-    CRD_TRY(crdi_json_parse(&r->arena, text.data, text.length,
-                            (crdi_json_source){.file = r->options->system}, &all));
+    CRD_TRY(crdi_json_parse_most(&r->arena, text.data, text.length, CRDI_JSON_RUN_BYTES,
+                                 (crdi_json_source){.file = r->options->system}, &all));
     crdi_json_writer_init(&w, &r->what, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
     for (const crdi_json* m = all->first; m; m = m->next) {

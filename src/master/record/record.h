@@ -126,7 +126,7 @@ void crdi_record_close_spare(crd_master* m);
 /// SHA-256 of a file as 64 hexadecimal digits, "" if it is no regular file that can be read. The
 /// text is the master's and worked out once.
 crd_status crdi_record_hash(crd_master* m, const char* path, const char** out);
-// session.c: the states of the benches, when all is over
+// session_record.c: the states of the benches, when all is over
 crd_status crdi_session_plan(crd_master* m);
 crd_status crdi_session_write(crd_master* m); ///< does not allocate
 void crdi_session_free(crd_master* m);

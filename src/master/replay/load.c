@@ -120,8 +120,8 @@ crd_status crdi_exchange_head(crdi_exchange* x, const char* text, size_t length)
     crd_status st = CRD_OK;
     loader* l = &(loader){.x = x};
     crdi_json* root = NULL;
-    CRD_TRY(crdi_json_parse(&x->arena, text, length,
-                            (crdi_json_source){.file = x->path, .first_line = 0}, &root));
+    CRD_TRY(crdi_json_parse_most(&x->arena, text, length, CRDI_JSON_RUN_BYTES,
+                                 (crdi_json_source){.file = x->path, .first_line = 0}, &root));
     const crdi_json* list = replay_load_member(root, "connections");
     x->start = replay_load_number_of(root, "start");
     x->stop = replay_load_number_of(root, "stop");

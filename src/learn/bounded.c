@@ -104,8 +104,8 @@ static void write_network(const crdi_pairs* p, const double* a, const double* E,
     }
 }
 
-crd_status crdi_guard(crd_context* ctx, const crd_training* t, const crdi_pairs* p, bool part,
-                      crd_network* n, bool* done)
+crd_status crdi_train_bounded(crd_context* ctx, const crd_training* t, const crdi_pairs* p,
+                              bool part, crd_network* n, bool* done)
 {
     *done = false;
     if (n->m < 2 || n->n1 < 2 || n->n2 < 2 || n->alpha == 1 || p->of_kind[CRDI_PAIR_JUMP] == 0) {

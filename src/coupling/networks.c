@@ -1,4 +1,4 @@
-#include "coupling/exchange.h"
+#include "coupling/networks.h"
 #include "shared/base.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ void crdi_networks_take(crdi_networks* x, const crd_network* n, int trial, bool*
 }
 
 // What would have come out of an element with this network.
-static double exchange_predict(const crd_network* n, const double* y)
+static double networks_predict(const crd_network* n, const double* y)
 {
     const double p = crd_network_eval(n, y);
     return crdi_is_prediction(p, 0) ? p : y[0];
@@ -89,8 +89,8 @@ void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target)
     // An FMU is asked at the end of a step, and once more, a sample younger, at the start of the
     // next one: what was said first is what was used.
     if (x->said_for[row] == target) { return; }
-    x->said[2 * row] = exchange_predict(&x->slot[x->in_use], y);
-    x->said[2 * row + 1] = exchange_predict(&x->slot[x->rival], y);
+    x->said[2 * row] = networks_predict(&x->slot[x->in_use], y);
+    x->said[2 * row + 1] = networks_predict(&x->slot[x->rival], y);
     x->said_for[row] = target;
 }
 
