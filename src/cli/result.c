@@ -121,6 +121,11 @@ crdi_result* crdi_whole_array(crdi_result* out)
     return out;
 }
 
+bool crdi_makes_json(const crdi_result* o)
+{
+    return o && o->root->json;
+}
+
 void crdi_only_text(crdi_result* row)
 {
     if (row) { row->value.only_text = true; }

@@ -125,6 +125,8 @@ void crdi_put_numbers(crdi_result* object, const char* key, const double* x, int
 void crdi_put_json(crdi_result* object, const char* key, const char* text, size_t length);
 const char* crdi_result_copy(crdi_result* o, const char* text); // as long as the result
 const char* crdi_worded(crdi_result* o, const char* format, ...) CRD_PRINTF(2, 3); // likewise
+// Whether JSON is made of it: what text does not show need not be put otherwise, if it is much.
+bool crdi_makes_json(const crdi_result* o);
 // Rows that only one of both has.
 void crdi_only_text(crdi_result* row);
 void crdi_only_json(crdi_result* row);

@@ -228,6 +228,7 @@ static void put_variable(crdi_result* j, const crd_fmu_description* d, int32_t i
         TEXT("initial", initial_names[v->initial]), TEXT("unit", v->unit),
         AS(TEXT("start", v->start), crdi_worded(j, "%.40s", v->start ? v->start : "")),
         TEXT("description", v->description));
+    if (!crdi_makes_json(j)) { return; }
     put_axes(crdi_array(j, "dimensions"), d, i);
     crdi_put(j, INT("size", v->size), REAL("min", v->min), REAL("max", v->max),
              REAL("nominal", v->nominal),
@@ -273,14 +274,12 @@ static void put_variables(crdi_result* out, const crd_fmu_description* d,
     crdi_result* variables = crdi_array(out, "variables");
     int shown = 0;
     for (int32_t i = 0; i < d->variable_count; i++) {
-        if (!crdi_match_any(&o->variables, d->variables[i].name)) { continue; }
-        crdi_result* row = crdi_row(variables);
-        put_variable(row, d, i);
-        if (is_listed(&d->variables[i], o)) {
-            shown++;
-        } else {
-            crdi_only_json(row);
+        const bool listed = is_listed(&d->variables[i], o);
+        if (listed ||
+            (crdi_makes_json(out) && crdi_match_any(&o->variables, d->variables[i].name))) {
+            put_variable(crdi_row(variables), d, i);
         }
+        shown += listed;
     }
     crdi_say(out, "%-14s%d", "variables", d->variable_count);
     if (shown < d->variable_count) {
@@ -409,8 +408,10 @@ static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
     put_texts(crdi_array(j, "layered_standards"), d->layered_standards, d->layered_standard_count);
     put_units(crdi_array(j, "units"), d);
     put_enumerations(crdi_object(j, "enumerations"), d);
-    put_dependencies(crdi_object(j, "output_dependencies"), d, &d->outputs);
-    put_dependencies(crdi_object(j, "initial_dependencies"), d, &d->initial_unknowns);
+    if (crdi_makes_json(j)) {
+        put_dependencies(crdi_object(j, "output_dependencies"), d, &d->outputs);
+        put_dependencies(crdi_object(j, "initial_dependencies"), d, &d->initial_unknowns);
+    }
     put_variables(j, d, o);
 }
 
