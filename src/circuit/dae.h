@@ -25,8 +25,9 @@ typedef struct crdi_dae_part {
 
 typedef struct crdi_entries { // of a matrix, in the order in which the equations are walked
     int32_t *row, *column;
-    double* value;
-    size_t count, room;
+    double* value; // NULL: they are counted
+    size_t count;
+    bool placed; // row and column stay as they are
 } crdi_entries;
 
 // A matrix made of entries of Phi_x and b_x (source >= 0) and of A (-1 - number).
@@ -102,17 +103,36 @@ void crdi_dae_multiply(const crdi_dae* d, const double* x, double* ax);     // A
 // For the laws of parts: entries of the derivative, in the order in which they come every time.
 static inline void crdi_dae_put(crdi_entries* e, int32_t row, int32_t column, double value)
 {
-    if (e->row) {
-        e->row[e->count] = row;
-        e->column[e->count] = column;
-    }
-    if (e->value) { e->value[e->count] = value; }
-    e->count++;
+    const size_t k = e->count++;
+    if (!e->value) { return; }
+    e->value[k] = value;
+    if (e->placed) { return; }
+    e->row[k] = row;
+    e->column[k] = column;
 }
-double crdi_dae_put_voltage(crdi_dae* d, int32_t part, const double* x); // v_a - v_b, in its row
-double crdi_dae_put_current(crdi_dae* d, int32_t part, const double* x); // i, in its row
+// v_a - v_b, in the part's row
+static inline double crdi_dae_put_voltage(crdi_dae* d, int32_t part, const double* x)
+{
+    const crd_part* p = &d->c->n->parts[part];
+    crdi_dae_put(&d->j, d->part[part].row, p->nodes[0], 1);
+    crdi_dae_put(&d->j, d->part[part].row, p->nodes[1], -1);
+    return x[p->nodes[0]] - x[p->nodes[1]];
+}
+// i, in the part's row
+static inline double crdi_dae_put_current(crdi_dae* d, int32_t part, const double* x)
+{
+    const crdi_dae_part* q = &d->part[part];
+    crdi_dae_put(&d->j, q->row, q->current, 1);
+    return x[q->current];
+}
 // v_a - v_b - r i = 0
-void crdi_dae_put_resistance(crdi_dae* d, int32_t part, const crdi_dae_point* at, double r);
+static inline void crdi_dae_put_resistance(crdi_dae* d, int32_t part, const crdi_dae_point* at,
+                                           double r)
+{
+    const crdi_dae_part* q = &d->part[part];
+    at->f[q->row] = crdi_dae_put_voltage(d, part, at->x) - r * at->x[q->current];
+    crdi_dae_put(&d->j, q->row, q->current, -r);
+}
 // left - factor * e(x, t) = 0: returns e and puts its derivatives. `instead`: what counts where a
 // law has no value while the beginning is looked for.
 double crdi_dae_put_expression(crdi_dae* d, int32_t row, const crd_expression* e,

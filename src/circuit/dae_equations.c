@@ -145,28 +145,6 @@ double crdi_dae_put_expression(crdi_dae* d, int32_t row, const crd_expression* e
     return value;
 }
 
-double crdi_dae_put_voltage(crdi_dae* d, int32_t part, const double* x)
-{
-    const crd_part* p = &d->c->n->parts[part];
-    crdi_dae_put(&d->j, d->part[part].row, p->nodes[0], 1);
-    crdi_dae_put(&d->j, d->part[part].row, p->nodes[1], -1);
-    return x[p->nodes[0]] - x[p->nodes[1]];
-}
-
-double crdi_dae_put_current(crdi_dae* d, int32_t part, const double* x)
-{
-    const crdi_dae_part* q = &d->part[part];
-    crdi_dae_put(&d->j, q->row, q->current, 1);
-    return x[q->current];
-}
-
-void crdi_dae_put_resistance(crdi_dae* d, int32_t part, const crdi_dae_point* at, double r)
-{
-    const crdi_dae_part* q = &d->part[part];
-    at->f[q->row] = crdi_dae_put_voltage(d, part, at->x) - r * at->x[q->current];
-    crdi_dae_put(&d->j, q->row, q->current, -r);
-}
-
 // Kirchhoff's current law: a current from node a to node b; ground has no law.
 static void flow(crdi_dae* d, int32_t a, int32_t b, int32_t column, const crdi_dae_point* at)
 {
@@ -273,10 +251,9 @@ bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limi
 
 static crd_status make_entries(crdi_dae* d, crdi_entries* e)
 {
-    e->room = e->count;
-    e->row = crdi_new_array(d->c->ctx, e->room, sizeof *e->row);
-    e->column = crdi_new_array(d->c->ctx, e->room, sizeof *e->column);
-    e->value = crdi_new_array(d->c->ctx, e->room, sizeof *e->value);
+    e->row = crdi_new_array(d->c->ctx, e->count, sizeof *e->row);
+    e->column = crdi_new_array(d->c->ctx, e->count, sizeof *e->column);
+    e->value = crdi_new_array(d->c->ctx, e->count, sizeof *e->value);
     return e->row && e->column && e->value ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -361,5 +338,6 @@ crd_status crdi_dae_layout(crdi_dae* d)
     st = make_entries(d, &d->a);
     if (st < 0) { return st; }
     walk_a(d);
+    d->j.placed = d->a.placed = true;
     return CRD_OK;
 }

@@ -124,8 +124,9 @@ struct crdi_dae;
 // each other: d->device[first] ..., whose state d->next[first] ... becomes that of the end of the
 // step.
 typedef struct crdi_device_kind {
-    bool nonlinear;                              // false: a switch, linear where it stands
-    void (*make)(crdi_nodal* d, crdi_device* e); // constants; its ends are known. NULL: none
+    bool nonlinear; // false: a switch, linear where it stands
+    // Constants, or a kind for a simpler law; its ends are known. NULL: none
+    void (*make)(crdi_nodal* d, crdi_device* e);
     // i = j + g (v(a) - v(b)) at the last iterate, into d->matrix and d->ra; `tangent`: false, an
     // old one may serve. The first device without a value, -1: all have one.
     int32_t (*stamp)(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent);
@@ -165,7 +166,6 @@ struct crdi_device {
     const crd_diode_model* diode;
     double nvt, inverse_nvt, is; // of a diode
     double critical;             // voltage from which on it is limited
-    bool plain;                  // without charge and breakdown
     const crd_switch_model* model;
     const crd_expression* law;
     const crd_use* use;
@@ -305,11 +305,6 @@ static inline void crdi_device_stamp(crdi_nodal* d, const crdi_device* e, double
 static inline double crdi_device_across(const crdi_nodal* d, const crdi_device* e) // v(a) - v(b)
 {
     return d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
-}
-static inline double crdi_device_potential(const crdi_nodal* d, int32_t potential)
-{
-    const int32_t root = d->net.root[potential];
-    return d->p0[potential] + (root >= 0 ? d->ua[root - d->linear] : 0);
 }
 static inline int32_t crdi_device_active(const crdi_nodal* d, int32_t potential) // or trash
 {

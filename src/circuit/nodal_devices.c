@@ -287,7 +287,7 @@ void crdi_device_settle_law(const crdi_nodal* d, int32_t first, int32_t count, d
 }
 
 // LU of a small matrix with partial pivoting; b becomes the solution.
-static bool solve_small(int n, double* a, double* b)
+static inline void solve_small(int n, double* a, double* b)
 {
     for (int k = 0; k < n; k++) {
         int top = k;
@@ -324,7 +324,6 @@ static bool solve_small(int n, double* a, double* b)
         }
         b[k] = x * a[k * n + k];
     }
-    return true;
 }
 
 // Two unknowns by Cramer's rule, which is as exact as elimination for them, and shorter.
@@ -410,7 +409,7 @@ static double change(const crdi_nodal* d)
 
 static crd_status stamp_all(crdi_nodal* d, double t, bool tangent)
 {
-    if (d->few && d->active == 2) { // sizes that are known are copied without a call
+    if (d->active == 2) { // sizes that are known are copied without a call
         memcpy(d->matrix, d->now->base, 5 * sizeof *d->matrix);
         memcpy(d->ra, d->rc, 3 * sizeof *d->ra);
     } else {
@@ -476,6 +475,8 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
             if (st < 0) { return st; }
         } else if (d->few && d->active == 2) {
             solve_two(d->matrix, d->ra);
+        } else if (d->active == 2) { // loops over a known size are no loops
+            solve_small(2, d->matrix, d->ra);
         } else {
             solve_small(d->active, d->matrix, d->ra);
         }

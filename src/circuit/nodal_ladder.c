@@ -418,8 +418,9 @@ void crdi_nodal_ladder_sync(crdi_nodal* d)
 
 void crdi_nodal_ladder_leave(crdi_nodal* d)
 {
+    if (!d->ladder) { return; }
     crdi_nodal_ladder_sync(d);
-    if (d->ladder) { d->ladder->ready = false; }
+    d->ladder->ready = false;
 }
 
 void crdi_nodal_ladder_forget(crdi_nodal* d)

@@ -497,10 +497,11 @@ static crd_status few_stage(crdi_nodal* d, double w, double t)
     d->p0 = d->off;
     const crd_status st = newton_from_guess(d, t);
     if (st < 0) { return st; }
-    double *pot = d->pot, part[CRDI_DENSE_MOST + 4];
+    double part[CRDI_DENSE_MOST + 4], *restrict pot = d->pot;
+    const double* restrict z = d->z;
     crdi_dense_apply(n, m, s->back, d->ua, part);
     for (int32_t i = 0; i < n; i++) {
-        pot[i] = d->z[i] - part[i];
+        pot[i] = z[i] - part[i];
     }
     for (int32_t i = 0; i < m; i++) {
         pot[n + i] = d->ua[i];
@@ -517,7 +518,7 @@ static crd_status few_stage(crdi_nodal* d, double w, double t)
 // One formula over one stretch that ends at t.
 static crd_status stage(crdi_nodal* d, const formula* f, double t)
 {
-    crd_status st = crdi_nodal_choose(d, f->w[0]);
+    crd_status st = d->now->w == f->w[0] ? CRD_OK : crdi_nodal_choose(d, f->w[0]);
     if (st < 0) { return st; }
     if (d->few && f->order == 0) { return few_stage(d, f->w[0], t); }
     if (d->net.devices > 0) { crdi_nodal_charges(d, f->w, f->order == 0); }

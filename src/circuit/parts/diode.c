@@ -314,42 +314,29 @@ static double off(const crdi_dae* d, int32_t part, const double* x, const double
 
 // ---- fast form ---------------------------------------------------------------------------------
 
+static const crdi_device_kind plain_device; // without charge and breakdown
+
 static void diode_make(crdi_nodal* d, crdi_device* e)
 {
     const crd_netlist* n = d->net.n;
     const crd_diode_model* m = &n->diodes[n->parts[e->part].index];
     e->diode = m;
     e->charged = has_charge(m);
-    e->plain = !e->charged && m->bv <= 0;
+    if (!e->charged && m->bv <= 0) { e->kind = &plain_device; }
     e->is = m->is;
     e->nvt = m->n * m->vt;
     e->inverse_nvt = 1 / e->nvt;
     e->critical = critical_voltage(m);
 }
 
-static inline void stamp_one(crdi_nodal* d, crdi_device* e, const crdi_device_state* s)
+// i = j + g (v - v_k), g = i' / (1 + rs i'), at the tangent of i (with i') at the junction's v_j
+static inline void put_tangent(crdi_nodal* d, crdi_device* e, double v, value_slope i)
 {
-    const crd_diode_model* m = e->diode;
-    const double v = s->v[0], u = v * e->inverse_nvt;
-    value_slope i;
-    if (e->plain && u < -700) { // exp would underflow, slowly
-        i = (value_slope){m->gmin * v - e->is, m->gmin};
-    } else if (e->plain && u < 200) {
-        const double x = e->is * exp(u);
-        i = (value_slope){x - e->is + m->gmin * v, x * e->inverse_nvt + m->gmin};
-    } else {
-        i = current_at(m, v);
-    }
-    if (e->charged) { // q' = w q + history
-        const value_slope q = charge_at(m, v, i);
-        i.value += d->now->w * q.value + e->history;
-        i.slope += d->now->w * q.slope;
-    }
-    e->slope = 1 / (1 + m->rs * i.slope); // dv_j / dv
+    const double rs = e->diode->rs, across = d->p0[e->a] - d->p0[e->b];
+    e->slope = 1 / (1 + rs * i.slope); // dv_j / dv
     e->conductance = i.slope * e->slope;
-    e->v = v + m->rs * i.value;
+    e->v = v + rs * i.value;
     e->j = i.value;
-    const double across = d->p0[e->a] - d->p0[e->b];
     crdi_device_stamp(d, e, e->conductance, e->j + e->conductance * (across - e->v));
 }
 
@@ -358,7 +345,37 @@ static int32_t diode_stamp(crdi_nodal* d, int32_t first, int32_t count, double t
     (void)t;
     (void)tangent;
     for (int32_t k = first; k < first + count; k++) {
-        stamp_one(d, &d->device[k], &d->next[k]);
+        crdi_device* e = &d->device[k];
+        const double v = d->next[k].v[0];
+        value_slope i = current_at(e->diode, v);
+        if (e->charged) { // q' = w q + history
+            const value_slope q = charge_at(e->diode, v, i);
+            i.value += d->now->w * q.value + e->history;
+            i.slope += d->now->w * q.slope;
+        }
+        put_tangent(d, e, v, i);
+    }
+    return -1;
+}
+
+// i = is (exp(v_j / (n vt)) - 1) + gmin v_j
+static int32_t plain_stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent)
+{
+    (void)t;
+    (void)tangent;
+    for (int32_t k = first; k < first + count; k++) {
+        crdi_device* e = &d->device[k];
+        const double v = d->next[k].v[0], u = v * e->inverse_nvt, gmin = e->diode->gmin;
+        value_slope i;
+        if (u < -700) { // exp would underflow, slowly
+            i = (value_slope){gmin * v - e->is, gmin};
+        } else if (u < 200) {
+            const double x = e->is * exp(u);
+            i = (value_slope){x - e->is + gmin * v, x * e->inverse_nvt + gmin};
+        } else {
+            i = current_at(e->diode, v);
+        }
+        put_tangent(d, e, v, i);
     }
     return -1;
 }
@@ -417,21 +434,32 @@ static double diode_guess(const crdi_device* e, const crdi_device_state* s)
     return leap ? s->v[0] : v;
 }
 
-static void diode_begin(crdi_nodal* d, int32_t first, int32_t count, const double* w,
+static void plain_begin(crdi_nodal* d, int32_t first, int32_t count, const double* w,
                         bool trapezoid)
 {
+    (void)w;
+    (void)trapezoid;
     for (int32_t k = first; k < first + count; k++) {
-        crdi_device* e = &d->device[k];
         const crdi_device_state* s = &d->state[k];
         crdi_device_state* next = &d->next[k];
-        e->history = trapezoid ? -w[0] * s->q[0] - s->charging
-                               : w[1] * s->q[0] + w[2] * s->q[1] + w[3] * s->q[2];
-        next->v[0] = diode_guess(e, s);
+        next->v[0] = diode_guess(&d->device[k], s);
         next->v[1] = s->v[0];
         next->v[2] = s->v[1];
         next->v[3] = s->v[2];
-        next->q[1] = s->q[0];
-        next->q[2] = s->q[1];
+    }
+}
+
+// q1' = w0 q1 + history
+static void diode_begin(crdi_nodal* d, int32_t first, int32_t count, const double* w,
+                        bool trapezoid)
+{
+    plain_begin(d, first, count, w, trapezoid);
+    for (int32_t k = first; k < first + count; k++) {
+        const crdi_device_state* s = &d->state[k];
+        d->device[k].history = trapezoid ? -w[0] * s->q[0] - s->charging
+                                         : w[1] * s->q[0] + w[2] * s->q[1] + w[3] * s->q[2];
+        d->next[k].q[1] = s->q[0];
+        d->next[k].q[2] = s->q[1];
     }
 }
 
@@ -464,6 +492,13 @@ static const crdi_device_kind device = {.nonlinear = true,
                                         .begin = diode_begin,
                                         .settle = diode_settle,
                                         .take = diode_take_state};
+
+static const crdi_device_kind plain_device = {.nonlinear = true,
+                                              .stamp = plain_stamp,
+                                              .move = diode_move,
+                                              .off = device_off,
+                                              .begin = plain_begin,
+                                              .take = diode_take_state};
 
 const crdi_part_kind crdi_part_diode = {
     .article = "a diode",

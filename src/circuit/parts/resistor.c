@@ -69,7 +69,7 @@ static int32_t resistor_stamp(crdi_nodal* d, int32_t first, int32_t count, doubl
     for (int32_t k = first; k < first + count; k++) {
         crdi_device* e = &d->device[k];
         if (!crdi_device_evaluate(d, e, t, tangent)) { return k; }
-        const double v = crdi_device_potential(d, e->a) - crdi_device_potential(d, e->b);
+        const double v = (d->p0[e->a] + d->ua[e->ua]) - (d->p0[e->b] + d->ua[e->ub]);
         const double g = 1 / e->value;
         e->conductance = g;
         crdi_device_stamp(d, e, g, g * (d->p0[e->a] - d->p0[e->b]));
