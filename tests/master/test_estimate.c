@@ -647,6 +647,36 @@ static void iterated_steps_have_hardly_an_error(void** state)
     }
 }
 
+// An iteration solves for the ends of the step, so its result knows neither the order of the units
+// nor what the first guess was.
+static void iterations_in_any_order_have_one_fixed_point(void** state)
+{
+    static const char* const schemes[] = {"jacobi", "gauss-seidel: [first, second]",
+                                          "gauss-seidel: [second, first]"};
+    static const crd_prediction how[] = {CRD_PREDICTION_HOLD, CRD_PREDICTION_LINEAR,
+                                         CRD_PREDICTION_AB2, CRD_PREDICTION_AUTO};
+    double first[3] = {0};
+    for (int i = 0; i < 12; i++) {
+        crd_master* m = NULL;
+        crd_system* s = oscillator(*state, 1e-2, how[i / 3], 0);
+        s->run.iterate.on = true;
+        s->run.iterate.sweeps = 20;
+        s->run.iterate.tolerance = 1e-10;
+        check_ok(crd_system_set_scheme(s, schemes[i % 3], (crd_place){"", 0}));
+        check_run(crd_master_create(*state, s, NULL, &m), *state);
+        check_run(crd_master_initialize(m), *state);
+        check_run(crd_master_advance(m, 1000), *state);
+        check_int(crd_master_get_report(m)->iteration.failed, 0);
+        for (int k = 0; k < 3; k++) {
+            const crdi_prediction* f = &m->connections.predictions[k];
+            if (i == 0) { first[k] = f->end.y[0]; }
+            check_near(f->end.y[0], first[k], 1e-9 * f->size); // ten tolerances
+        }
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+    }
+}
+
 static void corrections_of_a_power_bond_count(void** state)
 {
     truth w = uncut_oscillator(0.1);

@@ -171,11 +171,13 @@ static crd_predictor predictor(const crdi_prediction* f, double h)
 }
 
 // The source is ahead (Gauss-Seidel): its step is known, and between both ends nothing is guessed.
+// A hold takes the newest value; an iteration does not, whatever begins it: what it converges to
+// would depend on the order of the units.
 static void interpolate(const crd_master* m, crdi_prediction* f, double t)
 {
     const crd_sample end = crdi_prediction_sample(f);
     const double now = crdi_time_of(m, f->source->run->stamp), h = now - f->time;
-    if (f->predict == CRD_PREDICTION_HOLD) {
+    if (f->predict == CRD_PREDICTION_HOLD && !crdi_iteration_fits(m)) {
         f->u = (crd_poly){.c = {end.y[0]}};
         f->origin = t;
         return;

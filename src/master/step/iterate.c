@@ -18,6 +18,7 @@ typedef struct crdi_iteration {
     const char* worst; // run: input with the largest residual of the last sweep
     crd_accel* accel;
     bool active; // run: inputs come from the guess
+    bool failed; // run: the step is made explicitly, as if nothing had been iterated
     crd_iteration_report report;
 } crdi_iteration;
 
@@ -28,7 +29,12 @@ bool crdi_iteration_skips(const crd_master* m, const crdi_member* p)
 
 bool crdi_iteration_guesses(const crd_master* m)
 {
-    return m->iteration && m->iteration->active;
+    return m->iteration && m->iteration->active && !m->iteration->failed;
+}
+
+bool crdi_iteration_fits(const crd_master* m)
+{
+    return m->iteration && !m->iteration->failed;
 }
 
 const crd_iteration_report* crdi_iteration_get_report(const crd_master* m)
@@ -260,15 +266,10 @@ crd_status crdi_iteration_step(crd_master* m)
             goto fail;
         }
         CRD_TRY(crdi_rollback_restore(m));
-        for (int i = 0; i < it->count; i++) {
-            m->connections.predictions[it->flows[i]].guessed = false;
-        }
+        it->failed = true;
         CRD_TRY(crdi_step_sweep(m));
-        for (int i = 0; i < it->count; i++) {
-            m->connections.predictions[it->flows[i]].guessed = true;
-        }
     }
 fail:
-    it->active = false;
+    it->active = it->failed = false;
     return st;
 }

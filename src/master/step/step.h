@@ -127,6 +127,8 @@ crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
 /// A unit that has made its step, in a later sweep; and whether this is one.
 bool crdi_iteration_skips(const crd_master* m, const crdi_member* p);
 bool crdi_iteration_guesses(const crd_master* m);
+/// Steps are iterated, and the one under way was not given up: inputs are reconstructed.
+bool crdi_iteration_fits(const crd_master* m);
 const crd_iteration_report* crdi_iteration_get_report(const crd_master* m);
 void crdi_iteration_free(crd_master* m);
 // refresh.c: outputs with feedthrough, evaluated again with fresh inputs
