@@ -2,7 +2,7 @@
 // its payload. As the 100 outputs of one slave stand behind each other in memory they are joined
 // into one slot; as scalars that are spread over memory they cannot be.
 #include "benchmark.h"
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static void lay_out(payload* p, int apart)
             (crd_dcp_slot){.type = CRD_DCP_FLOAT64, .count = 1, .real = &p->received[apart * i]};
         p->types[i] = CRD_DCP_FLOAT64;
     }
-    crd_dcp_join(p->out, NULL, p->count);
-    p->count = crd_dcp_join(p->in, p->types, p->count);
+    crdi_dcp_join(p->out, NULL, p->count);
+    p->count = crdi_dcp_join(p->in, p->types, p->count);
 }
 
 static double time_payload(payload* p)
@@ -39,16 +39,16 @@ static double time_payload(payload* p)
     const int64_t begin = crdi_now_ns();
     for (int i = 0; i < TIMES; i++) {
         p->sent[0] = i;
-        const crd_dcp_pdu sent = {.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                                  .seq = (uint16_t)i,
-                                  .id = 7,
-                                  .payload = p->pdu + HEAD,
-                                  .payload_length =
-                                      crd_dcp_put(p->out, p->count, p->pdu + HEAD, BYTES)};
-        const size_t length = crd_dcp_encode(&sent, p->pdu, sizeof p->pdu);
-        crd_dcp_pdu got;
-        if (crd_dcp_decode(p->pdu, length, &got) != CRD_DCP_GOOD || got.seq != sent.seq ||
-            crd_dcp_take(p->in, p->types, p->count, got.payload, got.payload_length) !=
+        const crdi_dcp_pdu sent = {.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                   .seq = (uint16_t)i,
+                                   .id = 7,
+                                   .payload = p->pdu + HEAD,
+                                   .payload_length =
+                                       crdi_dcp_put(p->out, p->count, p->pdu + HEAD, BYTES)};
+        const size_t length = crdi_dcp_encode(&sent, p->pdu, sizeof p->pdu);
+        crdi_dcp_pdu got;
+        if (crdi_dcp_decode(p->pdu, length, &got) != CRDI_DCP_GOOD || got.seq != sent.seq ||
+            crdi_dcp_take(p->in, p->types, p->count, got.payload, got.payload_length) !=
                 CRD_DCP_NONE ||
             p->received[0] != i) {
             abort();

@@ -5,7 +5,7 @@
 //     -> STC_send_outputs       <- RSP_ack, SENDING_D, data, RUNNING
 // dcp/srt-32: 32 slaves that run at 1 kHz with one master: every PDU is accounted for.
 #include "benchmark.h"
-#include "cardan/dcp_master.h"
+#include "shared/dcp.h"
 
 #include <arpa/inet.h>
 #include <math.h>
@@ -440,12 +440,12 @@ static double exchange(session* s, double seconds)
     const double begin = crd_dcp_master_now(s->m), used = cpu_seconds();
     for (int k = 1; k <= (int)(1000 * seconds); k++) {
         benchmark_must(s->ctx, crd_dcp_master_wait(s->m, begin + 0.001 * k));
-        crd_dcp_net_hold(s->net, true);
+        crdi_dcp_net_hold(s->net, true);
         for (int i = 0; i < SLAVES; i++) {
             *crd_dcp_master_slot(s->m, i, 0)->real = k;
             benchmark_must(s->ctx, crd_dcp_master_send(s->m, i));
         }
-        crd_dcp_net_hold(s->net, false);
+        crdi_dcp_net_hold(s->net, false);
     }
     return (cpu_seconds() - used) / (crd_dcp_master_now(s->m) - begin);
 }

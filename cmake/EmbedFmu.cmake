@@ -130,7 +130,7 @@ foreach(name line.c names.c pdu.c sequence.c values.c variables.c description/dc
         net/socket.h net/stream.c net/datagram.c)
     list(APPEND files ${tree}/src/dcp/${name})
 endforeach()
-foreach(name base dcp dcp_master model)
+foreach(name base dcp model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
 foreach(name base dcp dcp_model xml)

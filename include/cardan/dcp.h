@@ -1,5 +1,5 @@
-/// The Distributed Co-Simulation Protocol, DCP 1.0: its bytes, its descriptions (dcpx), the slave,
-/// and the networks that carry it.
+/// The Distributed Co-Simulation Protocol, DCP 1.0: descriptions (dcpx), the slave, the networks
+/// that carry it, the master's session with its slaves, and test benches as slaves.
 ///
 /// Everything here is driven from outside: bytes and times are handed in, bytes come out through a
 /// callback. Nothing has a thread or a clock of its own, so that the same code runs on a virtual
@@ -14,43 +14,6 @@ extern "C" {
 #endif
 
 // ---- numbers of the protocol -------------------------------------------------------------------
-
-typedef enum crd_dcp_type {
-    CRD_DCP_STC_REGISTER = 0x01,
-    CRD_DCP_STC_DEREGISTER = 0x02,
-    CRD_DCP_STC_PREPARE = 0x03,
-    CRD_DCP_STC_CONFIGURE = 0x04,
-    CRD_DCP_STC_INITIALIZE = 0x05,
-    CRD_DCP_STC_RUN = 0x06,
-    CRD_DCP_STC_DO_STEP = 0x07,
-    CRD_DCP_STC_SEND_OUTPUTS = 0x08,
-    CRD_DCP_STC_STOP = 0x09,
-    CRD_DCP_STC_RESET = 0x0A,
-    CRD_DCP_CFG_TIME_RES = 0x20,
-    CRD_DCP_CFG_STEPS = 0x21,
-    CRD_DCP_CFG_INPUT = 0x22,
-    CRD_DCP_CFG_OUTPUT = 0x23,
-    CRD_DCP_CFG_CLEAR = 0x24,
-    CRD_DCP_CFG_TARGET_NETWORK = 0x25,
-    CRD_DCP_CFG_SOURCE_NETWORK = 0x26,
-    CRD_DCP_CFG_PARAMETER = 0x27,
-    CRD_DCP_CFG_TUNABLE_PARAMETER = 0x28,
-    CRD_DCP_CFG_PARAM_NETWORK = 0x29,
-    CRD_DCP_CFG_LOGGING = 0x2A,
-    CRD_DCP_CFG_SCOPE = 0x2B,
-    CRD_DCP_INF_STATE = 0x80,
-    CRD_DCP_INF_ERROR = 0x81,
-    CRD_DCP_INF_LOG = 0x82,
-    CRD_DCP_RSP_ACK = 0xB0,
-    CRD_DCP_RSP_NACK = 0xB1,
-    CRD_DCP_RSP_STATE_ACK = 0xB2,
-    CRD_DCP_RSP_ERROR_ACK = 0xB3,
-    CRD_DCP_RSP_LOG_ACK = 0xB4,
-    CRD_DCP_NTF_STATE_CHANGED = 0xE0,
-    CRD_DCP_NTF_LOG = 0xE1,
-    CRD_DCP_DAT_INPUT_OUTPUT = 0xF0,
-    CRD_DCP_DAT_PARAMETER = 0xF1,
-} crd_dcp_type;
 
 typedef enum crd_dcp_state {
     CRD_DCP_ALIVE,
@@ -76,7 +39,6 @@ typedef enum crd_dcp_state {
 } crd_dcp_state;
 
 typedef enum crd_dcp_op_mode { CRD_DCP_HRT, CRD_DCP_SRT, CRD_DCP_NRT } crd_dcp_op_mode;
-typedef enum crd_dcp_scope { CRD_DCP_ALWAYS, CRD_DCP_INITIALIZATION, CRD_DCP_RUN } crd_dcp_scope;
 typedef enum crd_dcp_transport {
     CRD_DCP_UDP,
     CRD_DCP_BLUETOOTH,
@@ -146,75 +108,13 @@ typedef enum crd_dcp_error {
     CRD_DCP_E_PDU_SIZE = 0x4006,
 } crd_dcp_error;
 
-CRD_API const char* crd_dcp_type_name(int type);        ///< "STC_register"; NULL: unknown
-CRD_API const char* crd_dcp_state_name(int state);      ///< "ALIVE"; NULL: unknown
-CRD_API const char* crd_dcp_data_type_name(int type);   ///< "float64"; NULL: unknown
-CRD_API const char* crd_dcp_error_name(int code);       ///< "INVALID_UUID", "NONE"; NULL: unknown
-CRD_API const char* crd_dcp_error_text(int code);       ///< a sentence for people
-CRD_API const char* crd_dcp_op_mode_name(int mode);     ///< "NRT"
-CRD_API size_t crd_dcp_size_of(crd_dcp_data_type type); ///< bytes; 0: string, binary
-/// Whether an input or parameter of type `to` may be fed with values of type `from`.
-CRD_API bool crd_dcp_converts(crd_dcp_data_type from, crd_dcp_data_type to);
+CRD_API const char* crd_dcp_state_name(int state);    ///< "ALIVE"; NULL: unknown
+CRD_API const char* crd_dcp_data_type_name(int type); ///< "float64"; NULL: unknown
+CRD_API const char* crd_dcp_error_name(int code);     ///< "INVALID_UUID", "NONE"; NULL: unknown
+CRD_API const char* crd_dcp_error_text(int code);     ///< a sentence for people
+CRD_API const char* crd_dcp_op_mode_name(int mode);   ///< "NRT"
 
-// ---- PDUs --------------------------------------------------------------------------------------
-
-/// Any PDU, decoded. Which fields count is said by one table per type (src/dcp/pdu.c), from which
-/// encoder, decoder and printer come; fields that a type does not have are 0.
-typedef struct crd_dcp_pdu {
-    uint8_t type;
-    uint16_t seq;  ///< pdu_seq_id, or resp_seq_id of a response
-    uint8_t peer;  ///< receiver of a request, sender of a response or notification
-    uint8_t state; ///< state_id
-    uint8_t uuid[16];
-    uint8_t op_mode, major, minor;
-    int64_t time; ///< s since 1970
-    uint32_t steps;
-    uint32_t numerator, denominator;
-    uint16_t id; ///< data_id or param_id
-    uint16_t pos;
-    uint64_t vr;
-    uint8_t data_type; ///< source_data_type
-    uint8_t transport;
-    uint16_t port;                      ///< UDP, TCP; Bluetooth's 8 bits
-    uint32_t address;                   ///< IPv4, 127.0.0.1 = 0x7F000001
-    uint64_t bd_addr;                   ///< Bluetooth
-    uint8_t endpoint;                   ///< USB
-    uint8_t category, level, mode, max; ///< of logs
-    uint8_t scope;
-    uint16_t expected; ///< exp_seq_id
-    uint16_t error;
-    uint8_t template_id;
-    const uint8_t* payload; ///< what follows: value, log entries, arguments, data; borrowed
-    size_t payload_length;
-    size_t bad_length; ///< by decode with BAD_LENGTH: the bytes that there were, for print; else 0
-} crd_dcp_pdu;
-
-typedef enum crd_dcp_decoded {
-    CRD_DCP_GOOD,
-    CRD_DCP_UNKNOWN, ///< empty, fewer than the common fields, or a type that does not exist: drop
-    CRD_DCP_BAD_LENGTH, ///< type, seq and peer are there (and state if it reaches so far), no more
-} crd_dcp_decoded;
-
-CRD_API crd_dcp_decoded crd_dcp_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* out);
-/// Bytes that it takes, 0 if the type is unknown or a value too large for its field (port and
-/// bd_addr of Bluetooth). `out` may be NULL; nothing is written where `room` is too small. The
-/// payload may stand in `out` already, best where it goes: data from byte 5 on.
-CRD_API size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room);
-/// One line: "STC_register seq=1 rcv=1 state_id=ALIVE uuid=... op_mode=NRT ver=1.0". As snprintf.
-CRD_API int crd_dcp_print(const crd_dcp_pdu* p, char* out, size_t room);
-
-/// DCP over CAN, where type, data_id or param_id, and the sender of a slave's message are in the
-/// identifier of the frame: what its data bytes carry. There is no CFG, no log, no sequence id.
-/// Error codes have 8 bits there: the group (0xg000) in the upper three, the number in the lower
-/// five; what does not fit becomes CRD_DCP_E_GENERIC.
-enum { CRD_DCP_CAN_ROOM = 8 };
-/// Bytes written, 0 .. 8; -1: not a message of CAN, more than 255 steps, or a payload beyond 8.
-CRD_API int crd_dcp_can_encode(const crd_dcp_pdu* p, uint8_t out[CRD_DCP_CAN_ROOM]);
-/// `p` comes with what the identifier says (type, id, and peer for a slave's message), and the rest
-/// of it is overwritten. CRD_DCP_UNKNOWN: not a message of CAN.
-CRD_API crd_dcp_decoded crd_dcp_can_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* p);
-
-// ---- values in payloads ------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------------------
 
 /// Values of one variable: `count` elements of `type`, row-major; strings and binaries are one.
 /// Numbers stand as in crd_values: float types as double, integers as int64_t (uint64 by its bits).
@@ -227,20 +127,6 @@ typedef struct crd_dcp_slot {
     uint8_t* bytes;       ///< (max_size)
     uint32_t* byte_count; ///< of bytes
 } crd_dcp_slot;
-
-/// Writes the values in their own type behind each other. Bytes that it takes; nothing is written
-/// beyond `room`.
-CRD_API size_t crd_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t room);
-/// Reads them, encoded as `types[i]`, converted to the slots' types. All or nothing: first
-/// everything is walked through with bounds checks. CRD_DCP_NONE, CRD_DCP_E_INVALID_LENGTH (too
-/// short, too long), CRD_DCP_E_INVALID_PAYLOAD (a string or binary beyond max_size),
-/// CRD_DCP_E_INVALID_SOURCE_DATA_TYPE.
-CRD_API crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int count,
-                                   const uint8_t* payload, size_t length);
-/// Makes one slot of neighbours of the same numeric type whose values stand behind each other in
-/// memory, and whose `types` (those of take; NULL: for put) are equal. The payload stays the same;
-/// a run of float64 becomes one copy. The new count.
-CRD_API int crd_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count);
 
 // ---- descriptions: dcpx ------------------------------------------------------------------------
 
@@ -522,20 +408,6 @@ CRD_API crd_dcp_state crd_dcp_slave_state(const crd_dcp_slave* s);
 CRD_API crd_dcp_error crd_dcp_slave_error(const crd_dcp_slave* s); ///< why it is in Error
 CRD_API crd_dcp_slave_counts crd_dcp_slave_get_counts(const crd_dcp_slave* s);
 
-/// The state machine alone: the state behind a request or an internal event, -1: not allowed there.
-typedef enum crd_dcp_event {
-    CRD_DCP_SIG_DONE, ///< the duty of a transient state is over
-    CRD_DCP_SIG_STOP, ///< the slave's own wish
-    CRD_DCP_SIG_ERROR,
-    CRD_DCP_SIG_RESOLVED,
-} crd_dcp_event;
-/// `type` is an STC; `from_run` the Run state that STC_do_step left (for SENDING_D).
-CRD_API int crd_dcp_next_state(crd_dcp_state state, int type, crd_dcp_op_mode mode);
-CRD_API int crd_dcp_next_state_event(crd_dcp_state state, crd_dcp_event event,
-                                     crd_dcp_state from_run);
-/// Whether the slave takes a PDU of this type in this state (the table of the standard, put right).
-CRD_API bool crd_dcp_allowed(crd_dcp_state state, int type, crd_dcp_op_mode mode);
-
 // ---- networks ----------------------------------------------------------------------------------
 
 /// "udp://127.0.0.1:8080", "tcp://bench-7:8080". A name is resolved (which may take as long as the
@@ -589,37 +461,10 @@ CRD_API crd_status crd_dcp_net_set_limits(crd_dcp_net* n, const crd_dcp_net_limi
 /// already, or that one on all interfaces covers, is fine. ip 0 is 0.0.0.0, all interfaces: whoever
 /// does not mean that says 127.0.0.1.
 CRD_API crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at);
-/// TCP. Returns at once, the connection comes about while time passes; what is sent meanwhile waits
-/// for it. When it breaks, what waits is lost, and the next sending tries again, at most every
-/// 100 ms; connect tries at once. One that is there already is fine.
-CRD_API crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to);
-/// The same from an own address, for hosts with several; each is a connection of its own, used by
-/// crd_dcp_net_send_from with this address and port 0. Networks that have no choice connect as
-/// above.
-CRD_API crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to);
-/// Whether there is a connection to this peer and it is established, as far as receive has seen.
-CRD_API bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
 /// The index-th address that is listened at, in the order of opening; false: there are no more.
 CRD_API bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out);
-/// What listens now is control: crd_dcp_net_close(NULL) leaves it open, and the connections that
-/// came in through it.
-CRD_API void crd_dcp_net_set_control(crd_dcp_net* n);
 CRD_API double crd_dcp_net_now(const crd_dcp_net* n); ///< the clock of the net, s
-/// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
-CRD_API uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
 CRD_API crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n);
-/// From the first local address of the transport (UDP; where there is none, one is opened beside
-/// the first that listens), or over the connection to `to` (TCP). false: it was dropped.
-CRD_API bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
-                              size_t length);
-/// The same from another of the local addresses (UDP), or over the connection that came in there
-/// (TCP). One that is not open, or NULL: as crd_dcp_net_send.
-CRD_API bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* from,
-                                   const crd_dcp_address* to, const uint8_t* bytes, size_t length);
-/// What is sent between true and false leaves together behind it, or in crd_dcp_net_wait: several
-/// PDUs with one call of the system, and in one segment of a stream. May be nested. A datagram that
-/// cannot be sent then is counted in `dropped`, although send said true.
-CRD_API void crd_dcp_net_hold(crd_dcp_net* n, bool on);
 /// The next packet that is there; false: none.
 CRD_API bool crd_dcp_net_receive(crd_dcp_net* n, crd_dcp_packet* out);
 /// Waits until something may be there or `seconds` have passed (0: do not wait); may come back
@@ -631,7 +476,8 @@ CRD_API int crd_dcp_net_descriptor(const crd_dcp_net* n);
 /// A local address with the connections that came in there, or the connection to a peer. NULL: all
 /// but control.
 CRD_API void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at);
-/// A slave's link over it; does crd_dcp_net_set_control. A peer that lets the slave listen at
+/// A slave's link over it. What listens now is control from then on: crd_dcp_net_close(NULL) leaves
+/// it open, and the connections that came in through it. A peer that lets the slave listen at
 /// 0.0.0.0 gets the interface of the control address: it cannot open more than is open.
 CRD_API crd_dcp_link crd_dcp_net_link(crd_dcp_net* n);
 
@@ -689,54 +535,29 @@ CRD_API crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, cons
 /// Of a secured network; zeros for others.
 CRD_API crd_dcp_secure_counts crd_dcp_net_secure_counts(const crd_dcp_net* n);
 
+// ---- captures ----------------------------------------------------------------------------------
+
+/// PDUs as a pcapng file that Wireshark opens (tools/dcp.lua shows what is in them): IPv4 with UDP
+/// or TCP headers made up around them, times in ns.
+typedef struct crd_dcp_capture crd_dcp_capture; ///< opaque
+CRD_API crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capture** out);
+/// CRD_E_RANGE: longer than its transport can carry, or another transport than UDP and TCP;
+/// CRD_E_MEMORY: of a new stream. What could not be written is told by close.
+CRD_API crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_address* from,
+                                       const crd_dcp_address* to, const uint8_t* bytes,
+                                       size_t length);
+/// CRD_E_IO: the file is not complete. NULL is fine.
+CRD_API crd_status crd_dcp_capture_close(crd_dcp_capture* c);
+/// Everything that `n` sends and receives from now on is added to `c` (borrowed); NULL ends that.
+/// Writes to a file while sending: not for a thread with deadlines.
+CRD_API void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c);
+
 // ---- CAN ---------------------------------------------------------------------------------------
 
 /// DCP over CAN is configured by a file: which identifier stands for which message (KMatrix), and
 /// what CFG PDUs would have told the slaves (ScenarioConfiguration).
 
-/// A value in a data message.
-typedef struct crd_dcp_can_item {
-    const char *name, *unit; ///< unit "" none
-    uint8_t type;            ///< crd_dcp_data_type
-    uint8_t offset;          ///< first byte
-    uint8_t length;          ///< bytes; given for string and binary, else that of the type
-    double min, max;         ///< NaN: not given
-    int line;                ///< here and below: in the file, 0 if made by hand
-} crd_dcp_can_item;
-
-typedef struct crd_dcp_can_message {
-    uint16_t can_id;               ///< up to 2047 a standard frame, beyond an extended one
-    uint8_t type;                  ///< crd_dcp_type
-    uint8_t sender;                ///< dcp id, 0 the master
-    uint16_t id;                   ///< data_id or param_id
-    uint8_t length;                ///< bytes of the frame
-    const crd_dcp_can_item* items; ///< of data, by `pos` of CFG_output and CFG_input
-    int item_count;                ///< up to 8
-    const uint8_t* receivers;      ///< dcp ids, of data
-    int receiver_count;
-    int line;
-} crd_dcp_can_message;
-
-typedef struct crd_dcp_can_config { ///< of one slave
-    const char* name;               ///< "" none
-    uint8_t uuid[16];
-    uint8_t id;                  ///< dcp id
-    const crd_dcp_pdu* settings; ///< CFG PDUs without sequence ids; CAN needs no addresses
-    const int* lines;            ///< (setting_count), NULL
-    int setting_count;
-    int line;
-} crd_dcp_can_config;
-
-/// All memory is in its arena; made by crd_dcp_can_load, or by hand.
-typedef struct crd_dcp_can_description {
-    crd_context* ctx;
-    crd_arena arena;
-    const char* file;
-    const crd_dcp_can_message* messages;
-    int message_count;
-    const crd_dcp_can_config* slaves;
-    int slave_count;
-} crd_dcp_can_description;
+typedef struct crd_dcp_can_description crd_dcp_can_description; ///< opaque; by crd_dcp_can_load
 
 /// As crd_dcp_load. Codes C01 ... in docs/dcpx.md.
 CRD_API crd_status crd_dcp_can_load(crd_context* ctx, const char* path,
@@ -745,18 +566,8 @@ CRD_API crd_status crd_dcp_can_load(crd_context* ctx, const char* path,
 CRD_API crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length,
                                      const char* file, crd_dcp_can_description** out,
                                      const crd_dcp_finding** findings, int* count);
-CRD_API crd_status crd_dcp_can_description_create(crd_context* ctx, crd_dcp_can_description** out);
 CRD_API void crd_dcp_can_description_destroy(crd_dcp_can_description* d);
-/// The rules, for a description made by hand as well.
-CRD_API crd_status crd_dcp_can_validate(crd_dcp_can_description* d,
-                                        const crd_dcp_finding** findings, int* count);
-/// As XML that the schema accepts, appended to `out`; reading it gives an equal description.
-/// CRD_E_RANGE with the first fault if the rules are broken.
-CRD_API crd_status crd_dcp_can_write(crd_dcp_can_description* d, crd_text* out);
-/// Adds the messages of control to a description made by hand: twelve requests from `first` on,
-/// then five per slave, in the order in which they should win the bus. Data come before or behind
-/// them.
-CRD_API crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first);
+CRD_API int crd_dcp_can_message_count(const crd_dcp_can_description* d);
 
 /// One end of a bus: frames in, PDUs out, and back.
 typedef struct crd_dcp_can crd_dcp_can; ///< opaque
@@ -775,12 +586,6 @@ CRD_API crd_status crd_dcp_can_open(crd_context* ctx, const char* interface, int
 CRD_API crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
                                       crd_dcp_can** out);
 CRD_API void crd_dcp_can_destroy(crd_dcp_can* c);
-/// By type, and by peer (answers, notifications) or id (data). Data and their payload as in a PDU.
-/// `sender` of data: 0 for the master.
-CRD_API bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender);
-/// The next PDU that is there; false: none. The payload is valid until the next call; seq is 0.
-/// `*sender` (may be NULL) is the dcp id.
-CRD_API bool crd_dcp_can_receive(crd_dcp_can* c, crd_dcp_pdu* out, uint8_t* sender);
 CRD_API void crd_dcp_can_wait(crd_dcp_can* c, double seconds);
 CRD_API crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c);
 
@@ -802,22 +607,341 @@ CRD_API void crd_dcp_can_slave_poll(crd_dcp_can_slave* s, double now);
 /// The engine: for its state, counters, and crd_dcp_slave_done, fault, stop.
 CRD_API crd_dcp_slave* crd_dcp_can_slave_engine(crd_dcp_can_slave* s);
 
-// ---- captures ----------------------------------------------------------------------------------
+// ---- the master --------------------------------------------------------------------------------
 
-/// PDUs as a pcapng file that Wireshark opens (tools/dcp.lua shows what is in them): IPv4 with UDP
-/// or TCP headers made up around them, times in ns.
-typedef struct crd_dcp_capture crd_dcp_capture; ///< opaque
-CRD_API crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capture** out);
-/// CRD_E_RANGE: longer than its transport can carry, or another transport than UDP and TCP;
-/// CRD_E_MEMORY: of a new stream. What could not be written is told by close.
-CRD_API crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_address* from,
-                                       const crd_dcp_address* to, const uint8_t* bytes,
-                                       size_t length);
-/// CRD_E_IO: the file is not complete. NULL is fine.
-CRD_API crd_status crd_dcp_capture_close(crd_dcp_capture* c);
-/// Everything that `n` sends and receives from now on is added to `c` (borrowed); NULL ends that.
-/// Writes to a file while sending: not for a thread with deadlines.
-CRD_API void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c);
+/// The other side: a session with its slaves.
+///
+/// A session is planned (slaves, groups of values, routes), then brought up, initialised, run and
+/// brought down. It has no thread: the functions that wait do so in crd_dcp_net_wait, on the clock
+/// of the network, so that a session runs on a virtual clock as well. After
+/// crd_dcp_master_configure the functions of the data path (send, poll, begin_step, end_step, wait)
+/// do not allocate. All functions that fail leave a sentence in the context that names the slave,
+/// what was asked of it, its answer (code and meaning) and what would be right.
+typedef struct crd_dcp_master crd_dcp_master; ///< opaque
+
+/// What happens in a session, told to `notice`.
+typedef enum crd_dcp_notice_kind {
+    CRD_DCP_NOTICE_STATE,  ///< a slave is in a new state; not those of the steps of NRT
+    CRD_DCP_NOTICE_LOG,    ///< an entry of its log, put into its template's words
+    CRD_DCP_NOTICE_REPAIR, ///< a repeated request, a sequence id taken over, a lost notification
+    CRD_DCP_NOTICE_LOSS,   ///< data that did not come
+    CRD_DCP_NOTICE_ERROR,  ///< the slave is in Error, with its code; or it is lost
+} crd_dcp_notice_kind;
+
+typedef struct crd_dcp_notice {
+    crd_dcp_notice_kind kind;
+    int slave;           ///< index
+    double time;         ///< on the clock of the net
+    crd_dcp_state state; ///< of the slave, as far as it is known
+    crd_dcp_error error; ///< of ERROR and REPAIR, else NONE
+    uint8_t level;       ///< of LOG, 0 fatal .. 4 debug
+    const char* text;    ///< one line, valid during the call
+} crd_dcp_notice;
+
+typedef struct crd_dcp_master_options {
+    double timeout;    ///< s until an unanswered request is repeated; default 0.2
+    int retries;       ///< repetitions of a request until the slave counts as lost; default 10
+    double patience;   ///< s that a duty (PREPARING, CONFIGURING, INITIALIZING, COMPUTING, ...)
+                       ///< may take; default 30. A bench that conditions needs more
+    double rest;       ///< s that STOPPING and ERRORHANDLING may take at least, if that is longer;
+                       ///< default 0: `patience`
+    double contact;    ///< s to wait for a slave that does not answer at first; default 5
+    double heartbeat;  ///< s between two INF_state; default 0: a third of what the slave demands,
+                       ///< else 1 s; NRT without demand: none while a step is under way
+    uint32_t max_pdu;  ///< bytes; larger groups are split; default 1020 (DCPLib's buffers). A
+                       ///< variable that is longer by itself goes alone, up to maxPduSize
+    uint32_t local_ip; ///< where the session listens; 0: the interface that leads to each slave
+    bool take_over;    ///< bring a slave that is not ALIVE down first, whatever its id (all are
+                       ///< tried if ours is not answered); default true. Not from a master
+                       ///< that is there: a slave that is in Run is left alone and named,
+                       ///< unless `force`
+    bool force;        ///< take over from Run, too; default false
+    bool log;          ///< switch on the logs that a slave offers; default true
+    bool lossless;     ///< NRT: data that do not come within `timeout` are an error; else the
+                       ///< last values stay and a LOSS is noticed. Default true
+    /// Asked while waiting, ten times a second at least; true gives up with CRD_E_UNIT,
+    /// "interrupted", except in crd_dcp_master_stop, which comes to its end. NULL.
+    bool (*cancelled)(void* user);
+    void (*notice)(void* user, const crd_dcp_notice* n); ///< NULL
+    void* user;
+} crd_dcp_master_options;
+
+/// A slave of the session.
+typedef struct crd_dcp_slave_spec {
+    const char* name;                       ///< for messages; borrowed
+    const crd_dcp_description* description; ///< borrowed, without faults
+    crd_dcp_address control;                ///< udp or tcp; data go over the same transport
+    crd_dcp_op_mode mode;
+    uint32_t numerator, denominator; ///< time resolution; 0: the fixed, recommended or first one
+    uint8_t id;                      ///< 0: the session chooses
+    bool one_target;                 ///< serves one target per data_id only, as DCPLib does
+} crd_dcp_slave_spec;
+
+/// What is known about a slave. Counters are exact.
+typedef struct crd_dcp_slave_status {
+    crd_dcp_state state;
+    crd_dcp_error error; ///< the last code that it told, NONE
+    bool lost;           ///< it does not answer
+    double last_pdu;     ///< time of the last PDU, -INFINITY: none
+    double data_time;    ///< arrival of the newest data, -INFINITY: none
+    int64_t requests, repeated, nacks, resynchronised;
+    int64_t data_in, data_out;               ///< PDUs
+    int64_t data_old, data_missed, data_bad; ///< by sequence ids; of unknown id or length
+    /// What data_old is made of: came before; came behind a later one (and was missed at first).
+    int64_t data_duplicates, data_reordered;
+    double round_trip, round_trip_max; ///< s, smoothed and worst, of control
+} crd_dcp_slave_status;
+
+CRD_API crd_dcp_master_options crd_dcp_master_defaults(void);
+/// `net` is borrowed; it may be a network of the test kind, and may have listeners already.
+CRD_API crd_status crd_dcp_master_create(crd_context* ctx, crd_dcp_net* net,
+                                         const crd_dcp_master_options* opt, crd_dcp_master** out);
+/// Without a word to the slaves: crd_dcp_master_stop comes before.
+CRD_API void crd_dcp_master_destroy(crd_dcp_master* m);
+
+// ---- the plan ----------------------------------------------------------------------------------
+
+/// Adds a slave; `*index` counts from 0. CRD_E_RANGE: mode, transport or resolution that it does
+/// not offer, an id twice.
+CRD_API crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
+                                      int* index);
+/// The values of a variable, for the master's own use: inputs and parameters to be written,
+/// outputs to be read. Start values of the description stand there at first. The slot stays where
+/// it is; what it points to may move when a structural parameter is set. NULL: no such.
+CRD_API crd_dcp_slot* crd_dcp_master_slot(crd_dcp_master* m, int slave, int variable);
+/// The master gives these inputs (in one data_id, or several if they are too long for one) ...
+CRD_API crd_status crd_dcp_master_feed(crd_dcp_master* m, int slave, const int* variables,
+                                       int count);
+/// ... and gets these outputs, in SRT and HRT every `steps` resolutions.
+CRD_API crd_status crd_dcp_master_watch(crd_dcp_master* m, int slave, const int* variables,
+                                        int count, uint32_t steps);
+/// An output goes to an input of another (or the same) slave. Directly if both are in SRT or HRT,
+/// use the same transport, the types convert, and the source may serve several targets (or nobody
+/// else wants this output); else the master relays it: in NRT before the next step of the target,
+/// else when it arrives. `*direct` (may be NULL) says which after crd_dcp_master_configure.
+CRD_API crd_status crd_dcp_master_route(crd_dcp_master* m, int from, int output, int to, int input,
+                                        uint32_t steps, bool* direct);
+/// A parameter gets the value of its slot, by CFG_parameter.
+CRD_API crd_status crd_dcp_master_set(crd_dcp_master* m, int slave, int variable);
+/// Tunable parameters that crd_dcp_master_tune will send together.
+CRD_API crd_status crd_dcp_master_tunable(crd_dcp_master* m, int slave, const int* variables,
+                                          int count, int* group);
+
+// ---- the session -------------------------------------------------------------------------------
+
+/// Finds the slaves, takes them over where that is allowed, registers and configures them, brings
+/// all to PREPARED, then all to CONFIGURED. On failure all are brought down again.
+CRD_API crd_status crd_dcp_master_configure(crd_dcp_master* m);
+/// The inputs of `slave` (-1: of all) as they stand in the slots, STC_initialize, STC_send_outputs,
+/// and the outputs that come back; routes are relayed. Once per turn of an initialisation loop.
+CRD_API crd_status crd_dcp_master_initialize(crd_dcp_master* m, int slave);
+/// All slaves to RUNNING. `lead` > 0: SRT and HRT begin together at the first whole second that is
+/// at least `lead` away, which is `*start` (on the clock of the net); a slave whose clock does not
+/// allow that is started at once, with a notice. 0: all at once.
+CRD_API crd_status crd_dcp_master_run(crd_dcp_master* m, double lead, double* start);
+/// The same in two parts, for sessions that begin together: the beginning is told to the slaves,
+/// `time` being a whole second of the clock of the net, 0: at once. Does not wait ...
+CRD_API crd_status crd_dcp_master_announce(crd_dcp_master* m, int64_t time);
+/// ... and all come to RUNNING.
+CRD_API crd_status crd_dcp_master_go(crd_dcp_master* m);
+/// Inputs of the slots are sent. Does not wait.
+CRD_API crd_status crd_dcp_master_send(crd_dcp_master* m, int slave);
+CRD_API crd_status crd_dcp_master_tune(crd_dcp_master* m, int slave, int group);
+/// NRT: inputs and STC_do_step leave, in this order; several slaves may be begun before the first
+/// is ended. Ends with the slave in RUNNING again and its outputs in the slots.
+CRD_API crd_status crd_dcp_master_begin_step(crd_dcp_master* m, int slave, uint32_t steps);
+CRD_API crd_status crd_dcp_master_end_step(crd_dcp_master* m, int slave);
+/// The same, until `time` on the clock of the net at most. `*done` false: not yet; ask again.
+CRD_API crd_status crd_dcp_master_end_step_until(crd_dcp_master* m, int slave, double time,
+                                                 bool* done);
+/// What has arrived is taken in, what is due (heartbeats, repetitions) is sent. Does not wait.
+/// CRD_E_UNIT: a slave has stopped, is in Error or lost.
+CRD_API crd_status crd_dcp_master_poll(crd_dcp_master* m);
+/// Polls until `time` on the clock of the net.
+CRD_API crd_status crd_dcp_master_wait(crd_dcp_master* m, double time);
+/// STC_stop to all slaves that may turn something, at once and without waiting for answers:
+/// crd_dcp_master_stop comes after it and waits. In between crd_dcp_master_poll repeats what was
+/// lost.
+CRD_API void crd_dcp_master_halt(crd_dcp_master* m);
+/// Stops, resets nothing, deregisters: slaves that are in Run first, all at the same time, and goes
+/// on with the others when one does not answer. CRD_OK if all are ALIVE at the end; else which are
+/// not, and why. May be called at any time, and again.
+CRD_API crd_status crd_dcp_master_stop(crd_dcp_master* m);
+
+CRD_API int crd_dcp_master_count(const crd_dcp_master* m);
+CRD_API crd_dcp_slave_status crd_dcp_master_status(const crd_dcp_master* m, int slave);
+CRD_API double crd_dcp_master_resolution(const crd_dcp_master* m, int slave); ///< s
+CRD_API double crd_dcp_master_now(const crd_dcp_master* m); ///< the clock of the net
+
+// ---- test benches ------------------------------------------------------------------------------
+
+/// Test benches behind the Distributed Co-Simulation Protocol: limits, readiness, conditioning and
+/// a safe state, after Rautenberg et al. 2023, section 3.4.
+///
+/// A plain DCP slave does what its master says. A bench does not: it moves masses and voltages, so
+/// it keeps its own limits, gets ready and warm before a run, and has a way to stand still that it
+/// goes whenever something is wrong. `crd_dcp_bench` is that part. It is a crd_dcp_plant between a
+/// crd_dcp_slave and the hardware (crd_dcp_rig), and it works with any master.
+///
+/// With a master that knows the extension more is said: limits, test case and initial temperatures
+/// in CONFIGURATION, sequence numbers that the peer sends back in the run. All of it travels in
+/// ordinary means of DCP: parameters, inputs, outputs and log entries that the slave's description
+/// lists (crd_dcp_bench_declare). A master that leaves `bench.extension` at 0 notices nothing of
+/// it.
+///
+/// Time is handed in; after `create` nothing allocates. One thread at a time.
+
+enum { CRD_DCP_LIMITS_MAX = 16 }; ///< quantities of a bench
+
+/// Limits are what a bench can do, or what a test case asks for: a text, statements between
+/// semicolons:
+///
+///     speed 0..6500 1/min rate 2000 1/min/s; torque -210..210 N.m; voltage ..400 V;
+///     avoid speed 0..50 1/min with torque
+///
+/// Of a test case, `avoid` says that it keeps clear of these points. One number stands for a range
+/// (torque 0 N.m). "1/min" is a speed of rotation as "rpm" is.
+
+/// What becomes of the set value of a quantity in a controlled stop.
+typedef enum crd_dcp_role {
+    CRD_DCP_ROLE_OTHER,       ///< goes to its safe value at once
+    CRD_DCP_ROLE_SPEED,       ///< one at most: is ramped down
+    CRD_DCP_ROLE_TORQUE,      ///< is 0 at once
+    CRD_DCP_ROLE_VOLTAGE,     ///< is held until the speed is safe, then lowered
+    CRD_DCP_ROLE_TEMPERATURE, ///< a medium: is conditioned, and cooled down
+} crd_dcp_role;
+
+/// Start from crd_dcp_quantity_defaults. NAN: not given.
+typedef struct crd_dcp_quantity {
+    const char* name; ///< as in the limits
+    const char* unit; ///< of its values here and in its variables; NULL: that of its limit
+    crd_dcp_role role;
+    const char* input;         ///< the variable of its set value, NULL: none
+    const char* output;        ///< the variable of its measured value, NULL: none
+    double conditioning;       ///< set value while media are conditioned
+    double safe;               ///< set value at the end of a stop; default 0, a medium's: as it is
+    double trip_min, trip_max; ///< measured values beyond are a fault
+    double cool_down;          ///< a medium: a stop is over when it is not above this
+} crd_dcp_quantity;
+
+/// Everything is borrowed and outlives the bench. Start from crd_dcp_bench_defaults.
+typedef struct crd_dcp_bench_config {
+    const char* limits; ///< as text; set values are kept to them
+    const crd_dcp_quantity* quantities;
+    int quantity_count;           ///< at most CRD_DCP_LIMITS_MAX
+    const char* const* checklist; ///< what has to be so before remote control is given
+    int checklist_count;          ///< at most 31
+    const char* initial;          ///< temperatures where the master says none; default ""
+    double tolerance;             ///< K, where the master says none; default 1
+    double safe_speed;            ///< in the unit of the speed; default 100
+    double turn_speed;            ///< while a stop cools down; default NAN: half of the safe speed
+    double stop_rate;  ///< of the speed in a stop, unit/s; default NAN: its limit's, else 1000
+    double standstill; ///< a speed that counts as 0; default 1
+    double induced;    ///< voltage that the machine induces per unit of speed: the set value of the
+                       ///< voltage is never below that; default 0
+    double watchdog;   ///< s without valid data in a run until the stop; default 0.5; 0: none
+    uint32_t gap_limit; ///< of sequence numbers; default 100. A side that sends 100 times as often
+                        ///< as the other needs more
+    double period;      ///< s, of the bench's own control; default 0.01
+    double report;      ///< s between entries of the log about what is waited for; default 5
+    double stop_patience; ///< s until a stop that does not end is reported; default 60
+} crd_dcp_bench_config;
+
+/// The hardware. Quantities and items by their index in the configuration.
+typedef struct crd_dcp_rig {
+    void* user;
+    void (*set)(void* user, int quantity, double value);
+    double (*measure)(void* user, int quantity);
+    bool (*ready)(void* user, int item); ///< NULL: all are
+    int (*error)(void* user);            ///< what is in the error memory, 0: nothing; NULL: never
+    void (*remote)(void* user, bool given);   ///< remote control is given or withdrawn; NULL
+    void (*step)(void* user, double seconds); ///< its controller or model goes on; NULL
+    /// Variables that are not of the bench, as in crd_dcp_plant; NULL: nothing to do.
+    crd_dcp_outcome (*set_variable)(void* user, int variable, const crd_dcp_slot* value);
+    crd_dcp_outcome (*get_variable)(void* user, int variable, crd_dcp_slot* value);
+} crd_dcp_rig;
+
+/// Where the bench is; `bench.status`.
+typedef enum crd_dcp_bench_phase {
+    CRD_DCP_BENCH_IDLE,         ///< nobody's, at rest
+    CRD_DCP_BENCH_PREPARATION,  ///< goes through its checklist
+    CRD_DCP_BENCH_PREPARED,     ///< under remote control from here on
+    CRD_DCP_BENCH_CONDITIONING, ///< media come to their temperatures
+    CRD_DCP_BENCH_CONDITIONED,  ///< and are held there
+    CRD_DCP_BENCH_RUN,          ///< follows the set values of the master
+    CRD_DCP_BENCH_SPEED_DOWN,   ///< remote control withdrawn, torque 0, voltage held
+    CRD_DCP_BENCH_VOLTAGE_DOWN, ///< the speed is safe
+    CRD_DCP_BENCH_COOL_DOWN,    ///< turns slowly until the media are cool enough
+    CRD_DCP_BENCH_STAND_DOWN,   ///< to standstill, voltage to 0
+    CRD_DCP_BENCH_SAFE,         ///< at rest; remote control needs a new registration
+} crd_dcp_bench_phase;
+
+/// Why the last stop was; `bench.reason`.
+typedef enum crd_dcp_bench_reason {
+    CRD_DCP_BENCH_NO_REASON,
+    CRD_DCP_BENCH_BY_MASTER,   ///< STC_stop
+    CRD_DCP_BENCH_BY_OPERATOR, ///< crd_dcp_bench_stop
+    CRD_DCP_BENCH_WATCHDOG,    ///< valid data have stopped
+    CRD_DCP_BENCH_GAP,         ///< sequence numbers too far apart
+    CRD_DCP_BENCH_TRIP,        ///< a measured value beyond its bounds
+    CRD_DCP_BENCH_RIG_ERROR,   ///< the error memory of the rig
+    CRD_DCP_BENCH_ITEM_LOST,   ///< of the checklist
+    CRD_DCP_BENCH_LIMITS,      ///< the test case was refused
+    CRD_DCP_BENCH_WITHDRAWN,   ///< STC_prepare without a new registration
+    CRD_DCP_BENCH_SLAVE,       ///< anything that the slave found: heartbeat, missed PDUs
+} crd_dcp_bench_reason;
+
+CRD_API const char* crd_dcp_bench_phase_name(int phase);   ///< "conditioning"; NULL: unknown
+CRD_API const char* crd_dcp_bench_reason_name(int reason); ///< "watchdog"; NULL: unknown
+
+/// Times between sending a sequence number and getting it back.
+typedef struct crd_dcp_round_trip {
+    int64_t count;
+    double last, least, most, sum; ///< s
+} crd_dcp_round_trip;
+
+typedef struct crd_dcp_bench_state {
+    crd_dcp_bench_phase phase;
+    crd_dcp_bench_reason reason;
+    bool extension;    ///< switched on by the master
+    bool remote;       ///< the master has control
+    uint32_t missing;  ///< items of the checklist, by bits; bit 31: the error memory
+    uint32_t clamped;  ///< set values: bit i outside of limits, bit 16 + i changing too fast
+    int64_t clamps;    ///< how often a set value went outside
+    int64_t refused;   ///< set values that were not numbers
+    double safe_since; ///< speed safe and torque 0, s; NAN: not
+    double valid;      ///< time of the last valid data, -INFINITY
+    double time;       ///< of its control, which is what the watchdog goes by
+    crd_dcp_round_trip round_trip;
+} crd_dcp_bench_state;
+
+typedef struct crd_dcp_bench crd_dcp_bench; ///< opaque
+
+CRD_API crd_dcp_quantity crd_dcp_quantity_defaults(void);
+CRD_API crd_dcp_bench_config crd_dcp_bench_defaults(void);
+
+/// Adds the variables `bench.*` (value references from `first_vr` on) and the log entries of a
+/// bench to a description of crd_dcp_description_create. CRD_E_RANGE: a name or reference that is
+/// taken; CRD_E_FORMAT: the limits.
+CRD_API crd_status crd_dcp_bench_declare(crd_dcp_description* d, const crd_dcp_bench_config* c,
+                                         uint64_t first_vr);
+
+/// `d` need not be declared a bench: then masters cannot switch the extension on, and all else is
+/// there. CRD_E_NOT_FOUND: a variable or limit that is named does not exist. CRD_E_RANGE.
+CRD_API crd_status crd_dcp_bench_create(crd_context* ctx, const crd_dcp_description* d,
+                                        const crd_dcp_bench_config* c, const crd_dcp_rig* rig,
+                                        crd_dcp_bench** out);
+CRD_API void crd_dcp_bench_destroy(crd_dcp_bench* b);
+/// For crd_dcp_slave_create, whose slave is then told to the bench (borrowed). What the bench does
+/// by itself (control, watch, duties that take their time) it does when crd_dcp_slave_advance or
+/// crd_dcp_slave_receive is called: who drives the slave drives the bench. In NRT the rig's time is
+/// that of the steps while it runs.
+CRD_API crd_dcp_plant crd_dcp_bench_plant(crd_dcp_bench* b);
+CRD_API void crd_dcp_bench_attach(crd_dcp_bench* b, crd_dcp_slave* s);
+/// Somebody at the bench wants it to stop.
+CRD_API void crd_dcp_bench_stop(crd_dcp_bench* b, double now);
+CRD_API crd_dcp_bench_state crd_dcp_bench_get_state(const crd_dcp_bench* b);
+CRD_API double crd_dcp_bench_set_value(const crd_dcp_bench* b, int quantity); ///< what the rig has
 
 #ifdef __cplusplus
 }

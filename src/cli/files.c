@@ -1,6 +1,5 @@
 // Which file is what, and systems out of files.
 #include "cardan/results.h"
-#include "cardan/ssp.h"
 #include "cardan/system.h"
 #include "cli/cli.h"
 #include "shared/archive.h"

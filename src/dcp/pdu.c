@@ -13,16 +13,16 @@ typedef enum show { NUMBER, SIGNED, STATE, DATA_TYPE, OP_MODE, IPV4, ERROR, HEX,
 
 typedef struct field {
     const char* label;
-    uint16_t offset; // in crd_dcp_pdu
+    uint16_t offset; // in crdi_dcp_pdu
     uint8_t size;    // there
     uint8_t wire;    // bytes in the PDU, 0: end of the table
     uint8_t show;
 } field;
 
-#define SIZE(member) sizeof(((crd_dcp_pdu*)0)->member)
+#define SIZE(member) sizeof(((crdi_dcp_pdu*)0)->member)
 #define NARROW(member, wire, show, label)                                                          \
     {                                                                                              \
-        label, offsetof(crd_dcp_pdu, member), SIZE(member), wire, show                             \
+        label, offsetof(crdi_dcp_pdu, member), SIZE(member), wire, show                            \
     }
 #define FIELD(member, show, label) NARROW(member, SIZE(member), show, label)
 #define FIELDS(...) ((const field[]){__VA_ARGS__, {0}})
@@ -97,109 +97,110 @@ static const field nothing[] = {{0}};
 
 static const row rows[256] = {
     // from the master: changes of state
-    [CRD_DCP_STC_REGISTER] = {"STC_register", 4,
-                              .fields =
-                                  FIELDS(STC, UUID, FIELD(op_mode, OP_MODE, " op_mode="),
-                                         FIELD(major, NUMBER, " ver="), FIELD(minor, NUMBER, ".")),
-                              .can = FIELDS(CAN_STC, FIELD(op_mode, OP_MODE, " op_mode="))},
-    [CRD_DCP_STC_DEREGISTER] = {"STC_deregister", PLAIN_STC},
-    [CRD_DCP_STC_PREPARE] = {"STC_prepare", PLAIN_STC},
-    [CRD_DCP_STC_CONFIGURE] = {"STC_configure", PLAIN_STC},
-    [CRD_DCP_STC_INITIALIZE] = {"STC_initialize", PLAIN_STC},
-    [CRD_DCP_STC_RUN] = {"STC_run", 4, .fields = FIELDS(STC, FIELD(time, SIGNED, " time=")),
-                         .can = FIELDS(CAN_STC)},
-    [CRD_DCP_STC_DO_STEP] = {"STC_do_step", 4, .fields = FIELDS(STC, STEPS),
-                             .can = FIELDS(CAN_STC, NARROW(steps, 1, NUMBER, " steps="))},
-    [CRD_DCP_STC_SEND_OUTPUTS] = {"STC_send_outputs", PLAIN_STC},
-    [CRD_DCP_STC_STOP] = {"STC_stop", PLAIN_STC},
-    [CRD_DCP_STC_RESET] = {"STC_reset", PLAIN_STC},
+    [CRDI_DCP_STC_REGISTER] = {"STC_register", 4,
+                               .fields =
+                                   FIELDS(STC, UUID, FIELD(op_mode, OP_MODE, " op_mode="),
+                                          FIELD(major, NUMBER, " ver="), FIELD(minor, NUMBER, ".")),
+                               .can = FIELDS(CAN_STC, FIELD(op_mode, OP_MODE, " op_mode="))},
+    [CRDI_DCP_STC_DEREGISTER] = {"STC_deregister", PLAIN_STC},
+    [CRDI_DCP_STC_PREPARE] = {"STC_prepare", PLAIN_STC},
+    [CRDI_DCP_STC_CONFIGURE] = {"STC_configure", PLAIN_STC},
+    [CRDI_DCP_STC_INITIALIZE] = {"STC_initialize", PLAIN_STC},
+    [CRDI_DCP_STC_RUN] = {"STC_run", 4, .fields = FIELDS(STC, FIELD(time, SIGNED, " time=")),
+                          .can = FIELDS(CAN_STC)},
+    [CRDI_DCP_STC_DO_STEP] = {"STC_do_step", 4, .fields = FIELDS(STC, STEPS),
+                              .can = FIELDS(CAN_STC, NARROW(steps, 1, NUMBER, " steps="))},
+    [CRDI_DCP_STC_SEND_OUTPUTS] = {"STC_send_outputs", PLAIN_STC},
+    [CRDI_DCP_STC_STOP] = {"STC_stop", PLAIN_STC},
+    [CRDI_DCP_STC_RESET] = {"STC_reset", PLAIN_STC},
 
     // from the master: configuration
-    [CRD_DCP_CFG_TIME_RES] = {"CFG_time_res", 4,
-                              .fields = FIELDS(REQUEST, FIELD(numerator, NUMBER, " num="),
-                                               FIELD(denominator, NUMBER, " den="))},
-    [CRD_DCP_CFG_STEPS] = {"CFG_steps", 4, .fields = FIELDS(REQUEST, STEPS, DATA_ID)},
-    [CRD_DCP_CFG_INPUT] = {"CFG_input", 4,
-                           .fields = FIELDS(REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " target_vr="),
-                                            SOURCE_TYPE)},
-    [CRD_DCP_CFG_OUTPUT] = {"CFG_output", 4,
-                            .fields =
-                                FIELDS(REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " source_vr="))},
-    [CRD_DCP_CFG_CLEAR] = {"CFG_clear", 4, .fields = FIELDS(REQUEST)},
-    [CRD_DCP_CFG_TARGET_NETWORK] = {"CFG_target_network_information",
-                                    NETWORK(DATA_ID, target_network)},
-    [CRD_DCP_CFG_SOURCE_NETWORK] = {"CFG_source_network_information",
-                                    NETWORK(DATA_ID, source_network)},
-    [CRD_DCP_CFG_PARAMETER] = {"CFG_parameter", 4, .open = true, .least = 1,
-                               .fields =
-                                   FIELDS(REQUEST, FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
-    [CRD_DCP_CFG_TUNABLE_PARAMETER] = {"CFG_tunable_parameter", 4,
-                                       .fields =
-                                           FIELDS(REQUEST, PARAM_ID, POS,
-                                                  FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
-    [CRD_DCP_CFG_PARAM_NETWORK] = {"CFG_param_network_information",
-                                   NETWORK(PARAM_ID, param_network)},
-    [CRD_DCP_CFG_LOGGING] = {"CFG_logging", 4,
-                             .fields = FIELDS(REQUEST, CATEGORY, FIELD(level, NUMBER, " level="),
-                                              FIELD(mode, NUMBER, " mode="))},
-    [CRD_DCP_CFG_SCOPE] = {"CFG_scope", 4,
-                           .fields = FIELDS(REQUEST, DATA_ID, FIELD(scope, NUMBER, " scope="))},
+    [CRDI_DCP_CFG_TIME_RES] = {"CFG_time_res", 4,
+                               .fields = FIELDS(REQUEST, FIELD(numerator, NUMBER, " num="),
+                                                FIELD(denominator, NUMBER, " den="))},
+    [CRDI_DCP_CFG_STEPS] = {"CFG_steps", 4, .fields = FIELDS(REQUEST, STEPS, DATA_ID)},
+    [CRDI_DCP_CFG_INPUT] = {"CFG_input", 4,
+                            .fields = FIELDS(REQUEST, DATA_ID, POS,
+                                             FIELD(vr, NUMBER, " target_vr="), SOURCE_TYPE)},
+    [CRDI_DCP_CFG_OUTPUT] = {"CFG_output", 4,
+                             .fields =
+                                 FIELDS(REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " source_vr="))},
+    [CRDI_DCP_CFG_CLEAR] = {"CFG_clear", 4, .fields = FIELDS(REQUEST)},
+    [CRDI_DCP_CFG_TARGET_NETWORK] = {"CFG_target_network_information",
+                                     NETWORK(DATA_ID, target_network)},
+    [CRDI_DCP_CFG_SOURCE_NETWORK] = {"CFG_source_network_information",
+                                     NETWORK(DATA_ID, source_network)},
+    [CRDI_DCP_CFG_PARAMETER] = {"CFG_parameter", 4, .open = true, .least = 1,
+                                .fields =
+                                    FIELDS(REQUEST, FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
+    [CRDI_DCP_CFG_TUNABLE_PARAMETER] = {"CFG_tunable_parameter", 4,
+                                        .fields =
+                                            FIELDS(REQUEST, PARAM_ID, POS,
+                                                   FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
+    [CRDI_DCP_CFG_PARAM_NETWORK] = {"CFG_param_network_information",
+                                    NETWORK(PARAM_ID, param_network)},
+    [CRDI_DCP_CFG_LOGGING] = {"CFG_logging", 4,
+                              .fields = FIELDS(REQUEST, CATEGORY, FIELD(level, NUMBER, " level="),
+                                               FIELD(mode, NUMBER, " mode="))},
+    [CRDI_DCP_CFG_SCOPE] = {"CFG_scope", 4,
+                            .fields = FIELDS(REQUEST, DATA_ID, FIELD(scope, NUMBER, " scope="))},
 
     // from the master: questions
-    [CRD_DCP_INF_STATE] = {"INF_state", 4, .fields = FIELDS(REQUEST), CAN_INF},
-    [CRD_DCP_INF_ERROR] = {"INF_error", 4, .fields = FIELDS(REQUEST), CAN_INF},
-    [CRD_DCP_INF_LOG] = {"INF_log", 4,
-                         .fields = FIELDS(REQUEST, CATEGORY, FIELD(max, NUMBER, " max="))},
+    [CRDI_DCP_INF_STATE] = {"INF_state", 4, .fields = FIELDS(REQUEST), CAN_INF},
+    [CRDI_DCP_INF_ERROR] = {"INF_error", 4, .fields = FIELDS(REQUEST), CAN_INF},
+    [CRDI_DCP_INF_LOG] = {"INF_log", 4,
+                          .fields = FIELDS(REQUEST, CATEGORY, FIELD(max, NUMBER, " max="))},
 
     // from a slave
-    [CRD_DCP_RSP_ACK] = {"RSP_ack", 4, .fields = FIELDS(RESPONSE), .can = nothing},
-    [CRD_DCP_RSP_NACK] = {"RSP_nack", 4,
-                          .fields =
-                              FIELDS(RESPONSE, FIELD(expected, NUMBER, " exp_seq="), ERROR_CODE),
-                          CAN_ERROR},
-    [CRD_DCP_RSP_STATE_ACK] = {"RSP_state_ack", 4, .fields = FIELDS(RESPONSE, STATE_OF),
-                               .can = FIELDS(STATE_OF)},
-    [CRD_DCP_RSP_ERROR_ACK] = {"RSP_error_ack", 4, .fields = FIELDS(RESPONSE, ERROR_CODE),
-                               CAN_ERROR},
-    [CRD_DCP_RSP_LOG_ACK] = {"RSP_log_ack", 4, .open = true, .fields = FIELDS(RESPONSE)},
-    [CRD_DCP_NTF_STATE_CHANGED] = {"NTF_state_changed", 2, .fields = FIELDS(NOTIFICATION, STATE_OF),
-                                   .can = FIELDS(STATE_OF)},
-    [CRD_DCP_NTF_LOG] = {"NTF_log", 2, .open = true,
-                         .fields = FIELDS(NOTIFICATION, FIELD(time, SIGNED, " time="),
-                                          FIELD(template_id, NUMBER, " template="))},
+    [CRDI_DCP_RSP_ACK] = {"RSP_ack", 4, .fields = FIELDS(RESPONSE), .can = nothing},
+    [CRDI_DCP_RSP_NACK] = {"RSP_nack", 4,
+                           .fields =
+                               FIELDS(RESPONSE, FIELD(expected, NUMBER, " exp_seq="), ERROR_CODE),
+                           CAN_ERROR},
+    [CRDI_DCP_RSP_STATE_ACK] = {"RSP_state_ack", 4, .fields = FIELDS(RESPONSE, STATE_OF),
+                                .can = FIELDS(STATE_OF)},
+    [CRDI_DCP_RSP_ERROR_ACK] = {"RSP_error_ack", 4, .fields = FIELDS(RESPONSE, ERROR_CODE),
+                                CAN_ERROR},
+    [CRDI_DCP_RSP_LOG_ACK] = {"RSP_log_ack", 4, .open = true, .fields = FIELDS(RESPONSE)},
+    [CRDI_DCP_NTF_STATE_CHANGED] = {"NTF_state_changed", 2,
+                                    .fields = FIELDS(NOTIFICATION, STATE_OF),
+                                    .can = FIELDS(STATE_OF)},
+    [CRDI_DCP_NTF_LOG] = {"NTF_log", 2, .open = true,
+                          .fields = FIELDS(NOTIFICATION, FIELD(time, SIGNED, " time="),
+                                           FIELD(template_id, NUMBER, " template="))},
 
     // from either
-    [CRD_DCP_DAT_INPUT_OUTPUT] = {"DAT_input_output", 5, .open = true,
-                                  .fields = FIELDS(FIELD(seq, NUMBER, " seq="), DATA_ID),
-                                  .can = nothing},
-    [CRD_DCP_DAT_PARAMETER] = {"DAT_parameter", 5, .open = true,
-                               .fields = FIELDS(FIELD(seq, NUMBER, " seq="), PARAM_ID),
-                               .can = nothing},
+    [CRDI_DCP_DAT_INPUT_OUTPUT] = {"DAT_input_output", 5, .open = true,
+                                   .fields = FIELDS(FIELD(seq, NUMBER, " seq="), DATA_ID),
+                                   .can = nothing},
+    [CRDI_DCP_DAT_PARAMETER] = {"DAT_parameter", 5, .open = true,
+                                .fields = FIELDS(FIELD(seq, NUMBER, " seq="), PARAM_ID),
+                                .can = nothing},
 };
 
-const char* crd_dcp_type_name(int type)
+const char* crdi_dcp_type_name(int type)
 {
     return type >= 0 && type < 256 ? rows[type].name : NULL;
 }
 
-static const field* tail_of(const row* r, const crd_dcp_pdu* p)
+static const field* tail_of(const row* r, const crdi_dcp_pdu* p)
 {
     return r->tails && p->transport < TRANSPORTS ? r->tails[p->transport] : NULL;
 }
 
-static bool has_payload(const row* r, const crd_dcp_pdu* p)
+static bool has_payload(const row* r, const crdi_dcp_pdu* p)
 {
     return r->open || (r->tails && !tail_of(r, p));
 }
 
 // ---- one field ---------------------------------------------------------------------------------
 
-static uint64_t get_field(const crd_dcp_pdu* p, const field* f)
+static uint64_t get_field(const crdi_dcp_pdu* p, const field* f)
 {
     return crdi_dcp_member_get(p, f->offset, f->size);
 }
 
-static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
+static void read_field(crdi_dcp_pdu* p, const field* f, const uint8_t* bytes)
 {
     if (f->show == BYTES) {
         memcpy((char*)p + f->offset, bytes, f->wire);
@@ -208,7 +209,7 @@ static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
     }
 }
 
-static void write_field(const crd_dcp_pdu* p, const field* f, uint8_t* bytes)
+static void write_field(const crdi_dcp_pdu* p, const field* f, uint8_t* bytes)
 {
     if (f->show == BYTES) {
         memcpy(bytes, (const char*)p + f->offset, f->wire);
@@ -219,14 +220,14 @@ static void write_field(const crd_dcp_pdu* p, const field* f, uint8_t* bytes)
 
 static bool is_head(const field* f)
 {
-    return f->offset == offsetof(crd_dcp_pdu, seq) || f->offset == offsetof(crd_dcp_pdu, peer) ||
-           f->offset == offsetof(crd_dcp_pdu, state);
+    return f->offset == offsetof(crdi_dcp_pdu, seq) || f->offset == offsetof(crdi_dcp_pdu, peer) ||
+           f->offset == offsetof(crdi_dcp_pdu, state);
 }
 
 // ---- decode ------------------------------------------------------------------------------------
 
 static bool read_fields(const field* f, const uint8_t* bytes, size_t length, size_t* at,
-                        crd_dcp_pdu* p)
+                        crdi_dcp_pdu* p)
 {
     for (; f->wire; f++) {
         if (length - *at < f->wire) { return false; }
@@ -238,7 +239,7 @@ static bool read_fields(const field* f, const uint8_t* bytes, size_t length, siz
 
 // `fields` are those of the row, native or of CAN; `at` is where they begin.
 static bool read_pdu(const row* r, const field* fields, const uint8_t* bytes, size_t length,
-                     size_t at, crd_dcp_pdu* p)
+                     size_t at, crdi_dcp_pdu* p)
 {
     if (!read_fields(fields, bytes, length, &at, p)) { return false; }
     const field* tail = tail_of(r, p); // now that the transport is known
@@ -250,25 +251,25 @@ static bool read_pdu(const row* r, const field* fields, const uint8_t* bytes, si
     return true;
 }
 
-crd_dcp_decoded crd_dcp_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* out)
+crdi_dcp_decoded crdi_dcp_decode(const uint8_t* bytes, size_t length, crdi_dcp_pdu* out)
 {
-    *out = (crd_dcp_pdu){0};
+    *out = (crdi_dcp_pdu){0};
     const row* r = length ? &rows[bytes[0]] : NULL;
-    if (!r || !r->name || length < r->head) { return CRD_DCP_UNKNOWN; }
+    if (!r || !r->name || length < r->head) { return CRDI_DCP_UNKNOWN; }
     out->type = bytes[0];
-    if (read_pdu(r, r->fields, bytes, length, 1, out)) { return CRD_DCP_GOOD; }
-    *out = (crd_dcp_pdu){.type = bytes[0], .bad_length = length};
+    if (read_pdu(r, r->fields, bytes, length, 1, out)) { return CRDI_DCP_GOOD; }
+    *out = (crdi_dcp_pdu){.type = bytes[0], .bad_length = length};
     size_t at = 1;
     for (const field* f = r->fields; is_head(f) && at + f->wire <= length; at += f->wire, f++) {
         read_field(out, f, bytes + at);
     }
-    return CRD_DCP_BAD_LENGTH;
+    return CRDI_DCP_BAD_LENGTH;
 }
 
 // ---- encode ------------------------------------------------------------------------------------
 
 // Adds the bytes of the fields to `*size`; false: a value is too large for its field.
-static bool measure_fields(const field* f, const crd_dcp_pdu* p, size_t* size)
+static bool measure_fields(const field* f, const crdi_dcp_pdu* p, size_t* size)
 {
     for (; f->wire; f++) {
         if (f->wire < f->size && get_field(p, f) >> (8 * f->wire)) { return false; }
@@ -277,7 +278,7 @@ static bool measure_fields(const field* f, const crd_dcp_pdu* p, size_t* size)
     return true;
 }
 
-static uint8_t* write_fields(const field* f, const crd_dcp_pdu* p, uint8_t* out)
+static uint8_t* write_fields(const field* f, const crdi_dcp_pdu* p, uint8_t* out)
 {
     for (; f->wire; f++) {
         write_field(p, f, out);
@@ -286,7 +287,7 @@ static uint8_t* write_fields(const field* f, const crd_dcp_pdu* p, uint8_t* out)
     return out;
 }
 
-static bool measure_pdu(const row* r, const field* fields, const crd_dcp_pdu* p, size_t* size)
+static bool measure_pdu(const row* r, const field* fields, const crdi_dcp_pdu* p, size_t* size)
 {
     const field* tail = tail_of(r, p);
     if (!measure_fields(fields, p, size) || (tail && !measure_fields(tail, p, size))) {
@@ -297,7 +298,7 @@ static bool measure_pdu(const row* r, const field* fields, const crd_dcp_pdu* p,
 }
 
 // `size` bytes as measured. The payload comes first: it may be in the way of the fields.
-static void write_pdu(const row* r, const field* fields, const crd_dcp_pdu* p, uint8_t* out,
+static void write_pdu(const row* r, const field* fields, const crdi_dcp_pdu* p, uint8_t* out,
                       size_t size)
 {
     const field* tail = tail_of(r, p);
@@ -309,7 +310,7 @@ static void write_pdu(const row* r, const field* fields, const crd_dcp_pdu* p, u
     if (tail) { write_fields(tail, p, out); }
 }
 
-size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room)
+size_t crdi_dcp_encode(const crdi_dcp_pdu* p, uint8_t* out, size_t room)
 {
     const row* r = &rows[p->type];
     size_t size = 1;
@@ -332,7 +333,7 @@ static void pdu_put_name(crdi_dcp_line* l, const char* name, uint64_t v)
     }
 }
 
-static void put_field(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
+static void put_field(crdi_dcp_line* l, const field* f, const crdi_dcp_pdu* p)
 {
     crdi_dcp_line_put(l, f->label, strlen(f->label));
     if (f->show == BYTES) {
@@ -369,14 +370,14 @@ static void put_field(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
     }
 }
 
-static void put_fields(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
+static void put_fields(crdi_dcp_line* l, const field* f, const crdi_dcp_pdu* p)
 {
     for (; f->wire; f++) {
         put_field(l, f, p);
     }
 }
 
-static void put_pdu(crdi_dcp_line* l, const row* r, const crd_dcp_pdu* p)
+static void put_pdu(crdi_dcp_line* l, const row* r, const crdi_dcp_pdu* p)
 {
     if (p->bad_length) { // of which only the head is known
         size_t at = 1;
@@ -396,7 +397,7 @@ static void put_pdu(crdi_dcp_line* l, const row* r, const crd_dcp_pdu* p)
     }
 }
 
-int crd_dcp_print(const crd_dcp_pdu* p, char* out, size_t room)
+int crdi_dcp_print(const crdi_dcp_pdu* p, char* out, size_t room)
 {
     crdi_dcp_line l = {.out = out, .room = room};
     const row* r = &rows[p->type];
@@ -425,30 +426,30 @@ static uint16_t widen_error(uint16_t byte)
     return (uint16_t)(byte >> 5 << 12 | (byte & 31));
 }
 
-int crd_dcp_can_encode(const crd_dcp_pdu* p, uint8_t out[CRD_DCP_CAN_ROOM])
+int crdi_dcp_can_encode(const crdi_dcp_pdu* p, uint8_t out[CRDI_DCP_CAN_ROOM])
 {
     const row* r = &rows[p->type];
-    crd_dcp_pdu narrow = *p;
+    crdi_dcp_pdu narrow = *p;
     size_t size = 0;
     narrow.error = narrow_error(p->error);
-    if (!r->can || !measure_pdu(r, r->can, &narrow, &size) || size > CRD_DCP_CAN_ROOM) {
+    if (!r->can || !measure_pdu(r, r->can, &narrow, &size) || size > CRDI_DCP_CAN_ROOM) {
         return -1;
     }
     write_pdu(r, r->can, &narrow, out, size);
     return (int)size;
 }
 
-crd_dcp_decoded crd_dcp_can_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* p)
+crdi_dcp_decoded crdi_dcp_can_decode(const uint8_t* bytes, size_t length, crdi_dcp_pdu* p)
 {
-    *p = (crd_dcp_pdu){.type = p->type, .id = p->id, .peer = p->peer};
+    *p = (crdi_dcp_pdu){.type = p->type, .id = p->id, .peer = p->peer};
     const row* r = &rows[p->type];
-    if (!r->can || length > CRD_DCP_CAN_ROOM) { return CRD_DCP_UNKNOWN; }
-    const crd_dcp_pdu before = *p;
+    if (!r->can || length > CRDI_DCP_CAN_ROOM) { return CRDI_DCP_UNKNOWN; }
+    const crdi_dcp_pdu before = *p;
     if (!read_pdu(r, r->can, bytes, length, 0, p)) {
         *p = before;
         p->bad_length = length;
-        return CRD_DCP_BAD_LENGTH;
+        return CRDI_DCP_BAD_LENGTH;
     }
     p->error = widen_error(p->error);
-    return CRD_DCP_GOOD;
+    return CRDI_DCP_GOOD;
 }

@@ -1,6 +1,6 @@
 // The state machine of a slave as tables: DCP 1.0, chapter on the slave state machine, with the
 // table of allowed PDUs put right where the state chart and it disagree.
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #define BIT(state) (1u << (state))
 // States first .. last as a set.
@@ -18,20 +18,20 @@ static const struct {
     uint8_t to;
     bool nrt; // in NRT only
 } requests[] = {
-    {CRD_DCP_STC_REGISTER, ONLY(CRD_DCP_ALIVE), CRD_DCP_CONFIGURATION, false},
-    {CRD_DCP_STC_DEREGISTER,
+    {CRDI_DCP_STC_REGISTER, ONLY(CRD_DCP_ALIVE), CRD_DCP_CONFIGURATION, false},
+    {CRDI_DCP_STC_DEREGISTER,
      ONLY(CRD_DCP_CONFIGURATION) | ONLY(CRD_DCP_STOPPED) | ONLY(CRD_DCP_ERRORRESOLVED),
      CRD_DCP_ALIVE, false},
-    {CRD_DCP_STC_PREPARE, ONLY(CRD_DCP_CONFIGURATION), CRD_DCP_PREPARING, false},
-    {CRD_DCP_STC_CONFIGURE, ONLY(CRD_DCP_PREPARED), CRD_DCP_CONFIGURING, false},
-    {CRD_DCP_STC_INITIALIZE, ONLY(CRD_DCP_CONFIGURED), CRD_DCP_INITIALIZING, false},
-    {CRD_DCP_STC_RUN, ONLY(CRD_DCP_CONFIGURED), CRD_DCP_SYNCHRONIZING, false},
-    {CRD_DCP_STC_RUN, ONLY(CRD_DCP_SYNCHRONIZED), CRD_DCP_RUNNING, false},
-    {CRD_DCP_STC_DO_STEP, SPAN(CRD_DCP_SYNCHRONIZING, CRD_DCP_RUNNING), CRD_DCP_COMPUTING, true},
-    {CRD_DCP_STC_SEND_OUTPUTS, ONLY(CRD_DCP_INITIALIZED), CRD_DCP_SENDING_I, false},
-    {CRD_DCP_STC_SEND_OUTPUTS, ONLY(CRD_DCP_COMPUTED), CRD_DCP_SENDING_D, true},
-    {CRD_DCP_STC_STOP, SPAN(CRD_DCP_PREPARING, CRD_DCP_SENDING_D), CRD_DCP_STOPPING, false},
-    {CRD_DCP_STC_RESET, ONLY(CRD_DCP_STOPPED) | ONLY(CRD_DCP_ERRORRESOLVED), CRD_DCP_CONFIGURATION,
+    {CRDI_DCP_STC_PREPARE, ONLY(CRD_DCP_CONFIGURATION), CRD_DCP_PREPARING, false},
+    {CRDI_DCP_STC_CONFIGURE, ONLY(CRD_DCP_PREPARED), CRD_DCP_CONFIGURING, false},
+    {CRDI_DCP_STC_INITIALIZE, ONLY(CRD_DCP_CONFIGURED), CRD_DCP_INITIALIZING, false},
+    {CRDI_DCP_STC_RUN, ONLY(CRD_DCP_CONFIGURED), CRD_DCP_SYNCHRONIZING, false},
+    {CRDI_DCP_STC_RUN, ONLY(CRD_DCP_SYNCHRONIZED), CRD_DCP_RUNNING, false},
+    {CRDI_DCP_STC_DO_STEP, SPAN(CRD_DCP_SYNCHRONIZING, CRD_DCP_RUNNING), CRD_DCP_COMPUTING, true},
+    {CRDI_DCP_STC_SEND_OUTPUTS, ONLY(CRD_DCP_INITIALIZED), CRD_DCP_SENDING_I, false},
+    {CRDI_DCP_STC_SEND_OUTPUTS, ONLY(CRD_DCP_COMPUTED), CRD_DCP_SENDING_D, true},
+    {CRDI_DCP_STC_STOP, SPAN(CRD_DCP_PREPARING, CRD_DCP_SENDING_D), CRD_DCP_STOPPING, false},
+    {CRDI_DCP_STC_RESET, ONLY(CRD_DCP_STOPPED) | ONLY(CRD_DCP_ERRORRESOLVED), CRD_DCP_CONFIGURATION,
      false},
 };
 
@@ -45,7 +45,7 @@ static const struct {
     {CRD_DCP_STOPPING, CRD_DCP_STOPPED},
 };
 
-int crd_dcp_next_state(crd_dcp_state state, int type, crd_dcp_op_mode mode)
+int crdi_dcp_next_state(crd_dcp_state state, int type, crd_dcp_op_mode mode)
 {
     if ((unsigned)state >= CRD_DCP_STATE_COUNT) { return -1; }
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
@@ -69,17 +69,17 @@ static int after_duty(crd_dcp_state state, crd_dcp_state from_run)
     return -1;
 }
 
-int crd_dcp_next_state_event(crd_dcp_state state, crd_dcp_event event, crd_dcp_state from_run)
+int crdi_dcp_next_state_event(crd_dcp_state state, crdi_dcp_event event, crd_dcp_state from_run)
 {
     if ((unsigned)state >= CRD_DCP_STATE_COUNT) { return -1; }
     switch (event) {
-    case CRD_DCP_SIG_DONE:
+    case CRDI_DCP_SIG_DONE:
         return after_duty(state, from_run);
-    case CRD_DCP_SIG_STOP:
+    case CRDI_DCP_SIG_STOP:
         return (run & BIT(state)) ? CRD_DCP_STOPPING : -1;
-    case CRD_DCP_SIG_ERROR:
+    case CRDI_DCP_SIG_ERROR:
         return (normal & BIT(state)) ? CRD_DCP_ERRORHANDLING : -1;
-    case CRD_DCP_SIG_RESOLVED:
+    case CRDI_DCP_SIG_RESOLVED:
         return state == CRD_DCP_ERRORHANDLING ? CRD_DCP_ERRORRESOLVED : -1;
     }
     return -1;
@@ -91,18 +91,19 @@ static const struct {
     uint8_t first, last; // type
     uint32_t in;
 } taken[] = {
-    {CRD_DCP_CFG_TIME_RES, CRD_DCP_CFG_SCOPE, ONLY(CRD_DCP_CONFIGURATION)},
-    {CRD_DCP_INF_STATE, CRD_DCP_INF_STATE, SPAN(CRD_DCP_ALIVE, CRD_DCP_ERRORRESOLVED)},
-    {CRD_DCP_INF_ERROR, CRD_DCP_INF_ERROR, SPAN(CRD_DCP_ERRORHANDLING, CRD_DCP_ERRORRESOLVED)},
-    {CRD_DCP_INF_LOG, CRD_DCP_INF_LOG, SPAN(CRD_DCP_CONFIGURATION, CRD_DCP_ERRORRESOLVED)},
-    {CRD_DCP_DAT_INPUT_OUTPUT, CRD_DCP_DAT_PARAMETER, SPAN(CRD_DCP_CONFIGURED, CRD_DCP_SENDING_D)},
+    {CRDI_DCP_CFG_TIME_RES, CRDI_DCP_CFG_SCOPE, ONLY(CRD_DCP_CONFIGURATION)},
+    {CRDI_DCP_INF_STATE, CRDI_DCP_INF_STATE, SPAN(CRD_DCP_ALIVE, CRD_DCP_ERRORRESOLVED)},
+    {CRDI_DCP_INF_ERROR, CRDI_DCP_INF_ERROR, SPAN(CRD_DCP_ERRORHANDLING, CRD_DCP_ERRORRESOLVED)},
+    {CRDI_DCP_INF_LOG, CRDI_DCP_INF_LOG, SPAN(CRD_DCP_CONFIGURATION, CRD_DCP_ERRORRESOLVED)},
+    {CRDI_DCP_DAT_INPUT_OUTPUT, CRDI_DCP_DAT_PARAMETER,
+     SPAN(CRD_DCP_CONFIGURED, CRD_DCP_SENDING_D)},
 };
 
-bool crd_dcp_allowed(crd_dcp_state state, int type, crd_dcp_op_mode mode)
+bool crdi_dcp_allowed(crd_dcp_state state, int type, crd_dcp_op_mode mode)
 {
     if ((unsigned)state >= CRD_DCP_STATE_COUNT) { return false; }
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (type >= taken[i].first && type <= taken[i].last) { return taken[i].in & BIT(state); }
     }
-    return crd_dcp_next_state(state, type, mode) >= 0;
+    return crdi_dcp_next_state(state, type, mode) >= 0;
 }

@@ -34,7 +34,7 @@ static inline bool converts(unsigned from, unsigned to)
            (targets[from] >> to & 1);
 }
 
-bool crd_dcp_converts(crd_dcp_data_type from, crd_dcp_data_type to)
+bool crdi_dcp_converts(crd_dcp_data_type from, crd_dcp_data_type to)
 {
     return converts((unsigned)from, (unsigned)to);
 }
@@ -45,7 +45,7 @@ static inline size_t width(unsigned type)
     return type < CRD_DCP_DATA_TYPE_COUNT ? widths[type] : 0;
 }
 
-size_t crd_dcp_size_of(crd_dcp_data_type type)
+size_t crdi_dcp_size_of(crd_dcp_data_type type)
 {
     return width((unsigned)type);
 }
@@ -154,7 +154,7 @@ static size_t size_of_slot(const crd_dcp_slot* s)
     return 4 + (size_t)(*s->byte_count < s->max_size ? *s->byte_count : s->max_size);
 }
 
-size_t crd_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t room)
+size_t crdi_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t room)
 {
     size_t at = 0;
     for (int i = 0; i < count; i++) {
@@ -280,8 +280,8 @@ static void take_slot(const crd_dcp_slot* s, uint8_t type, const uint8_t* p)
     }
 }
 
-crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int count,
-                           const uint8_t* payload, size_t length)
+crd_dcp_error crdi_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int count,
+                            const uint8_t* payload, size_t length)
 {
     const crd_dcp_error fault = look_through(slots, types, count, payload, length);
     if (fault != CRD_DCP_NONE) { return fault; }
@@ -297,7 +297,7 @@ crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int 
 void crdi_dcp_load_number(uint8_t type, const uint8_t* bytes, double* real, int64_t* integer)
 {
     const crd_dcp_slot slot = {.type = type, .count = 1, .real = real, .integer = integer};
-    (void)crd_dcp_take(&slot, &type, 1, bytes, width(type));
+    (void)crdi_dcp_take(&slot, &type, 1, bytes, width(type));
 }
 
 // ---- slots -------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ static bool follows(const crd_dcp_slot* a, const crd_dcp_slot* b)
                                      : a->integer + a->count == b->integer;
 }
 
-int crd_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count)
+int crdi_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count)
 {
     int kept = 0;
     for (int i = 0; i < count; i++) {

@@ -229,7 +229,7 @@ const char* crdi_serve_failure(const crdi_serve* s)
 static bool pass_send(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     crdi_serve* s = user;
-    if (s->watch && length == 3 && bytes[0] == CRD_DCP_NTF_STATE_CHANGED) {
+    if (s->watch && length == 3 && bytes[0] == CRDI_DCP_NTF_STATE_CHANGED) {
         s->watch(s->watch_user, (crd_dcp_state)bytes[2]);
     }
     return s->link.send(s->link.user, to, bytes, length);

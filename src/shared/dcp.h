@@ -65,45 +65,148 @@ void crdi_dcp_line_hex(crdi_dcp_line* l, const uint8_t* bytes, size_t count);
 
 // ---- PDUs --------------------------------------------------------------------------------------
 
+typedef enum crdi_dcp_pdu_type {
+    CRDI_DCP_STC_REGISTER = 0x01,
+    CRDI_DCP_STC_DEREGISTER = 0x02,
+    CRDI_DCP_STC_PREPARE = 0x03,
+    CRDI_DCP_STC_CONFIGURE = 0x04,
+    CRDI_DCP_STC_INITIALIZE = 0x05,
+    CRDI_DCP_STC_RUN = 0x06,
+    CRDI_DCP_STC_DO_STEP = 0x07,
+    CRDI_DCP_STC_SEND_OUTPUTS = 0x08,
+    CRDI_DCP_STC_STOP = 0x09,
+    CRDI_DCP_STC_RESET = 0x0A,
+    CRDI_DCP_CFG_TIME_RES = 0x20,
+    CRDI_DCP_CFG_STEPS = 0x21,
+    CRDI_DCP_CFG_INPUT = 0x22,
+    CRDI_DCP_CFG_OUTPUT = 0x23,
+    CRDI_DCP_CFG_CLEAR = 0x24,
+    CRDI_DCP_CFG_TARGET_NETWORK = 0x25,
+    CRDI_DCP_CFG_SOURCE_NETWORK = 0x26,
+    CRDI_DCP_CFG_PARAMETER = 0x27,
+    CRDI_DCP_CFG_TUNABLE_PARAMETER = 0x28,
+    CRDI_DCP_CFG_PARAM_NETWORK = 0x29,
+    CRDI_DCP_CFG_LOGGING = 0x2A,
+    CRDI_DCP_CFG_SCOPE = 0x2B,
+    CRDI_DCP_INF_STATE = 0x80,
+    CRDI_DCP_INF_ERROR = 0x81,
+    CRDI_DCP_INF_LOG = 0x82,
+    CRDI_DCP_RSP_ACK = 0xB0,
+    CRDI_DCP_RSP_NACK = 0xB1,
+    CRDI_DCP_RSP_STATE_ACK = 0xB2,
+    CRDI_DCP_RSP_ERROR_ACK = 0xB3,
+    CRDI_DCP_RSP_LOG_ACK = 0xB4,
+    CRDI_DCP_NTF_STATE_CHANGED = 0xE0,
+    CRDI_DCP_NTF_LOG = 0xE1,
+    CRDI_DCP_DAT_INPUT_OUTPUT = 0xF0,
+    CRDI_DCP_DAT_PARAMETER = 0xF1,
+} crdi_dcp_pdu_type;
+
+typedef enum crdi_dcp_scope {
+    CRDI_DCP_ALWAYS,
+    CRDI_DCP_INITIALIZATION,
+    CRDI_DCP_RUN
+} crdi_dcp_scope;
+const char* crdi_dcp_type_name(int type);        ///< "STC_register"; NULL: unknown
+size_t crdi_dcp_size_of(crd_dcp_data_type type); ///< bytes; 0: string, binary
+/// Whether an input or parameter of type `to` may be fed with values of type `from`.
+bool crdi_dcp_converts(crd_dcp_data_type from, crd_dcp_data_type to);
+
+/// Any PDU, decoded. Which fields count is said by one table per type (src/dcp/pdu.c), from which
+/// encoder, decoder and printer come; fields that a type does not have are 0.
+typedef struct crdi_dcp_pdu {
+    uint8_t type;
+    uint16_t seq;  ///< pdu_seq_id, or resp_seq_id of a response
+    uint8_t peer;  ///< receiver of a request, sender of a response or notification
+    uint8_t state; ///< state_id
+    uint8_t uuid[16];
+    uint8_t op_mode, major, minor;
+    int64_t time; ///< s since 1970
+    uint32_t steps;
+    uint32_t numerator, denominator;
+    uint16_t id; ///< data_id or param_id
+    uint16_t pos;
+    uint64_t vr;
+    uint8_t data_type; ///< source_data_type
+    uint8_t transport;
+    uint16_t port;                      ///< UDP, TCP; Bluetooth's 8 bits
+    uint32_t address;                   ///< IPv4, 127.0.0.1 = 0x7F000001
+    uint64_t bd_addr;                   ///< Bluetooth
+    uint8_t endpoint;                   ///< USB
+    uint8_t category, level, mode, max; ///< of logs
+    uint8_t scope;
+    uint16_t expected; ///< exp_seq_id
+    uint16_t error;
+    uint8_t template_id;
+    const uint8_t* payload; ///< what follows: value, log entries, arguments, data; borrowed
+    size_t payload_length;
+    size_t bad_length; ///< by decode with BAD_LENGTH: the bytes that there were, for print; else 0
+} crdi_dcp_pdu;
+
+typedef enum crdi_dcp_decoded {
+    CRDI_DCP_GOOD,
+    CRDI_DCP_UNKNOWN, ///< empty, fewer than the common fields, or a type that does not exist: drop
+    CRDI_DCP_BAD_LENGTH, ///< type, seq and peer are there (and state if it reaches so far), no more
+} crdi_dcp_decoded;
+
+crdi_dcp_decoded crdi_dcp_decode(const uint8_t* bytes, size_t length, crdi_dcp_pdu* out);
+/// Bytes that it takes, 0 if the type is unknown or a value too large for its field (port and
+/// bd_addr of Bluetooth). `out` may be NULL; nothing is written where `room` is too small. The
+/// payload may stand in `out` already, best where it goes: data from byte 5 on.
+size_t crdi_dcp_encode(const crdi_dcp_pdu* p, uint8_t* out, size_t room);
+/// One line: "STC_register seq=1 rcv=1 state_id=ALIVE uuid=... op_mode=NRT ver=1.0". As snprintf.
+int crdi_dcp_print(const crdi_dcp_pdu* p, char* out, size_t room);
+
+/// DCP over CAN, where type, data_id or param_id, and the sender of a slave's message are in the
+/// identifier of the frame: what its data bytes carry. There is no CFG, no log, no sequence id.
+/// Error codes have 8 bits there: the group (0xg000) in the upper three, the number in the lower
+/// five; what does not fit becomes CRD_DCP_E_GENERIC.
+enum { CRDI_DCP_CAN_ROOM = 8 };
+/// Bytes written, 0 .. 8; -1: not a message of CAN, more than 255 steps, or a payload beyond 8.
+int crdi_dcp_can_encode(const crdi_dcp_pdu* p, uint8_t out[CRDI_DCP_CAN_ROOM]);
+/// `p` comes with what the identifier says (type, id, and peer for a slave's message), and the rest
+/// of it is overwritten. CRDI_DCP_UNKNOWN: not a message of CAN.
+crdi_dcp_decoded crdi_dcp_can_decode(const uint8_t* bytes, size_t length, crdi_dcp_pdu* p);
+
 /// Families of PDUs are ranges of their types: DCP 1.0, table of PDU types.
 static inline bool crdi_dcp_is_state_change(int type)
 {
-    return type >= CRD_DCP_STC_REGISTER && type <= CRD_DCP_STC_RESET;
+    return type >= CRDI_DCP_STC_REGISTER && type <= CRDI_DCP_STC_RESET;
 }
 
 static inline bool crdi_dcp_is_configuration(int type)
 {
-    return type >= CRD_DCP_CFG_TIME_RES && type <= CRD_DCP_CFG_SCOPE;
+    return type >= CRDI_DCP_CFG_TIME_RES && type <= CRDI_DCP_CFG_SCOPE;
 }
 
 static inline bool crdi_dcp_is_request(int type)
 {
     return crdi_dcp_is_state_change(type) || crdi_dcp_is_configuration(type) ||
-           (type >= CRD_DCP_INF_STATE && type <= CRD_DCP_INF_LOG);
+           (type >= CRDI_DCP_INF_STATE && type <= CRDI_DCP_INF_LOG);
 }
 
 static inline bool crdi_dcp_is_response(int type)
 {
-    return type >= CRD_DCP_RSP_ACK && type <= CRD_DCP_RSP_LOG_ACK;
+    return type >= CRDI_DCP_RSP_ACK && type <= CRDI_DCP_RSP_LOG_ACK;
 }
 
 static inline bool crdi_dcp_is_data(int type)
 {
-    return type == CRD_DCP_DAT_INPUT_OUTPUT || type == CRD_DCP_DAT_PARAMETER;
+    return type == CRDI_DCP_DAT_INPUT_OUTPUT || type == CRDI_DCP_DAT_PARAMETER;
 }
 
 /// CFG_target_, CFG_source_ and CFG_param_network_information.
 static inline bool crdi_dcp_is_network(int type)
 {
-    return type == CRD_DCP_CFG_TARGET_NETWORK || type == CRD_DCP_CFG_SOURCE_NETWORK ||
-           type == CRD_DCP_CFG_PARAM_NETWORK;
+    return type == CRDI_DCP_CFG_TARGET_NETWORK || type == CRDI_DCP_CFG_SOURCE_NETWORK ||
+           type == CRDI_DCP_CFG_PARAM_NETWORK;
 }
 
 /// CFG_input, CFG_output, CFG_parameter and CFG_tunable_parameter, which name a variable.
 static inline bool crdi_dcp_names_variable(int type)
 {
-    return type == CRD_DCP_CFG_INPUT || type == CRD_DCP_CFG_OUTPUT ||
-           type == CRD_DCP_CFG_PARAMETER || type == CRD_DCP_CFG_TUNABLE_PARAMETER;
+    return type == CRDI_DCP_CFG_INPUT || type == CRDI_DCP_CFG_OUTPUT ||
+           type == CRDI_DCP_CFG_PARAMETER || type == CRDI_DCP_CFG_TUNABLE_PARAMETER;
 }
 
 /// The Run superstate and the states of its steps.
@@ -113,7 +216,7 @@ static inline bool crdi_dcp_in_run(crd_dcp_state state)
 }
 
 /// The address in network information.
-static inline crd_dcp_address crdi_dcp_address_of(const crd_dcp_pdu* p)
+static inline crd_dcp_address crdi_dcp_address_of(const crdi_dcp_pdu* p)
 {
     return (crd_dcp_address){.ip = p->address, .port = p->port, .transport = p->transport};
 }
@@ -133,7 +236,36 @@ void crdi_dcp_sequence_take(crdi_dcp_sequence* s, uint16_t seq);
 /// sender is far behind: nobody sends one again so late.
 bool crdi_dcp_sequence_repeated(crdi_dcp_sequence* s, uint16_t seq);
 
+// ---- the state machine -------------------------------------------------------------------------
+
+/// The state machine alone: the state behind a request or an internal event, -1: not allowed there.
+typedef enum crdi_dcp_event {
+    CRDI_DCP_SIG_DONE, ///< the duty of a transient state is over
+    CRDI_DCP_SIG_STOP, ///< the slave's own wish
+    CRDI_DCP_SIG_ERROR,
+    CRDI_DCP_SIG_RESOLVED,
+} crdi_dcp_event;
+/// `type` is an STC; `from_run` the Run state that STC_do_step left (for SENDING_D).
+int crdi_dcp_next_state(crd_dcp_state state, int type, crd_dcp_op_mode mode);
+int crdi_dcp_next_state_event(crd_dcp_state state, crdi_dcp_event event, crd_dcp_state from_run);
+/// Whether the slave takes a PDU of this type in this state (the table of the standard, put right).
+bool crdi_dcp_allowed(crd_dcp_state state, int type, crd_dcp_op_mode mode);
+
 // ---- values ------------------------------------------------------------------------------------
+
+/// Writes the values in their own type behind each other. Bytes that it takes; nothing is written
+/// beyond `room`.
+size_t crdi_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t room);
+/// Reads them, encoded as `types[i]`, converted to the slots' types. All or nothing: first
+/// everything is walked through with bounds checks. CRD_DCP_NONE, CRD_DCP_E_INVALID_LENGTH (too
+/// short, too long), CRD_DCP_E_INVALID_PAYLOAD (a string or binary beyond max_size),
+/// CRD_DCP_E_INVALID_SOURCE_DATA_TYPE.
+crd_dcp_error crdi_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int count,
+                            const uint8_t* payload, size_t length);
+/// Makes one slot of neighbours of the same numeric type whose values stand behind each other in
+/// memory, and whose `types` (those of take; NULL: for put) are equal. The payload stays the same;
+/// a run of float64 becomes one copy. The new count.
+int crdi_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count);
 
 static inline bool crdi_dcp_is_real(int type)
 {
@@ -263,3 +395,33 @@ typedef struct crdi_dcp_rate {
     double left, time; ///< answers that may be given at that time
 } crdi_dcp_rate;
 bool crdi_dcp_rate_spend(crdi_dcp_rate* r, double per_second, double now);
+
+// What a slave does through its link, and masters and tools by themselves.
+
+/// TCP. Returns at once, the connection comes about while time passes; what is sent meanwhile waits
+/// for it. When it breaks, what waits is lost, and the next sending tries again, at most every
+/// 100 ms; connect tries at once. One that is there already is fine.
+crd_status crdi_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to);
+/// The same from an own address, for hosts with several; each is a connection of its own, used by
+/// crdi_dcp_net_send_from with this address and port 0. Networks that have no choice connect as
+/// above.
+crd_status crdi_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to);
+/// Whether there is a connection to this peer and it is established, as far as receive has seen.
+bool crdi_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
+/// What listens now is control: crd_dcp_net_close(NULL) leaves it open, and the connections that
+/// came in through it.
+void crdi_dcp_net_set_control(crd_dcp_net* n);
+/// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
+uint32_t crdi_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
+/// From the first local address of the transport (UDP; where there is none, one is opened beside
+/// the first that listens), or over the connection to `to` (TCP). false: it was dropped.
+bool crdi_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
+                       size_t length);
+/// The same from another of the local addresses (UDP), or over the connection that came in there
+/// (TCP). One that is not open, or NULL: as crdi_dcp_net_send.
+bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* from, const crd_dcp_address* to,
+                            const uint8_t* bytes, size_t length);
+/// What is sent between true and false leaves together behind it, or in crd_dcp_net_wait: several
+/// PDUs with one call of the system, and in one segment of a stream. May be nested. A datagram that
+/// cannot be sent then is counted in `dropped`, although send said true.
+void crdi_dcp_net_hold(crd_dcp_net* n, bool on);

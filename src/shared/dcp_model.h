@@ -8,7 +8,7 @@
 /// sent and the outputs are those at the time when the wall clock has reached the end of the step.
 /// Structural parameters are fixed in the table.
 #pragma once
-#include "cardan/dcp_master.h"
+#include "cardan/dcp.h"
 #include "shared/base.h"
 
 enum { CRDI_DCP_MODEL_ADDRESS = 256 }; ///< bytes of dcp.address

@@ -7,7 +7,7 @@
 /// that passes between known ends is taken. Streams of TCP are put together from their segments.
 /// Everything is hostile and bounded.
 #pragma once
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <stdio.h>
 
@@ -19,8 +19,8 @@ typedef struct crdi_dcp_seen {
     crd_dcp_address from, to;
     const uint8_t* bytes; ///< valid during the call
     size_t length;
-    crd_dcp_decoded decoded; ///< BAD_LENGTH: said of known ends only
-    const crd_dcp_pdu* pdu;
+    crdi_dcp_decoded decoded; ///< BAD_LENGTH: said of known ends only
+    const crdi_dcp_pdu* pdu;
 } crdi_dcp_seen;
 
 typedef struct crdi_dcp_log_options {
@@ -67,7 +67,7 @@ bool crdi_dcp_log_frame(crdi_dcp_log* l, int link, double time, const uint8_t* b
                         size_t whole);
 /// All frames of a capture. CRD_E_FORMAT with "name: byte n: ..."; CRD_E_UNSUPPORTED: no capture.
 crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name);
-/// As crd_dcp_print; the payload of data with names and values instead of bytes where the CFG PDUs
+/// As crdi_dcp_print; the payload of data with names and values instead of bytes where the CFG PDUs
 /// that say what is in it were seen and a description has their variables.
 int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room);
 

@@ -5,8 +5,8 @@
 /// be NULL) at least every 10 ms of it; true ends the work early, with what is known by then. Nets
 /// are borrowed, and what they receive meanwhile is consumed.
 #pragma once
-#include "cardan/dcp.h"
 #include "shared/base.h"
+#include "shared/dcp.h"
 
 // ---- scan --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@
 /// clock of the networks, from a seed. Memory for what is on its way is taken by create; opening
 /// ports and connections allocates, nothing else does.
 #pragma once
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 /// How delays spread around their mean, `delay`.
 typedef enum crdi_dcp_jitter {

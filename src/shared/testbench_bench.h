@@ -10,7 +10,7 @@
 /// Time is handed in, noise comes from a seed: equal calls give equal bits. After `create` and
 /// `start` nothing allocates. One thread at a time.
 #pragma once
-#include "cardan/dcp_bench.h"
+#include "shared/dcp_bench.h"
 
 typedef enum crdi_testbench_kind {
     CRDI_TESTBENCH_EM,           ///< electric machine, 85 kW

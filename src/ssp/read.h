@@ -11,7 +11,7 @@
 ///   info.c        what is in a package, without reading it into a system
 ///   list.c        what is in a parameter set or a mapping
 #pragma once
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "shared/archive.h"
 #include "shared/xml.h"
 

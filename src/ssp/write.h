@@ -1,7 +1,7 @@
 // A package on its way to the disk: what write.c, write_route.c, write_values.c and write_yaml.c
 // share. Texts live in the arena.
 #pragma once
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "shared/archive.h"
 
 enum { CRDI_PACK_DEPTH = 32 }; // systems inside systems

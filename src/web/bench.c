@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "cardan/dcp.h"
-#include "cardan/dcp_bench.h"
+#include "shared/dcp_bench.h"
 
 // ---- what happened -----------------------------------------------------------------------------
 

@@ -85,22 +85,22 @@ fail:
     return st;
 }
 
-static crd_status drive(crd_dcp_master* m, crd_dcp_bench_peer* p)
+static crd_status drive(crd_dcp_master* m, crdi_dcp_bench_peer* p)
 {
     crd_status st = CRD_OK;
     bool told = false;
     double next = crd_dcp_master_now(m);
-    crd_dcp_bench_peer_begin(p, next);
+    crdi_dcp_bench_peer_begin(p, next);
     const double values[] = {3000, 50, 300, 25};
     for (int i = 0; i < 4; i++) {
         *crd_dcp_master_slot(m, 0, i)->real = values[i];
     }
     while (!ended) {
-        crd_dcp_bench_peer_send(p, crd_dcp_master_now(m));
+        crdi_dcp_bench_peer_send(p, crd_dcp_master_now(m));
         CRD_TRY(crd_dcp_master_send(m, 0));
         next += 0.01;
         CRD_TRY(crd_dcp_master_wait(m, next));
-        CRD_TRY(crd_dcp_bench_peer_check(p, crd_dcp_master_now(m)));
+        CRD_TRY(crdi_dcp_bench_peer_check(p, crd_dcp_master_now(m)));
         if (!told && *crd_dcp_master_slot(m, 0, MOTOR_N)->real > 2900) {
             told = true;
             say("running");
@@ -115,8 +115,8 @@ static crd_status be_master(crd_context* ctx, crd_dcp_net* net, crd_dcp_descript
 {
     crd_status st = CRD_OK;
     crd_dcp_master* m = NULL;
-    crd_dcp_bench_peer* p = NULL;
-    crd_dcp_bench_plan plan = crd_dcp_bench_plan_defaults();
+    crdi_dcp_bench_peer* p = NULL;
+    crdi_dcp_bench_plan plan = crdi_dcp_bench_plan_defaults();
     plan.planned = "speed 0..3000 1/min; torque 0..50 N.m; avoid speed 0..50 1/min with torque";
     plan.watchdog = 5;
     plan.gap_limit = 10000;
@@ -129,11 +129,11 @@ static crd_status be_master(crd_context* ctx, crd_dcp_net* net, crd_dcp_descript
     int index, in[6] = {MOTOR_N_REF, MOTOR_M_REF, MOTOR_U_REF, MOTOR_OIL_REF};
     int out[8] = {MOTOR_N};
     CRD_TRY(crd_dcp_master_create(ctx, net, NULL, &m));
-    CRD_TRY(crd_dcp_bench_peer_create(ctx, d, &plan, &p));
+    CRD_TRY(crdi_dcp_bench_peer_create(ctx, d, &plan, &p));
     CRD_TRY(crd_dcp_master_add(m, &spec, &index));
-    CRD_TRY(crd_dcp_bench_peer_bind(p, m, index));
-    crd_dcp_bench_peer_inputs(p, in + 4);
-    crd_dcp_bench_peer_outputs(p, out + 1);
+    CRD_TRY(crdi_dcp_bench_peer_bind(p, m, index));
+    crdi_dcp_bench_peer_inputs(p, in + 4);
+    crdi_dcp_bench_peer_outputs(p, out + 1);
     CRD_TRY(crd_dcp_master_feed(m, index, in, 6));
     CRD_TRY(crd_dcp_master_watch(m, index, out, 8, 1));
     CRD_TRY(crd_dcp_master_configure(m));
@@ -142,7 +142,7 @@ static crd_status be_master(crd_context* ctx, crd_dcp_net* net, crd_dcp_descript
     CRD_TRY(crd_dcp_master_stop(m));
     say("stopped");
 fail:
-    crd_dcp_bench_peer_destroy(p);
+    crdi_dcp_bench_peer_destroy(p);
     crd_dcp_master_destroy(m);
     return st;
 }

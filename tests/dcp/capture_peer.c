@@ -1,7 +1,7 @@
 // Writes the PDUs of golden files as a capture, for tools that read captures:
 // capture_peer OUT.pcapng udp|tcp GOLDEN.txt ... The text of each PDU goes to stdout, in their
 // order.
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "cardan/dcp_master.h"
+#include "shared/dcp.h"
 
 enum { U, Y, TICKS, T, K }; // variables in the order of the description
 enum { MOST = 8 };          // slaves

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 enum { MOST = 64 };
 

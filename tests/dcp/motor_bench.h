@@ -3,7 +3,7 @@
 #pragma once
 #include "rig.h"
 
-#include "cardan/dcp_bench.h"
+#include "shared/dcp_bench.h"
 
 // ---- the rig -----------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ static inline uint32_t motor_u32(const uint8_t* at)
 }
 
 // The text of an entry, its arguments put in.
-static inline void motor_keep_log(motor_bench* k, const crd_dcp_pdu* p)
+static inline void motor_keep_log(motor_bench* k, const crdi_dcp_pdu* p)
 {
     check(k->log_count < MOTOR_LOGS);
     char* out = k->logs[k->log_count++];
@@ -365,7 +365,7 @@ static inline void motor_keep_log(motor_bench* k, const crd_dcp_pdu* p)
     }
 }
 
-static inline void motor_take_data(motor_bench* k, const crd_dcp_pdu* p)
+static inline void motor_take_data(motor_bench* k, const crdi_dcp_pdu* p)
 {
     const uint8_t* at = p->payload;
     for (int i = 0; i < 5; i++) {
@@ -387,17 +387,17 @@ static inline void motor_take_data(motor_bench* k, const crd_dcp_pdu* p)
 static inline void motor_drain(motor_bench* k)
 {
     for (int i = 0; i < k->r.out_count; i++) {
-        crd_dcp_pdu p;
-        check_int(crd_dcp_decode(k->r.out[i].bytes, k->r.out[i].length, &p), CRD_DCP_GOOD);
-        if (p.type == CRD_DCP_NTF_STATE_CHANGED) {
+        crdi_dcp_pdu p;
+        check_int(crdi_dcp_decode(k->r.out[i].bytes, k->r.out[i].length, &p), CRDI_DCP_GOOD);
+        if (p.type == CRDI_DCP_NTF_STATE_CHANGED) {
             check(strlen(k->states) + 3 < sizeof k->states);
             snprintf(k->states + strlen(k->states), 3, "%02x", p.state);
-        } else if (p.type == CRD_DCP_NTF_LOG) {
+        } else if (p.type == CRDI_DCP_NTF_LOG) {
             motor_keep_log(k, &p);
-        } else if (p.type == CRD_DCP_DAT_INPUT_OUTPUT) {
+        } else if (p.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
             motor_take_data(k, &p);
         } else {
-            fail_msg("unexpected %s", crd_dcp_type_name(p.type));
+            fail_msg("unexpected %s", crdi_dcp_type_name(p.type));
         }
     }
     k->r.out_count = 0;
@@ -464,9 +464,9 @@ static inline void motor_text(motor_bench* k, const char* name, const char* text
                             .byte_count = &length,
                             .max_size = length,
                             .bytes = (uint8_t*)(uintptr_t)text};
-    const size_t n = crd_dcp_put(&s, 1, payload, sizeof payload);
+    const size_t n = crdi_dcp_put(&s, 1, payload, sizeof payload);
     check(n <= 400);
-    motor_do(k, .type = CRD_DCP_CFG_PARAMETER, .vr = k->d->variables[i].vr,
+    motor_do(k, .type = CRDI_DCP_CFG_PARAMETER, .vr = k->d->variables[i].vr,
              .data_type = CRD_DCP_STRING, .payload = payload, .payload_length = n);
 }
 
@@ -474,36 +474,36 @@ static inline void motor_text(motor_bench* k, const char* name, const char* text
 static inline void motor_configure(motor_bench* k, uint32_t steps, bool on)
 {
     rig* r = &k->r;
-    motor_do(k, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    motor_do(k, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
     for (int i = MOTOR_N; i < MOTOR_VARIABLES; i++) {
-        motor_do(k, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = (uint16_t)(i - MOTOR_N),
+        motor_do(k, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = (uint16_t)(i - MOTOR_N),
                  .vr = k->d->variables[i].vr);
     }
     for (int i = 0; i < MOTOR_N; i++) {
-        motor_do(k, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = (uint16_t)i,
+        motor_do(k, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = (uint16_t)i,
                  .vr = k->d->variables[i].vr, .data_type = CRD_DCP_FLOAT64);
     }
     if (k->extension) {
         for (uint16_t i = 0; i < 7; i++) {
-            motor_do(k, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = (uint16_t)(5 + i),
+            motor_do(k, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = (uint16_t)(5 + i),
                      .vr = 107u + i);
         }
         for (uint16_t i = 0; i < 2; i++) {
-            motor_do(k, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = (uint16_t)(4 + i),
+            motor_do(k, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = (uint16_t)(4 + i),
                      .vr = 105u + i, .data_type = CRD_DCP_UINT32);
         }
         for (uint8_t level = 0; level < 5; level++) {
-            motor_do(k, .type = CRD_DCP_CFG_LOGGING, .level = level, .mode = 2);
+            motor_do(k, .type = CRDI_DCP_CFG_LOGGING, .level = level, .mode = 2);
         }
         const uint8_t value = on;
-        motor_do(k, .type = CRD_DCP_CFG_PARAMETER, .vr = 100, .data_type = CRD_DCP_UINT8,
+        motor_do(k, .type = CRDI_DCP_CFG_PARAMETER, .vr = 100, .data_type = CRD_DCP_UINT8,
                  .payload = &value, .payload_length = 1);
     }
-    motor_do(k, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = steps);
-    motor_do(k, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-    motor_do(k, .type = CRD_DCP_CFG_SCOPE, .id = 20);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
-    rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+    motor_do(k, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = steps);
+    motor_do(k, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+    motor_do(k, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
+    rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
 }
 
 /// Set values, with the next sequence number.
@@ -515,11 +515,11 @@ static inline void motor_feed(motor_bench* k, double n, double m, double u, doub
     k->number++;
     const uint32_t numbers[2] = {k->number, k->echo};
     memcpy(payload + 32, numbers, 8);
-    rig_tell(&k->r, &(crd_dcp_pdu){.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                                   .seq = k->in++,
-                                   .id = 20,
-                                   .payload = payload,
-                                   .payload_length = k->extension ? 40 : 32});
+    rig_tell(&k->r, &(crdi_dcp_pdu){.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                    .seq = k->in++,
+                                    .id = 20,
+                                    .payload = payload,
+                                    .payload_length = k->extension ? 40 : 32});
     motor_drain(k);
 }
 
@@ -538,13 +538,13 @@ static inline void motor_drive(motor_bench* k, double seconds, double n, double 
 /// From CONFIGURATION, configured, to RUNNING.
 static inline void motor_start(motor_bench* k)
 {
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_until(k, CRD_DCP_PREPARED, 1);
-    motor_do(k, .type = CRD_DCP_STC_CONFIGURE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
     motor_until(k, CRD_DCP_CONFIGURED, 4000);
-    motor_do(k, .type = CRD_DCP_STC_RUN);
+    motor_do(k, .type = CRDI_DCP_STC_RUN);
     motor_until(k, CRD_DCP_SYNCHRONIZED, 1);
-    motor_do(k, .type = CRD_DCP_STC_RUN);
+    motor_do(k, .type = CRDI_DCP_STC_RUN);
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_RUNNING);
 }
 
@@ -565,7 +565,7 @@ static inline const char* motor_find_log(const motor_bench* k, const char* begin
 
 static inline int motor_error_code(motor_bench* k)
 {
-    const int code = rig_ask(&k->r, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR}).error;
+    const int code = rig_ask(&k->r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR}).error;
     motor_drain(k);
     return code;
 }

@@ -309,35 +309,35 @@ static inline void rig_states(rig* r, const char* states)
     char text[256] = "";
     while (r->out_count) {
         const rig_packet p = rig_take(r, 0);
-        check_int(p.bytes[0], CRD_DCP_NTF_STATE_CHANGED);
+        check_int(p.bytes[0], CRDI_DCP_NTF_STATE_CHANGED);
         check_int(p.length, 3);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%02x", p.bytes[2]);
     }
     check_text(text, states);
 }
 
-static inline void rig_tell(rig* r, const crd_dcp_pdu* p)
+static inline void rig_tell(rig* r, const crdi_dcp_pdu* p)
 {
     uint8_t bytes[RIG_BYTES];
-    const size_t n = crd_dcp_encode(p, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(p, bytes, sizeof bytes);
     check(n > 0);
     rig_receive(r, bytes, n);
 }
 
 /// A request with the next sequence id to slave 1 (unless it names another); its answer.
-static inline crd_dcp_pdu rig_ask(rig* r, crd_dcp_pdu p)
+static inline crdi_dcp_pdu rig_ask(rig* r, crdi_dcp_pdu p)
 {
     p.seq = r->seq++;
     if (p.peer == 0) { p.peer = 1; }
-    if (p.type <= CRD_DCP_STC_RESET && p.state == 0) {
+    if (p.type <= CRDI_DCP_STC_RESET && p.state == 0) {
         p.state = (uint8_t)crd_dcp_slave_state(r->slave);
     }
     rig_quiet(r);
     rig_tell(r, &p);
     static rig_packet answer; // its payload is looked at
     answer = rig_take(r, 0);
-    crd_dcp_pdu a;
-    check_int(crd_dcp_decode(answer.bytes, answer.length, &a), CRD_DCP_GOOD);
+    crdi_dcp_pdu a;
+    check_int(crdi_dcp_decode(answer.bytes, answer.length, &a), CRDI_DCP_GOOD);
     check_int(a.seq, p.seq);
     check_int(a.peer, p.peer);
     check(answer.to.ip == rig_master.ip && answer.to.port == rig_master.port);
@@ -346,8 +346,8 @@ static inline crd_dcp_pdu rig_ask(rig* r, crd_dcp_pdu p)
 
 #define rig_do(r, ...)                                                                             \
     do {                                                                                           \
-        const crd_dcp_pdu rig_a = rig_ask(r, (crd_dcp_pdu){__VA_ARGS__});                          \
-        if (rig_a.type != CRD_DCP_RSP_ACK) {                                                       \
+        const crdi_dcp_pdu rig_a = rig_ask(r, (crdi_dcp_pdu){__VA_ARGS__});                        \
+        if (rig_a.type != CRDI_DCP_RSP_ACK) {                                                      \
             fail_msg("%s:%d: answered by 0x%02x, error %s", __FILE__, __LINE__, rig_a.type,        \
                      crd_dcp_error_name(rig_a.error));                                             \
         }                                                                                          \
@@ -355,8 +355,8 @@ static inline crd_dcp_pdu rig_ask(rig* r, crd_dcp_pdu p)
 
 #define rig_refused(r, code, ...)                                                                  \
     do {                                                                                           \
-        const crd_dcp_pdu rig_a = rig_ask(r, (crd_dcp_pdu){__VA_ARGS__});                          \
-        if (rig_a.type != CRD_DCP_RSP_NACK || rig_a.error != (code)) {                             \
+        const crdi_dcp_pdu rig_a = rig_ask(r, (crdi_dcp_pdu){__VA_ARGS__});                        \
+        if (rig_a.type != CRDI_DCP_RSP_NACK || rig_a.error != (code)) {                            \
             fail_msg("%s:%d: answered by 0x%02x, error 0x%04x, expected 0x%04x", __FILE__,         \
                      __LINE__, rig_a.type, rig_a.error, code);                                     \
         }                                                                                          \
@@ -365,9 +365,9 @@ static inline crd_dcp_pdu rig_ask(rig* r, crd_dcp_pdu p)
 
 static inline void rig_register(rig* r, crd_dcp_op_mode mode)
 {
-    crd_dcp_pdu p = {.type = CRD_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = r->d.major};
+    crdi_dcp_pdu p = {.type = CRDI_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = r->d.major};
     memcpy(p.uuid, r->d.uuid, sizeof p.uuid);
-    check_int(rig_ask(r, p).type, CRD_DCP_RSP_ACK);
+    check_int(rig_ask(r, p).type, CRDI_DCP_RSP_ACK);
     rig_states(r, "01");
 }
 
@@ -380,27 +380,29 @@ static inline void rig_network(rig* r, uint8_t type, uint16_t id, uint16_t port)
 /// 9002; 1/100 s.
 static inline void rig_configure(rig* r)
 {
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 13);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 1, .data_type = CRD_DCP_FLOAT64);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 2, .data_type = CRD_DCP_FLOAT64);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
-    rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
-    rig_do(r, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .vr = 22,
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 13);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 1,
            .data_type = CRD_DCP_FLOAT64);
-    rig_network(r, CRD_DCP_CFG_PARAM_NETWORK, 30, 9002);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 2,
+           .data_type = CRD_DCP_FLOAT64);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
+    rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+    rig_do(r, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .vr = 22,
+           .data_type = CRD_DCP_FLOAT64);
+    rig_network(r, CRDI_DCP_CFG_PARAM_NETWORK, 30, 9002);
 }
 
 /// From CONFIGURATION to CONFIGURED.
 static inline void rig_make_ready(rig* r)
 {
-    rig_do(r, .type = CRD_DCP_STC_PREPARE);
+    rig_do(r, .type = CRDI_DCP_STC_PREPARE);
     rig_states(r, "0203");
-    rig_do(r, .type = CRD_DCP_STC_CONFIGURE);
+    rig_do(r, .type = CRDI_DCP_STC_CONFIGURE);
     rig_states(r, "0405");
 }
 
@@ -410,15 +412,15 @@ static inline void rig_run(rig* r, crd_dcp_op_mode mode)
     rig_register(r, mode);
     rig_configure(r);
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "090a");
     if (mode != CRD_DCP_NRT) {
         crd_dcp_slave_advance(r->slave, r->now);
-        check_int(rig_take(r, 0).bytes[0], CRD_DCP_DAT_INPUT_OUTPUT);
+        check_int(rig_take(r, 0).bytes[0], CRDI_DCP_DAT_INPUT_OUTPUT);
         r->step_count = 0;
     }
     r->start = ceil(r->now);
-    rig_do(r, .type = CRD_DCP_STC_RUN, .time = (int64_t)r->start);
+    rig_do(r, .type = CRDI_DCP_STC_RUN, .time = (int64_t)r->start);
     rig_states(r, "0b");
 }
 
@@ -428,22 +430,22 @@ static inline void rig_inputs(rig* r, uint16_t seq, double u, double torque)
     double values[2] = {u, torque};
     uint8_t payload[16];
     const crd_dcp_slot slot = {.type = CRD_DCP_FLOAT64, .count = 2, .real = values};
-    check_int(crd_dcp_put(&slot, 1, payload, sizeof payload), 16);
-    rig_tell(r, &(crd_dcp_pdu){.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                               .seq = seq,
-                               .id = 20,
-                               .payload = payload,
-                               .payload_length = sizeof payload});
+    check_int(crdi_dcp_put(&slot, 1, payload, sizeof payload), 16);
+    rig_tell(r, &(crdi_dcp_pdu){.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                .seq = seq,
+                                .id = 20,
+                                .payload = payload,
+                                .payload_length = sizeof payload});
 }
 
 static inline void rig_tune(rig* r, uint16_t seq, double kp)
 {
     uint8_t payload[8];
     const crd_dcp_slot slot = {.type = CRD_DCP_FLOAT64, .count = 1, .real = &kp};
-    check_int(crd_dcp_put(&slot, 1, payload, sizeof payload), 8);
-    rig_tell(r, &(crd_dcp_pdu){.type = CRD_DCP_DAT_PARAMETER,
-                               .seq = seq,
-                               .id = 30,
-                               .payload = payload,
-                               .payload_length = sizeof payload});
+    check_int(crdi_dcp_put(&slot, 1, payload, sizeof payload), 8);
+    rig_tell(r, &(crdi_dcp_pdu){.type = CRDI_DCP_DAT_PARAMETER,
+                                .seq = seq,
+                                .id = 30,
+                                .payload = payload,
+                                .payload_length = sizeof payload});
 }

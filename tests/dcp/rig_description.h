@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 enum {
     RIG_U,

@@ -2,7 +2,7 @@
 #pragma once
 #include "rig.h"
 
-#include "cardan/dcp_master.h"
+#include "shared/dcp.h"
 #include "testnet/testnet.h"
 
 enum { SESSION_MASTER = 0x0A000001, SESSION_SLAVE = 0x0A000002, SESSION_SITES = 32 };

@@ -71,7 +71,7 @@ static void a_test_case_beyond_a_limit_is_refused_before_anything_turns(void** s
         motor_text(k, cases[i].variable, cases[i].text);
         k->states[0] = 0;
         k->log_count = 0;
-        motor_do(k, .type = CRD_DCP_STC_PREPARE);
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
         motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
         check_text(k->states, "021112");
         check_contains(motor_find_log(k, "refused: "), cases[i].says);
@@ -79,18 +79,18 @@ static void a_test_case_beyond_a_limit_is_refused_before_anything_turns(void** s
         check_int(look(k).reason, CRD_DCP_BENCH_LIMITS);
         check_int(k->m.given, 0);
         check_near(k->m.set[MOTOR_SPEED], 0, 0);
-        motor_do(k, .type = CRD_DCP_STC_DEREGISTER);
+        motor_do(k, .type = CRDI_DCP_STC_DEREGISTER);
     }
     // Remote control was never given, so that a reset is enough to say it better.
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
     motor_text(k, "bench.case", "speed 60..7000 1/min");
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
-    motor_do(k, .type = CRD_DCP_STC_RESET);
+    motor_do(k, .type = CRDI_DCP_STC_RESET);
     motor_configure(k, 1, true);
     motor_text(k, "bench.case", "speed 60..4000 1/min; torque -9..9 N.m");
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_until(k, CRD_DCP_PREPARED, 1);
     check(k->m.remote && look(k).remote && look(k).extension);
     motor_bench_destroy(k);
@@ -104,7 +104,7 @@ static void the_limits_of_the_bench_are_its_own(void** state)
     motor_configure(k, 1, true);
     motor_text(k, "bench.limits", "speed 0..99999 1/min");
     motor_text(k, "bench.case", "speed 60..9000 1/min");
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
     motor_bench_destroy(k);
 }
@@ -124,7 +124,7 @@ static void each_item_of_the_checklist_holds_it_in_preparing(void** state)
         }
         motor_register(k, CRD_DCP_SRT);
         motor_configure(k, 1, i % 2 == 0); // with and without the extension
-        motor_do(k, .type = CRD_DCP_STC_PREPARE);
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
         motor_for(k, 21);
         check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_PREPARING);
         check_int(look(k).missing, i < MOTOR_ITEMS ? 1u << i : 1u << 31);
@@ -149,7 +149,7 @@ static void all_missing_items_are_named_and_what_changes_is_told(void** state)
     k->m.ready = 0;
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     check_text(k->logs[0], "preparation: missing battery emulator on, temperature control on, data "
                            "acquisition ready, remote control selected");
     motor_for(k, 1);
@@ -157,7 +157,7 @@ static void all_missing_items_are_named_and_what_changes_is_told(void** state)
     motor_for(k, 0.02);
     check_text(k->logs[1], "preparation: missing temperature control on, remote control selected");
     // The master has waited long enough.
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     motor_until(k, CRD_DCP_STOPPED, 1);
     check_int(k->m.given, 0);
     motor_bench_destroy(k);
@@ -189,9 +189,9 @@ static void two_benches_of_different_speed_wait_for_each_other(void** state)
         motor_register(both[i], CRD_DCP_SRT);
         motor_configure(both[i], 1, true);
         motor_text(both[i], "bench.initial", initial);
-        motor_do(both[i], .type = CRD_DCP_STC_PREPARE);
+        motor_do(both[i], .type = CRDI_DCP_STC_PREPARE);
         motor_until(both[i], CRD_DCP_PREPARED, 1);
-        motor_do(both[i], .type = CRD_DCP_STC_CONFIGURE);
+        motor_do(both[i], .type = CRDI_DCP_STC_CONFIGURE);
     }
     const double quick = motor_until(fast, CRD_DCP_CONFIGURED, 600);
     check_near(quick, 9 / (55.0 / 540), 0.05); // until 1 K is left
@@ -226,15 +226,15 @@ static void conditioning_turns_slowly_with_low_voltage(void** state)
     motor_bench* k = motor_bench_create(&c, false);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, false);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     check_near(k->m.set[MOTOR_SPEED], 0, 0);
-    motor_do(k, .type = CRD_DCP_STC_CONFIGURE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
     motor_for(k, 5);
     check_near(k->m.is[MOTOR_SPEED], 300, 1e-3);
     check_near(k->m.is[MOTOR_VOLTAGE], 60, 1e-3);
     check_near(motor_until(k, CRD_DCP_CONFIGURED, 200), 9 / (55.0 / 540) - 5, 0.05);
     // A master that dies now leaves it turning: STC_stop brings it down as from a run.
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     motor_until(k, CRD_DCP_STOPPED, 5);
     check_near(k->m.is[MOTOR_SPEED], 0, 1);
     check(k->m.margin > -0.2);
@@ -325,7 +325,7 @@ static void the_voltage_is_never_set_below_what_the_machine_induces(void** state
     motor_drive(k, 4, 4000, 10, 50, 25); // 200 V are induced
     check_near(k->m.set[MOTOR_VOLTAGE], 200, 1e-6);
     check_int((uint32_t)k->out[9] & 4, 4);
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     motor_until(k, CRD_DCP_STOPPED, 20);
     check(k->m.margin >
           -4.1); // the lag of the voltage while the machine speeds up: 100 V/s * 0.02 s
@@ -439,13 +439,13 @@ static void a_start_in_the_future_is_waited_for(void** state)
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
-    motor_do(k, .type = CRD_DCP_STC_CONFIGURE);
-    motor_do(k, .type = CRD_DCP_STC_RUN);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
+    motor_do(k, .type = CRDI_DCP_STC_RUN);
     motor_for(k, 2); // the others are slow
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_SYNCHRONIZED);
     const double start = floor(k->r.now) + 3;
-    motor_do(k, .type = CRD_DCP_STC_RUN, .time = (int64_t)start);
+    motor_do(k, .type = CRDI_DCP_STC_RUN, .time = (int64_t)start);
     motor_go(k, start + 0.49);
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_RUNNING);
     motor_go(k, start + 0.51);
@@ -580,7 +580,7 @@ static void a_stop_goes_through_its_phases_in_order(void** state)
     k->log_count = 0;
     k->m.margin = INFINITY;
     const double begin = k->r.now;
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_STOPPING);
     check(!k->m.remote);
     check_near(k->m.set[MOTOR_TORQUE], 0, 0);
@@ -628,9 +628,9 @@ static void a_stop_turns_nothing_that_stands(void** state)
     k->m.is[MOTOR_OIL] = k->m.set[MOTOR_OIL] = 60; // still hot from an earlier run
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_for(k, 1);
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     check(motor_until(k, CRD_DCP_STOPPED, 1) < 0.1);
     check_near(k->m.is[MOTOR_SPEED], 0, 0);
     check_near(k->m.set[MOTOR_OIL], 60, 0); // nobody has said anything about it
@@ -648,18 +648,18 @@ static void an_error_in_any_state_leads_to_the_safe_state(void** state)
         motor_register(k, CRD_DCP_SRT);
         motor_configure(k, 1, true);
         motor_text(k, "bench.initial", initial);
-        motor_do(k, .type = CRD_DCP_STC_PREPARE);
-        if (states[i] > CRD_DCP_PREPARED) { motor_do(k, .type = CRD_DCP_STC_CONFIGURE); }
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+        if (states[i] > CRD_DCP_PREPARED) { motor_do(k, .type = CRDI_DCP_STC_CONFIGURE); }
         if (states[i] > CRD_DCP_CONFIGURING) { motor_until(k, CRD_DCP_CONFIGURED, 200); }
-        if (states[i] == CRD_DCP_INITIALIZED) { motor_do(k, .type = CRD_DCP_STC_INITIALIZE); }
-        if (states[i] > CRD_DCP_INITIALIZED) { motor_do(k, .type = CRD_DCP_STC_RUN); }
+        if (states[i] == CRD_DCP_INITIALIZED) { motor_do(k, .type = CRDI_DCP_STC_INITIALIZE); }
+        if (states[i] > CRD_DCP_INITIALIZED) { motor_do(k, .type = CRDI_DCP_STC_RUN); }
         motor_for(k, 0.01);
         if (states[i] > CRD_DCP_SYNCHRONIZED) {
-            motor_do(k, .type = CRD_DCP_STC_RUN);
+            motor_do(k, .type = CRDI_DCP_STC_RUN);
             motor_drive(k, 2, 2000, 50, 400, warm);
         }
         if (states[i] == CRD_DCP_STOPPING) {
-            motor_do(k, .type = CRD_DCP_STC_STOP);
+            motor_do(k, .type = CRDI_DCP_STC_STOP);
             motor_for(k, 1);
         }
         check_int(crd_dcp_slave_state(k->r.slave), states[i]);
@@ -697,24 +697,24 @@ static void after_a_stop_remote_control_takes_a_new_registration(void** state)
     for (int turn = 0; turn < 2; turn++) {
         motor_run(k, true);
         motor_drive(k, 1, 1000, 0, 400, 25);
-        motor_do(k, .type = CRD_DCP_STC_STOP);
+        motor_do(k, .type = CRDI_DCP_STC_STOP);
         motor_until(k, CRD_DCP_STOPPED, 10);
         // A reset is not enough.
-        motor_do(k, .type = CRD_DCP_STC_RESET);
+        motor_do(k, .type = CRDI_DCP_STC_RESET);
         motor_configure(k, 1, true);
         k->log_count = 0;
-        motor_do(k, .type = CRD_DCP_STC_PREPARE);
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
         motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
         check_contains(motor_find_log(k, "refused: "), "takes a new registration");
         check_int(motor_error_code(k), CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE);
         check_int(look(k).reason, CRD_DCP_BENCH_WITHDRAWN);
         check_int(k->m.given, turn + 1);
         // Nor a second one.
-        motor_do(k, .type = CRD_DCP_STC_RESET);
+        motor_do(k, .type = CRDI_DCP_STC_RESET);
         motor_configure(k, 1, true);
-        motor_do(k, .type = CRD_DCP_STC_PREPARE);
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
         motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
-        motor_do(k, .type = CRD_DCP_STC_DEREGISTER);
+        motor_do(k, .type = CRDI_DCP_STC_DEREGISTER);
         k->states[0] = 0;
         k->log_count = 0;
     }
@@ -732,13 +732,13 @@ static void somebody_at_the_bench_can_stop_it(void** state)
     motor_until(k, CRD_DCP_STOPPED, 10);
     check_text(k->states, "0f10");
     check_int(look(k).reason, CRD_DCP_BENCH_BY_OPERATOR);
-    motor_do(k, .type = CRD_DCP_STC_DEREGISTER);
+    motor_do(k, .type = CRDI_DCP_STC_DEREGISTER);
     crd_dcp_bench_stop(k->b, k->r.now); // nothing to stop
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
     motor_text(k, "bench.initial", initial);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
-    motor_do(k, .type = CRD_DCP_STC_CONFIGURE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
     motor_for(k, 3);
     k->states[0] = 0;
     crd_dcp_bench_stop(k->b, k->r.now);
@@ -760,7 +760,7 @@ static void a_master_that_knows_nothing_of_it_gets_an_ordinary_slave(void** stat
         check(!look(k).extension);
         check_near(k->out[MOTOR_SPEED], 6500, 1e-2); // clamped all the same
         check_near(k->out[4], 20 * 6500 * M_PI / 30, 1);
-        motor_do(k, .type = CRD_DCP_STC_STOP);
+        motor_do(k, .type = CRDI_DCP_STC_STOP);
         motor_until(k, CRD_DCP_STOPPED, 10);
         check_near(k->m.is[MOTOR_SPEED], 0, 1);
         motor_bench_destroy(k);
@@ -781,12 +781,12 @@ static void in_nrt_the_rig_goes_with_the_steps(void** state)
     check_near(k->m.time, before, 0);
     for (int i = 0; i < 20; i++) {
         motor_feed(k, 1000, 0, 400, 25);
-        motor_do(k, .type = CRD_DCP_STC_DO_STEP, .steps = 10);
-        motor_do(k, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        motor_do(k, .type = CRDI_DCP_STC_DO_STEP, .steps = 10);
+        motor_do(k, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     }
     check_near(k->m.time - before, 2, 1e-9);
     check_near(k->out[MOTOR_SPEED], 1000, 1);
-    motor_do(k, .type = CRD_DCP_STC_STOP);
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
     motor_until(k, CRD_DCP_STOPPED, 10); // in real time again
     check_near(k->m.is[MOTOR_SPEED], 0, 1);
     motor_bench_destroy(k);
@@ -820,14 +820,14 @@ static void entries_can_be_asked_for_instead(void** state)
     motor_bench* k = make(true);
     k->m.ready = 14;
     motor_register(k, CRD_DCP_SRT);
-    motor_do(k, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    motor_do(k, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
     for (uint8_t level = 0; level < 5; level++) {
-        motor_do(k, .type = CRD_DCP_CFG_LOGGING, .level = level, .mode = 1);
+        motor_do(k, .type = CRDI_DCP_CFG_LOGGING, .level = level, .mode = 1);
     }
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_for(k, 1);
-    const crd_dcp_pdu a = rig_ask(&k->r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .max = 10});
-    check_int(a.type, CRD_DCP_RSP_LOG_ACK);
+    const crdi_dcp_pdu a = rig_ask(&k->r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .max = 10});
+    check_int(a.type, CRDI_DCP_RSP_LOG_ACK);
     check_int(a.payload_length, 9 + 4 + 19); // "battery emulator on"
     check_int(memcmp(a.payload + 13, "battery emulator on", 19), 0);
     motor_bench_destroy(k);
@@ -860,11 +860,11 @@ static void an_engine_bench_is_the_same_with_other_quantities(void** state)
     k->m.heating = 1;
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, false);
-    motor_do(k, .type = CRD_DCP_STC_PREPARE);
-    motor_do(k, .type = CRD_DCP_STC_CONFIGURE);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
     check_near(motor_until(k, CRD_DCP_CONFIGURED, 60), 9.5, 0.02);
-    motor_do(k, .type = CRD_DCP_STC_RUN);
-    motor_do(k, .type = CRD_DCP_STC_RUN);
+    motor_do(k, .type = CRDI_DCP_STC_RUN);
+    motor_do(k, .type = CRDI_DCP_STC_RUN);
     motor_drive(k, 5, 3000, 0.7, 0.9, 400);
     check_near(k->m.set[MOTOR_TORQUE], 0.7, 0);
     check_near(k->m.set[MOTOR_OIL], 373.15, 1e-9);
@@ -908,15 +908,15 @@ static void feed_anything(motor_bench* k, uint64_t* seed)
 // The request that leads on, 0: none.
 static uint8_t way_on(crd_dcp_state state)
 {
-    return state == CRD_DCP_CONFIGURATION                                 ? CRD_DCP_STC_PREPARE
-           : state == CRD_DCP_PREPARED                                    ? CRD_DCP_STC_CONFIGURE
-           : state == CRD_DCP_CONFIGURED || state == CRD_DCP_SYNCHRONIZED ? CRD_DCP_STC_RUN
+    return state == CRD_DCP_CONFIGURATION                                 ? CRDI_DCP_STC_PREPARE
+           : state == CRD_DCP_PREPARED                                    ? CRDI_DCP_STC_CONFIGURE
+           : state == CRD_DCP_CONFIGURED || state == CRD_DCP_SYNCHRONIZED ? CRDI_DCP_STC_RUN
                                                                           : 0;
 }
 
 static void act(motor_bench* k, uint64_t* seed)
 {
-    crd_dcp_pdu p = {.peer = 1, .state = (uint8_t)crd_dcp_slave_state(k->r.slave)};
+    crdi_dcp_pdu p = {.peer = 1, .state = (uint8_t)crd_dcp_slave_state(k->r.slave)};
     p.type = way_on(p.state);
     switch (draw(seed, 40)) {
     case 0:
@@ -963,7 +963,7 @@ static void whatever_comes_the_bench_keeps_its_limits_and_becomes_safe(void** st
             stops++;
             check_near(k->m.is[MOTOR_SPEED], 0, 1);
             check(!k->m.remote && !look(k).remote);
-            motor_do(k, .type = CRD_DCP_STC_DEREGISTER);
+            motor_do(k, .type = CRDI_DCP_STC_DEREGISTER);
         } else if (s == CRD_DCP_ALIVE) {
             motor_for(k, 0.01);
             forget_packets(k);
@@ -1000,16 +1000,16 @@ static void every_allocation_of_create_may_fail(void** state)
         motor m = motor_make();
         const crd_dcp_rig ops = motor_ops(&m);
         crd_dcp_bench* b = NULL;
-        crd_dcp_bench_peer* p = NULL;
-        const crd_dcp_bench_plan plan = crd_dcp_bench_plan_defaults();
+        crdi_dcp_bench_peer* p = NULL;
+        const crdi_dcp_bench_plan plan = crdi_dcp_bench_plan_defaults();
         a.fail_at = a.allocations + at;
         a.once = true;
         crd_status st = crd_dcp_bench_declare(d, &c, 100);
         if (st == CRD_OK) { st = crd_dcp_bench_create(ctx, d, &c, &ops, &b); }
-        if (st == CRD_OK) { st = crd_dcp_bench_peer_create(ctx, d, &plan, &p); }
+        if (st == CRD_OK) { st = crdi_dcp_bench_peer_create(ctx, d, &plan, &p); }
         const bool done = a.fail_at >= 0;
         check_int(st, done ? CRD_OK : CRD_E_MEMORY);
-        crd_dcp_bench_peer_destroy(p);
+        crdi_dcp_bench_peer_destroy(p);
         crd_dcp_bench_destroy(b);
         crd_dcp_description_destroy(d);
         crd_context_destroy(ctx);
@@ -1039,8 +1039,8 @@ static void the_declaration_keeps_the_rules_and_comes_back_from_a_file(void** st
     check_ok(crd_dcp_write(d, &text));
     crd_dcp_description* again = NULL;
     check_ok(crd_dcp_parse(ctx, text.data, text.length, "again.dcpx", &again, NULL, NULL));
-    crd_dcp_bench_variables at, before;
-    check(crd_dcp_bench_find(d, &before) && crd_dcp_bench_find(again, &at));
+    crdi_dcp_bench_variables at, before;
+    check(crdi_dcp_bench_find(d, &before) && crdi_dcp_bench_find(again, &at));
     check_int(memcmp(&at, &before, sizeof at), 0);
     check_text(again->variables[at.limits].start, motor_limits);
     // A bench from it has its log entries.
@@ -1192,15 +1192,15 @@ static void quantities_and_their_variables_are_in_the_description(void** state)
     (void)state;
     const crd_dcp_bench_config c = motor_config();
     motor_bench* k = motor_bench_create(&c, true);
-    crd_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
-    check_int(crd_dcp_bench_pairs(k->d, pairs), 4);
+    crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
+    check_int(crdi_dcp_bench_pairs(k->d, pairs), 4);
     check_text(pairs[0].name, "speed");
     check_int(pairs[0].input, MOTOR_N_REF);
     check_int(pairs[0].output, MOTOR_N);
     check_text(pairs[3].name, "oil");
     check_int(pairs[3].input, MOTOR_OIL_REF);
-    crd_dcp_bench_variables at;
-    check(crd_dcp_bench_find(k->d, &at));
+    crdi_dcp_bench_variables at;
+    check(crdi_dcp_bench_find(k->d, &at));
     crd_dcp_variable* v = (crd_dcp_variable*)&k->d->variables[at.clamped];
     const char* const kept = v->description;
     static const struct {
@@ -1223,7 +1223,7 @@ static void quantities_and_their_variables_are_in_the_description(void** state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         v->description = cases[i].text;
-        check_int(crd_dcp_bench_pairs(k->d, pairs), cases[i].count);
+        check_int(crdi_dcp_bench_pairs(k->d, pairs), cases[i].count);
         if (i == 8) { check(pairs[0].input == -1 && pairs[0].output == -1); } // not what they are
     }
     v->description = kept;

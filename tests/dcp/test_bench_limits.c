@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include "cardan/dcp_bench.h"
+#include "shared/dcp_bench.h"
 
-static crd_dcp_limits parse(crd_context* ctx, const char* text)
+static crdi_dcp_limits parse(crd_context* ctx, const char* text)
 {
-    crd_dcp_limits l;
-    if (crd_dcp_limits_parse(ctx, text, strlen(text), &l) < 0) {
+    crdi_dcp_limits l;
+    if (crdi_dcp_limits_parse(ctx, text, strlen(text), &l) < 0) {
         fail_msg("%s: %s", text, crd_error_text(ctx));
     }
     return l;
@@ -34,19 +34,19 @@ static void limits_read_back_as_what_was_printed(void** state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[300];
-        const crd_dcp_limits l = parse(ctx, cases[i][0]);
-        check_int(crd_dcp_limits_print(&l, text, sizeof text), strlen(cases[i][1]));
+        const crdi_dcp_limits l = parse(ctx, cases[i][0]);
+        check_int(crdi_dcp_limits_print(&l, text, sizeof text), strlen(cases[i][1]));
         check_text(text, cases[i][1]);
-        const crd_dcp_limits again = parse(ctx, text);
+        const crdi_dcp_limits again = parse(ctx, text);
         char second[300];
-        crd_dcp_limits_print(&again, second, sizeof second);
+        crdi_dcp_limits_print(&again, second, sizeof second);
         check_text(second, text);
         // As snprintf where there is little room.
         char little[5] = "####";
-        check_int(crd_dcp_limits_print(&l, little, 4), strlen(text));
+        check_int(crdi_dcp_limits_print(&l, little, 4), strlen(text));
         check_int(little[3], strlen(text) < 3 ? little[3] : 0);
         check_int(little[4], 0);
-        check_int(crd_dcp_limits_print(&l, NULL, 0), strlen(text));
+        check_int(crdi_dcp_limits_print(&l, NULL, 0), strlen(text));
     }
 }
 
@@ -80,22 +80,23 @@ static void a_statement_that_is_wrong_is_named(void** state)
         {"speed 0..1 averyverylongunit", "longer than 15"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        crd_dcp_limits l;
-        check_status(crd_dcp_limits_parse(ctx, cases[i][0], strlen(cases[i][0]), &l), CRD_E_FORMAT);
+        crdi_dcp_limits l;
+        check_status(crdi_dcp_limits_parse(ctx, cases[i][0], strlen(cases[i][0]), &l),
+                     CRD_E_FORMAT);
         check_contains(crd_error_text(ctx), cases[i][1]);
     }
     char many[1024] = "";
     for (int i = 0; i < 17; i++) {
         snprintf(many + strlen(many), sizeof many - strlen(many), "q%d 0..1;", i);
     }
-    crd_dcp_limits l;
-    check_status(crd_dcp_limits_parse(ctx, many, strlen(many), &l), CRD_E_FORMAT);
+    crdi_dcp_limits l;
+    check_status(crdi_dcp_limits_parse(ctx, many, strlen(many), &l), CRD_E_FORMAT);
     many[0] = 0;
     for (int i = 0; i < 9; i++) {
         snprintf(many + strlen(many), sizeof many - strlen(many), "avoid q%d 0..1 with b;", i);
     }
-    check_status(crd_dcp_limits_parse(ctx, many, strlen(many), &l), CRD_E_FORMAT);
-    check_status(crd_dcp_limits_parse(ctx, "a 0..\0001", 7, &l), CRD_E_FORMAT);
+    check_status(crdi_dcp_limits_parse(ctx, many, strlen(many), &l), CRD_E_FORMAT);
+    check_status(crdi_dcp_limits_parse(ctx, "a 0..\0001", 7, &l), CRD_E_FORMAT);
 }
 
 // Any bytes are refused or read; nothing is read behind them.
@@ -116,10 +117,10 @@ static void any_bytes_are_read_or_refused(void** state)
         }
         char* exact = malloc(n);
         memcpy(exact, text, n);
-        crd_dcp_limits l;
-        if (crd_dcp_limits_parse(*state, exact, n, &l) == CRD_OK) {
+        crdi_dcp_limits l;
+        if (crdi_dcp_limits_parse(*state, exact, n, &l) == CRD_OK) {
             char printed[2000];
-            check(crd_dcp_limits_print(&l, printed, sizeof printed) < 2000);
+            check(crdi_dcp_limits_print(&l, printed, sizeof printed) < 2000);
             parse(*state, printed);
         }
         free(exact);
@@ -169,10 +170,10 @@ static void a_test_case_is_held_against_each_limit(void** state)
          "150..180 N.m",
          NULL},
     };
-    const crd_dcp_limits limits = parse(ctx, bench), none = {0};
+    const crdi_dcp_limits limits = parse(ctx, bench), none = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const crd_dcp_limits planned = parse(ctx, cases[i][0]);
-        const crd_status st = crd_dcp_limits_agree(ctx, &planned, &limits, &none);
+        const crdi_dcp_limits planned = parse(ctx, cases[i][0]);
+        const crd_status st = crdi_dcp_limits_agree(ctx, &planned, &limits, &none);
         if (!cases[i][1]) {
             if (st < 0) { fail_msg("%s: %s", cases[i][0], crd_error_text(ctx)); }
             continue;
@@ -185,8 +186,8 @@ static void a_test_case_is_held_against_each_limit(void** state)
 static void both_sides_come_to_the_same_verdict(void** state)
 {
     crd_context* ctx = *state;
-    const crd_dcp_limits b = parse(ctx, bench),
-                         peer = parse(ctx, "power ..80 kW; speed ..5000 1/min");
+    const crdi_dcp_limits b = parse(ctx, bench),
+                          peer = parse(ctx, "power ..80 kW; speed ..5000 1/min");
     static const struct {
         const char *text, *says;
     } cases[] = {{"speed 60..5000 1/min; power 0..80 kW", NULL},
@@ -194,8 +195,8 @@ static void both_sides_come_to_the_same_verdict(void** state)
                                           "1/min, its peer allows speed ..5000 1/min"},
                  {"power 0..81000 W", "limit power max"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const crd_dcp_limits planned = parse(ctx, cases[i].text);
-        const crd_status st = crd_dcp_limits_agree(ctx, &planned, &b, &peer);
+        const crdi_dcp_limits planned = parse(ctx, cases[i].text);
+        const crd_status st = crdi_dcp_limits_agree(ctx, &planned, &b, &peer);
         check_int(st, cases[i].says ? CRD_E_RANGE : CRD_OK);
         if (cases[i].says) { check_contains(crd_error_text(ctx), cases[i].says); }
     }
@@ -204,23 +205,23 @@ static void both_sides_come_to_the_same_verdict(void** state)
 static void initial_temperatures_have_a_tolerance(void** state)
 {
     crd_context* ctx = *state;
-    crd_dcp_limits l;
+    crdi_dcp_limits l;
     double tolerance = 0;
     const char text[] = "oil 80 degC; coolant 333.15 K; tolerance 0.5 K";
-    check_ok(crd_dcp_initial_parse(ctx, text, strlen(text), &l, &tolerance));
+    check_ok(crdi_dcp_initial_parse(ctx, text, strlen(text), &l, &tolerance));
     check_int(l.count, 2);
     check_near(tolerance, 0.5, 0);
     check_near(l.of[0].min, 80, 0);
-    check_ok(crd_dcp_initial_parse(ctx, "oil 80 degC", 11, &l, &tolerance));
+    check_ok(crdi_dcp_initial_parse(ctx, "oil 80 degC", 11, &l, &tolerance));
     check_near(tolerance, 1, 0);
     static const char* const wrong[] = {"oil 80..90 degC", "oil 80 V", "oil 80",
                                         "oil 80 degC; avoid a 0..1 with b", "oil degC"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        check_status(crd_dcp_initial_parse(ctx, wrong[i], strlen(wrong[i]), &l, &tolerance),
+        check_status(crdi_dcp_initial_parse(ctx, wrong[i], strlen(wrong[i]), &l, &tolerance),
                      CRD_E_FORMAT);
     }
-    check_status(crd_dcp_initial_parse(ctx, "tolerance 0 K", 13, &l, &tolerance), CRD_E_RANGE);
-    check_status(crd_dcp_initial_parse(ctx, "tolerance -1 K", 14, &l, &tolerance), CRD_E_RANGE);
+    check_status(crdi_dcp_initial_parse(ctx, "tolerance 0 K", 13, &l, &tolerance), CRD_E_RANGE);
+    check_status(crdi_dcp_initial_parse(ctx, "tolerance -1 K", 14, &l, &tolerance), CRD_E_RANGE);
 }
 
 static void states_of_a_master_have_the_numbers_of_table_7(void** state)
@@ -229,18 +230,18 @@ static void states_of_a_master_have_the_numbers_of_table_7(void** state)
     static const char* const names[] = {"REGISTER", "CONFIGURE", "APPLY", "INITIALIZE", "SEND_I",
                                         "RUN",      "SEND_D",    "STOP",  "STOPPED"};
     for (int i = 0; i < 9; i++) {
-        check_text(crd_dcp_master_state_name(i), names[i]);
+        check_text(crdi_dcp_master_state_name(i), names[i]);
     }
-    check(!crd_dcp_master_state_name(9) && !crd_dcp_master_state_name(-1));
+    check(!crdi_dcp_master_state_name(9) && !crdi_dcp_master_state_name(-1));
     const crd_dcp_state waiting[] = {CRD_DCP_CONFIGURED, CRD_DCP_CONFIGURING};
-    check_int(crd_dcp_master_state_of(waiting, 2, true), CRD_DCP_MASTER_APPLY);
+    check_int(crdi_dcp_master_state_of(waiting, 2, true), CRDI_DCP_MASTER_APPLY);
     const crd_dcp_state warm[] = {CRD_DCP_CONFIGURED, CRD_DCP_CONFIGURED};
-    check_int(crd_dcp_master_state_of(warm, 2, false), CRD_DCP_MASTER_APPLY);
-    check_int(crd_dcp_master_state_of(warm, 2, true), CRD_DCP_MASTER_INITIALIZE);
+    check_int(crdi_dcp_master_state_of(warm, 2, false), CRDI_DCP_MASTER_APPLY);
+    check_int(crdi_dcp_master_state_of(warm, 2, true), CRDI_DCP_MASTER_INITIALIZE);
     const crd_dcp_state broken[] = {CRD_DCP_RUNNING, CRD_DCP_ERRORHANDLING};
-    check_int(crd_dcp_master_state_of(broken, 2, true), CRD_DCP_MASTER_STOP);
+    check_int(crdi_dcp_master_state_of(broken, 2, true), CRDI_DCP_MASTER_STOP);
     const crd_dcp_state over[] = {CRD_DCP_STOPPED, CRD_DCP_STOPPED};
-    check_int(crd_dcp_master_state_of(over, 2, true), CRD_DCP_MASTER_STOPPED);
+    check_int(crdi_dcp_master_state_of(over, 2, true), CRDI_DCP_MASTER_STOPPED);
     for (int i = 0; i <= CRD_DCP_BENCH_SAFE; i++) {
         check(crd_dcp_bench_phase_name(i) && crd_dcp_bench_reason_name(i));
     }

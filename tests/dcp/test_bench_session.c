@@ -12,10 +12,10 @@ typedef struct place {
     testnet* t;
     crd_dcp_net *net, *nets[BENCHES];
     motor_bench* k[BENCHES];
-    crd_dcp_bench_peer* p[BENCHES];
+    crdi_dcp_bench_peer* p[BENCHES];
     crd_dcp_master* m;
     int count;
-    crd_dcp_bench_plan plan;
+    crdi_dcp_bench_plan plan;
     // the master's own side, and what is written down of it all
     FILE* csv;
     bool ready;         // conditioned
@@ -43,7 +43,7 @@ static void write_down(place* p)
         states[i] = crd_dcp_master_status(p->m, i).state;
     }
     p->ready = now_of(p) >= p->warm;
-    const int master = crd_dcp_master_state_of(states, p->count, p->ready);
+    const int master = crdi_dcp_master_state_of(states, p->count, p->ready);
     const int slave = (int)states[0];
     const bool changed = master != p->last[0] || slave != p->last[1];
     if (changed) {
@@ -65,7 +65,7 @@ static void write_down(place* p)
 static void notice(void* user, const crd_dcp_notice* n)
 {
     place* p = user;
-    if (p->p[n->slave]) { crd_dcp_bench_peer_notice(p->p[n->slave], n); }
+    if (p->p[n->slave]) { crdi_dcp_bench_peer_notice(p->p[n->slave], n); }
     if (p->m && n->kind == CRD_DCP_NOTICE_STATE) { write_down(p); }
 }
 
@@ -101,7 +101,7 @@ static void open_place(place* p, const crd_dcp_bench_config* c, int count)
         motor_bench_link(p->k[i], &link, &opt);
         testnet_attach(p->nets[i], p->k[i]->r.slave);
     }
-    p->plan = crd_dcp_bench_plan_defaults();
+    p->plan = crdi_dcp_bench_plan_defaults();
     p->plan.name = "em";
 }
 
@@ -133,13 +133,13 @@ static void add_bench(place* p, int i)
                                      .numerator = 1,
                                      .denominator = 100};
     int index = -1, in[6], out[12];
-    check_ok(crd_dcp_bench_peer_create(p->ctx, p->k[i]->d, &p->plan, &p->p[i]));
+    check_ok(crdi_dcp_bench_peer_create(p->ctx, p->k[i]->d, &p->plan, &p->p[i]));
     check_ok(crd_dcp_master_add(p->m, &spec, &index));
-    check_ok(crd_dcp_bench_peer_bind(p->p[i], p->m, index));
+    check_ok(crdi_dcp_bench_peer_bind(p->p[i], p->m, index));
     memcpy(in, inputs, sizeof inputs);
     memcpy(out, outputs, sizeof outputs);
-    check_int(crd_dcp_bench_peer_inputs(p->p[i], in + 4), 2);
-    check_int(crd_dcp_bench_peer_outputs(p->p[i], out + 5), 7);
+    check_int(crdi_dcp_bench_peer_inputs(p->p[i], in + 4), 2);
+    check_int(crdi_dcp_bench_peer_outputs(p->p[i], out + 5), 7);
     check_ok(crd_dcp_master_feed(p->m, index, in, 6));
     check_ok(crd_dcp_master_watch(p->m, index, out, 12, 1));
 }
@@ -160,7 +160,7 @@ static void open_master(place* p)
 static void close_master(place* p)
 {
     for (int i = 0; i < p->count; i++) {
-        crd_dcp_bench_peer_destroy(p->p[i]);
+        crdi_dcp_bench_peer_destroy(p->p[i]);
         p->p[i] = NULL;
     }
     crd_dcp_master* m = p->m;
@@ -193,7 +193,7 @@ static void begin_run(place* p)
 {
     go(p, crd_dcp_master_run(p->m, 0, NULL));
     for (int i = 0; i < p->count; i++) {
-        crd_dcp_bench_peer_begin(p->p[i], crd_dcp_master_now(p->m));
+        crdi_dcp_bench_peer_begin(p->p[i], crd_dcp_master_now(p->m));
     }
 }
 
@@ -203,12 +203,12 @@ static crd_status interval(place* p)
     crd_status st = CRD_OK;
     const double now = crd_dcp_master_now(p->m);
     for (int i = 0; i < p->count; i++) {
-        crd_dcp_bench_peer_send(p->p[i], now);
+        crdi_dcp_bench_peer_send(p->p[i], now);
         CRD_TRY(crd_dcp_master_send(p->m, i));
     }
     CRD_TRY(crd_dcp_master_wait(p->m, now + 0.01));
     for (int i = 0; i < p->count; i++) {
-        CRD_TRY(crd_dcp_bench_peer_check(p->p[i], crd_dcp_master_now(p->m)));
+        CRD_TRY(crdi_dcp_bench_peer_check(p->p[i], crd_dcp_master_now(p->m)));
     }
     write_down(p);
 fail:
@@ -300,11 +300,11 @@ static void session_with_conditioning_abort_and_second_run(void** state)
         open_master(&p);
         write_down(&p);
         go(&p, crd_dcp_master_configure(p.m));
-        check_contains(crd_dcp_bench_peer_view(p.p[0]).missing, "all items are met");
-        check_contains(crd_dcp_bench_peer_view(p.p[0]).progress, "done, temperatures are held");
+        check_contains(crdi_dcp_bench_peer_view(p.p[0]).missing, "all items are met");
+        check_contains(crdi_dcp_bench_peer_view(p.p[0]).progress, "done, temperatures are held");
         if (turn == 0) { // figure 7: within 100 s the slave is ready, and waits for the master
             check_near(now_of(&p), 96.5, 0.5);
-            check_int(p.last[0], CRD_DCP_MASTER_APPLY);
+            check_int(p.last[0], CRDI_DCP_MASTER_APPLY);
         }
         while (!p.ready) { // the engine's coolant is not
             go(&p, crd_dcp_master_wait(p.m, crd_dcp_master_now(p.m) + 0.01));
@@ -314,8 +314,8 @@ static void session_with_conditioning_abort_and_second_run(void** state)
         begin_run(&p);
         drive_vehicle(&p, turn ? 5 : 40, false);
         if (turn == 0) { check_near(p.v * 3.6, 50, 2); }
-        check_int(crd_dcp_bench_peer_view(p.p[0]).phase, CRD_DCP_BENCH_RUN);
-        check(crd_dcp_bench_peer_view(p.p[0]).gap <= 3);
+        check_int(crdi_dcp_bench_peer_view(p.p[0]).phase, CRD_DCP_BENCH_RUN);
+        check(crdi_dcp_bench_peer_view(p.p[0]).gap <= 3);
         check(get(&p, 0, MOTOR_N) > 500);
         const double stop = now_of(&p);
         p.k[0]->m.margin = INFINITY;
@@ -327,7 +327,7 @@ static void session_with_conditioning_abort_and_second_run(void** state)
         check_near(when(&p, "7/15"), stop, 0.05);
         check_near(p.k[0]->m.is[MOTOR_SPEED], 0, 1);
         check(p.k[0]->m.margin > 0);
-        const crd_dcp_round_trip r = crd_dcp_bench_peer_view(p.p[0]).round_trip;
+        const crd_dcp_round_trip r = crdi_dcp_bench_peer_view(p.p[0]).round_trip;
         check(r.count > 100 && r.least >= 0.002 && r.most <= 0.031); // 2 x 1 ms, two grids of 10 ms
         close_master(&p);
         p.v = 0;
@@ -366,7 +366,7 @@ static void benches_in_a_session_wait_for_each_other(void** state)
         st = interval(&p);
     }
     check_int(st, CRD_E_UNIT);
-    check_contains(crd_dcp_bench_peer_view(p.p[0]).why, "fault: error 7");
+    check_contains(crdi_dcp_bench_peer_view(p.p[0]).why, "fault: error 7");
     p.k[0]->m.error = 0; // looked after
     go(&p, crd_dcp_master_stop(p.m));
     for (int i = 0; i < 2; i++) {
@@ -385,8 +385,8 @@ static void the_master_refuses_before_it_says_anything(void** state)
     const crd_dcp_bench_config c = motor_config();
     crd_dcp_description *d = motor_description(ctx, &c, true),
                         *plain = motor_description(ctx, &c, false);
-    crd_dcp_bench_peer* p = NULL;
-    crd_dcp_bench_plan plan = crd_dcp_bench_plan_defaults();
+    crdi_dcp_bench_peer* p = NULL;
+    crdi_dcp_bench_plan plan = crdi_dcp_bench_plan_defaults();
     static const struct {
         const char *limits, *planned, *initial, *says;
         crd_status status;
@@ -404,7 +404,7 @@ static void the_master_refuses_before_it_says_anything(void** state)
         plan.limits = cases[i].limits;
         plan.planned = cases[i].planned;
         plan.initial = cases[i].initial;
-        check_status(crd_dcp_bench_peer_create(ctx, d, &plan, &p), cases[i].status);
+        check_status(crdi_dcp_bench_peer_create(ctx, d, &plan, &p), cases[i].status);
         check_contains(crd_error_text(ctx), cases[i].says);
     }
     char text[1100];
@@ -412,12 +412,12 @@ static void the_master_refuses_before_it_says_anything(void** state)
     text[1099] = 0;
     plan.initial = NULL;
     plan.planned = text;
-    check_status(crd_dcp_bench_peer_create(ctx, d, &plan, &p), CRD_E_RANGE);
+    check_status(crdi_dcp_bench_peer_create(ctx, d, &plan, &p), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "1099 bytes, expected up to 1024");
     plan.planned = NULL;
     plan.watchdog = -1;
-    check_status(crd_dcp_bench_peer_create(ctx, d, &plan, &p), CRD_E_RANGE);
-    check_status(crd_dcp_bench_peer_create(ctx, plain, &plan, &p), CRD_E_UNSUPPORTED);
+    check_status(crdi_dcp_bench_peer_create(ctx, d, &plan, &p), CRD_E_RANGE);
+    check_status(crdi_dcp_bench_peer_create(ctx, plain, &plan, &p), CRD_E_UNSUPPORTED);
     crd_dcp_description_destroy(d);
     crd_dcp_description_destroy(plain);
     crd_context_destroy(ctx);
@@ -431,8 +431,8 @@ static void the_bench_refuses_a_case_that_its_master_did_not_check(void** state)
     place p;
     open_place(&p, &c, 1);
     open_master(&p);
-    crd_dcp_bench_variables at;
-    check(crd_dcp_bench_find(p.k[0]->d, &at));
+    crdi_dcp_bench_variables at;
+    check(crdi_dcp_bench_find(p.k[0]->d, &at));
     crd_dcp_slot* s = crd_dcp_master_slot(p.m, 0, at.planned);
     *s->byte_count = (uint32_t)strlen("speed 0..9000 1/min");
     memcpy(s->bytes, "speed 0..9000 1/min", *s->byte_count);
@@ -440,7 +440,7 @@ static void the_bench_refuses_a_case_that_its_master_did_not_check(void** state)
     check_status(crd_dcp_master_configure(p.m), CRD_E_UNIT);
     check_contains(crd_error_text(p.ctx), "em");
     check_contains(crd_error_text(p.ctx), "PROPERTY_VIOLATED");
-    check_contains(crd_dcp_bench_peer_view(p.p[0]).why, "refused: limit speed max");
+    check_contains(crdi_dcp_bench_peer_view(p.p[0]).why, "refused: limit speed max");
     check_int(p.k[0]->m.given, 0);
     check_ok(crd_dcp_master_stop(p.m));
     close_master(&p);
@@ -458,13 +458,13 @@ static void what_is_clamped_is_seen_by_the_master(void** state)
     begin_run(&p);
     set(&p, 0, 9000, 0, 400, NAN);
     drive(&p, 0.3);
-    const crd_dcp_bench_view v = crd_dcp_bench_peer_view(p.p[0]);
+    const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(p.p[0]);
     check_int(v.clamped & 1, 1);
     check_int(v.clamps, 1);
     check(v.refused > 20);
     check_text(v.why, "clamped: speed = 9000 1/min, used 6500, limits 0 to 6500"); // the newest
     go(&p, crd_dcp_master_stop(p.m));
-    check_contains(crd_dcp_bench_peer_view(p.p[0]).why, "clamped: speed"); // the stop has no news
+    check_contains(crdi_dcp_bench_peer_view(p.p[0]).why, "clamped: speed"); // the stop has no news
     close_master(&p);
     close_place(&p);
 }
@@ -531,7 +531,7 @@ static void a_lossy_line_within_the_gap_limit_is_borne(void** state)
     const testnet_faults bad = {.loss = 0.3, .duplicate = 0.1, .delay = 0.003, .jitter = 0.03};
     check_ok(testnet_set(p.t, &bad));
     drive(&p, 30);
-    const crd_dcp_bench_view v = crd_dcp_bench_peer_view(p.p[0]);
+    const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(p.p[0]);
     check(v.round_trip.count > 500 && v.round_trip.least >= 0.006);
     check_near(get(&p, 0, MOTOR_N), 1000, 1);
     const testnet_faults fine = {.delay = 0.001};

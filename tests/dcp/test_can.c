@@ -1,4 +1,5 @@
 // DCP over CAN: the file, frames and PDUs, and a slave on a bus that is a pair of sockets.
+#include "dcp/can/can.h"
 #include "rig.h"
 #include "shared/base.h"
 
@@ -78,11 +79,11 @@ static void close_bus(bench* b)
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static const crd_dcp_can_message* message(const crd_dcp_can_description* d, int type, int sender,
-                                          int id)
+static const crdi_dcp_can_message* message(const crd_dcp_can_description* d, int type, int sender,
+                                           int id)
 {
     for (int i = 0; i < d->message_count; i++) {
-        const crd_dcp_can_message* m = &d->messages[i];
+        const crdi_dcp_can_message* m = &d->messages[i];
         if (m->type == type && m->sender == sender && m->id == id) { return m; }
     }
     fail_msg("no message 0x%02x of %d", type, sender);
@@ -93,32 +94,32 @@ static void look_at_file(const crd_dcp_can_description* d)
 {
     check_int(d->message_count, 30);
     check_int(d->slave_count, 2);
-    const crd_dcp_can_message* m = message(d, CRD_DCP_STC_DO_STEP, 0, 0);
+    const crdi_dcp_can_message* m = message(d, CRDI_DCP_STC_DO_STEP, 0, 0);
     check_int(m->can_id, 262);
     check_int(m->length, 3);
-    m = message(d, CRD_DCP_RSP_NACK, 2, 0);
+    m = message(d, CRDI_DCP_RSP_NACK, 2, 0);
     check_int(m->can_id, 277);
-    m = message(d, CRD_DCP_DAT_INPUT_OUTPUT, 1, 10);
+    m = message(d, CRDI_DCP_DAT_INPUT_OUTPUT, 1, 10);
     check_int(m->item_count, 1);
     check_text(m->items[0].name, "speed");
     check_text(m->items[0].unit, "rad/s");
     check_near(m->items[0].min, -1000, 0);
     check_int(m->receiver_count, 2);
     check_int(m->receivers[1], 2);
-    m = message(d, CRD_DCP_DAT_INPUT_OUTPUT, 0, 22);
+    m = message(d, CRDI_DCP_DAT_INPUT_OUTPUT, 0, 22);
     check_int(m->items[1].type, CRD_DCP_BINARY);
     check_int(m->items[1].offset, 5);
     check_int(m->items[1].length, 3);
     check(isnan(m->items[1].min));
-    m = message(d, CRD_DCP_DAT_PARAMETER, 0, 30);
+    m = message(d, CRDI_DCP_DAT_PARAMETER, 0, 30);
     check_int(m->length, 6);
-    const crd_dcp_can_config* c = &d->slaves[0];
+    const crdi_dcp_can_config* c = &d->slaves[0];
     check_text(c->name, "bench");
     check(memcmp(c->uuid, rig_uuid, 16) == 0);
     check_int(c->setting_count, 31);
-    check_int(c->settings[0].type, CRD_DCP_CFG_TIME_RES);
+    check_int(c->settings[0].type, CRDI_DCP_CFG_TIME_RES);
     check_int(c->settings[0].denominator, 100);
-    check_int(c->settings[5].type, CRD_DCP_CFG_INPUT);
+    check_int(c->settings[5].type, CRDI_DCP_CFG_INPUT);
     check_int(c->settings[5].data_type, CRD_DCP_FLOAT32);
     check_int(c->settings[13].transport, CRD_DCP_CAN);
     check_int(c->settings[20].payload_length, 13);
@@ -153,11 +154,11 @@ static void a_file_is_read_and_written_and_read_again(void** state)
     crd_text first, second;
     crd_text_init(&first, b.ctx);
     crd_text_init(&second, b.ctx);
-    check_ok(crd_dcp_can_write(b.d, &first));
+    check_ok(crdi_dcp_can_write(b.d, &first));
     crd_dcp_can_description* again = NULL;
     check_ok(crd_dcp_can_parse(b.ctx, first.data, first.length, "again", &again, NULL, NULL));
     look_at_file(again);
-    check_ok(crd_dcp_can_write(again, &second));
+    check_ok(crdi_dcp_can_write(again, &second));
     check_text(second.data, first.data);
     crd_text_clear(&first);
     crd_text_clear(&second);
@@ -283,36 +284,36 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
     (void)state;
     bench b;
     open_context(&b);
-    check_ok(crd_dcp_can_description_create(b.ctx, &b.d));
-    crd_dcp_can_item item = {
+    check_ok(crdi_dcp_can_description_create(b.ctx, &b.d));
+    crdi_dcp_can_item item = {
         .name = "speed", .unit = "", .type = CRD_DCP_FLOAT32, .length = 4, .min = NAN, .max = NAN};
     const uint8_t receivers[] = {0};
-    crd_dcp_can_message data = {.can_id = 1,
-                                .type = CRD_DCP_DAT_INPUT_OUTPUT,
-                                .sender = 5,
-                                .id = 10,
-                                .length = 4,
-                                .items = &item,
-                                .item_count = 1,
-                                .receivers = receivers,
-                                .receiver_count = 1};
-    crd_dcp_pdu settings[2] = {
-        {.type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 11},
-        {.type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .transport = CRD_DCP_CAN}};
-    crd_dcp_can_config slaves[2] = {
+    crdi_dcp_can_message data = {.can_id = 1,
+                                 .type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                 .sender = 5,
+                                 .id = 10,
+                                 .length = 4,
+                                 .items = &item,
+                                 .item_count = 1,
+                                 .receivers = receivers,
+                                 .receiver_count = 1};
+    crdi_dcp_pdu settings[2] = {
+        {.type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 11},
+        {.type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 10, .transport = CRD_DCP_CAN}};
+    crdi_dcp_can_config slaves[2] = {
         {.name = "a", .id = 5, .settings = settings, .setting_count = 2}, {.name = "", .id = 6}};
     b.d->messages = &data;
     b.d->message_count = 1;
     b.d->slaves = slaves;
     b.d->slave_count = 2;
-    check_ok(crd_dcp_can_add_control(b.d, 256));
+    check_ok(crdi_dcp_can_add_control(b.d, 256));
     check_int(b.d->message_count, 1 + 12 + 10);
-    check_int(message(b.d, CRD_DCP_RSP_ERROR_ACK, 6, 0)->can_id, 256 + 21);
-    check_ok(crd_dcp_can_validate(b.d, &b.findings, &b.finding_count));
+    check_int(message(b.d, CRDI_DCP_RSP_ERROR_ACK, 6, 0)->can_id, 256 + 21);
+    check_ok(crdi_dcp_can_validate(b.d, &b.findings, &b.finding_count));
     check_int(b.finding_count, 0);
     crd_text t;
     crd_text_init(&t, b.ctx);
-    check_ok(crd_dcp_can_write(b.d, &t));
+    check_ok(crdi_dcp_can_write(b.d, &t));
     crd_dcp_can_description* again = NULL;
     check_ok(
         crd_dcp_can_parse(b.ctx, t.data, t.length, "again", &again, &b.findings, &b.finding_count));
@@ -320,45 +321,45 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
     check_int(again->message_count, 23);
     crd_dcp_can_description_destroy(again);
     // What would be no file, or not the same.
-    check_status(crd_dcp_can_add_control(b.d, 65520), CRD_E_RANGE);
+    check_status(crdi_dcp_can_add_control(b.d, 65520), CRD_E_RANGE);
     check_contains(crd_error_text(b.ctx), "control needs 22 identifiers from 65520 on");
     item.length = 9;
-    check_status(crd_dcp_can_write(b.d, &t), CRD_E_RANGE);
+    check_status(crdi_dcp_can_write(b.d, &t), CRD_E_RANGE);
     item.type = 99;
-    check_status(crd_dcp_can_write(b.d, &t), CRD_E_RANGE);
-    item = (crd_dcp_can_item){.name = "x",
-                              .unit = "",
-                              .type = CRD_DCP_STRING,
-                              .length = 200,
-                              .offset = 100,
-                              .min = NAN,
-                              .max = NAN};
-    check_status(crd_dcp_can_write(b.d, &t), CRD_E_RANGE);
+    check_status(crdi_dcp_can_write(b.d, &t), CRD_E_RANGE);
+    item = (crdi_dcp_can_item){.name = "x",
+                               .unit = "",
+                               .type = CRD_DCP_STRING,
+                               .length = 200,
+                               .offset = 100,
+                               .min = NAN,
+                               .max = NAN};
+    check_status(crdi_dcp_can_write(b.d, &t), CRD_E_RANGE);
     item.offset = 0;
     item.length = 4;
-    check_ok(crd_dcp_can_write(b.d, &t));
-    settings[1].type = CRD_DCP_CFG_LOGGING;
-    check_status(crd_dcp_can_write(b.d, &t), CRD_E_RANGE);
+    check_ok(crdi_dcp_can_write(b.d, &t));
+    settings[1].type = CRDI_DCP_CFG_LOGGING;
+    check_status(crdi_dcp_can_write(b.d, &t), CRD_E_RANGE);
     check_contains(crd_error_text(b.ctx), "PDU 0x2a of slave 5 is no setting of CAN");
-    settings[1].type = CRD_DCP_CFG_PARAMETER;
-    check_status(crd_dcp_can_write(b.d, &t), CRD_E_RANGE);
+    settings[1].type = CRDI_DCP_CFG_PARAMETER;
+    check_status(crdi_dcp_can_write(b.d, &t), CRD_E_RANGE);
     check_contains(crd_error_text(b.ctx), "has no value");
     // Other networks than the bus.
     static const uint8_t transports[] = {CRD_DCP_UDP, CRD_DCP_TCP, CRD_DCP_BLUETOOTH, CRD_DCP_USB};
     for (size_t i = 0; i < sizeof transports; i++) {
-        settings[1] = (crd_dcp_pdu){.type = CRD_DCP_CFG_TARGET_NETWORK,
-                                    .id = 10,
-                                    .transport = transports[i],
-                                    .port = 1234,
-                                    .address = 0x7F000001,
-                                    .bd_addr = 77,
-                                    .endpoint = 9};
+        settings[1] = (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TARGET_NETWORK,
+                                     .id = 10,
+                                     .transport = transports[i],
+                                     .port = 1234,
+                                     .address = 0x7F000001,
+                                     .bd_addr = 77,
+                                     .endpoint = 9};
         crd_text_clear(&t);
-        check_ok(crd_dcp_can_write(b.d, &t));
+        check_ok(crdi_dcp_can_write(b.d, &t));
         check_ok(crd_dcp_can_parse(b.ctx, t.data, t.length, "again", &again, &b.findings,
                                    &b.finding_count));
         check_int(b.finding_count, 0);
-        const crd_dcp_pdu* p = &again->slaves[0].settings[1];
+        const crdi_dcp_pdu* p = &again->slaves[0].settings[1];
         check_int(p->transport, transports[i]);
         check_int(p->port, transports[i] == CRD_DCP_USB ? 0 : 1234);
         check_int(p->bd_addr, transports[i] == CRD_DCP_BLUETOOTH ? 77 : 0);
@@ -371,17 +372,17 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
 
 // ---- frames ------------------------------------------------------------------------------------
 
-static crd_dcp_pdu pass_on(bench* b, crd_dcp_can* from, crd_dcp_can* to, crd_dcp_pdu p,
-                           uint8_t sender)
+static crdi_dcp_pdu pass_on(bench* b, crd_dcp_can* from, crd_dcp_can* to, crdi_dcp_pdu p,
+                            uint8_t sender)
 {
-    crd_dcp_pdu got;
+    crdi_dcp_pdu got;
     uint8_t who = 99;
     (void)b;
-    check(crd_dcp_can_send(from, &p, sender));
-    check(crd_dcp_can_receive(to, &got, &who));
+    check(crdi_dcp_can_send(from, &p, sender));
+    check(crdi_dcp_can_receive(to, &got, &who));
     check_int(got.type, p.type);
     check_int(who, sender);
-    check(!crd_dcp_can_receive(to, &got, &who));
+    check(!crdi_dcp_can_receive(to, &got, &who));
     return got;
 }
 
@@ -390,34 +391,35 @@ static void every_message_travels_both_ways(void** state)
     (void)state;
     bench b;
     open_bus(&b);
-    for (int type = CRD_DCP_STC_REGISTER; type <= CRD_DCP_STC_RESET; type++) {
-        crd_dcp_pdu p = {.type = (uint8_t)type, .peer = 2, .state = 7};
-        if (type == CRD_DCP_STC_REGISTER) { p.op_mode = CRD_DCP_NRT; }
-        if (type == CRD_DCP_STC_DO_STEP) { p.steps = 255; }
-        const crd_dcp_pdu got = pass_on(&b, b.master, b.slave_end, p, 0);
+    for (int type = CRDI_DCP_STC_REGISTER; type <= CRDI_DCP_STC_RESET; type++) {
+        crdi_dcp_pdu p = {.type = (uint8_t)type, .peer = 2, .state = 7};
+        if (type == CRDI_DCP_STC_REGISTER) { p.op_mode = CRD_DCP_NRT; }
+        if (type == CRDI_DCP_STC_DO_STEP) { p.steps = 255; }
+        const crdi_dcp_pdu got = pass_on(&b, b.master, b.slave_end, p, 0);
         check_int(got.peer, 2);
         check_int(got.state, 7);
         check_int(got.op_mode, p.op_mode);
         check_int(got.steps, p.steps);
     }
-    for (int type = CRD_DCP_INF_STATE; type <= CRD_DCP_INF_ERROR; type++) {
+    for (int type = CRDI_DCP_INF_STATE; type <= CRDI_DCP_INF_ERROR; type++) {
         check_int(
-            pass_on(&b, b.master, b.slave_end, (crd_dcp_pdu){.type = (uint8_t)type, .peer = 1}, 0)
+            pass_on(&b, b.master, b.slave_end, (crdi_dcp_pdu){.type = (uint8_t)type, .peer = 1}, 0)
                 .peer,
             1);
     }
-    static const uint8_t answers[] = {CRD_DCP_RSP_ACK, CRD_DCP_RSP_NACK, CRD_DCP_RSP_STATE_ACK,
-                                      CRD_DCP_RSP_ERROR_ACK, CRD_DCP_NTF_STATE_CHANGED};
+    static const uint8_t answers[] = {CRDI_DCP_RSP_ACK, CRDI_DCP_RSP_NACK, CRDI_DCP_RSP_STATE_ACK,
+                                      CRDI_DCP_RSP_ERROR_ACK, CRDI_DCP_NTF_STATE_CHANGED};
     for (size_t i = 0; i < sizeof answers; i++) {
-        const bool error = answers[i] == CRD_DCP_RSP_NACK || answers[i] == CRD_DCP_RSP_ERROR_ACK;
+        const bool error = answers[i] == CRDI_DCP_RSP_NACK || answers[i] == CRDI_DCP_RSP_ERROR_ACK;
         const bool tells =
-            answers[i] == CRD_DCP_RSP_STATE_ACK || answers[i] == CRD_DCP_NTF_STATE_CHANGED;
-        const crd_dcp_pdu got = pass_on(&b, b.slave_end, b.master,
-                                        (crd_dcp_pdu){.type = answers[i],
-                                                      .peer = 2,
-                                                      .state = tells ? CRD_DCP_RUNNING : 0,
-                                                      .error = error ? CRD_DCP_E_INVALID_STEPS : 0},
-                                        2);
+            answers[i] == CRDI_DCP_RSP_STATE_ACK || answers[i] == CRDI_DCP_NTF_STATE_CHANGED;
+        const crdi_dcp_pdu got =
+            pass_on(&b, b.slave_end, b.master,
+                    (crdi_dcp_pdu){.type = answers[i],
+                                   .peer = 2,
+                                   .state = tells ? CRD_DCP_RUNNING : 0,
+                                   .error = error ? CRD_DCP_E_INVALID_STEPS : 0},
+                    2);
         check_int(got.peer, 2);
         check_int(got.state, tells ? CRD_DCP_RUNNING : 0);
         check_int(got.error, error ? CRD_DCP_E_INVALID_STEPS : 0);
@@ -425,52 +427,53 @@ static void every_message_travels_both_ways(void** state)
     // Items stand where the file says, in the payload by their pos.
     const uint8_t two[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct can_frame f;
-    check(crd_dcp_can_send(
+    check(crdi_dcp_can_send(
         b.slave_end,
-        &(crd_dcp_pdu){
-            .type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 11, .payload = two, .payload_length = 8},
+        &(crdi_dcp_pdu){
+            .type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 11, .payload = two, .payload_length = 8},
         1));
     check_int(read(b.fd[0], &f, sizeof f), sizeof f);
     check_int(f.can_id, 17);
     check_int(f.can_dlc, 8);
     check(memcmp(f.data, "\5\6\7\10\1\2\3\4", 8) == 0);
-    crd_dcp_pdu got = pass_on(
+    crdi_dcp_pdu got = pass_on(
         &b, b.slave_end, b.master,
-        (crd_dcp_pdu){
-            .type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 11, .payload = two, .payload_length = 8},
+        (crdi_dcp_pdu){
+            .type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 11, .payload = two, .payload_length = 8},
         1);
     check(got.id == 11 && got.payload_length == 8 && memcmp(got.payload, two, 8) == 0);
     // With a gap; with a text that is shorter than its place.
     got = pass_on(
         &b, b.master, b.slave_end,
-        (crd_dcp_pdu){
-            .type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 21, .payload = two, .payload_length = 5},
+        (crdi_dcp_pdu){
+            .type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 21, .payload = two, .payload_length = 5},
         0);
     check(got.payload_length == 5 && memcmp(got.payload, two, 5) == 0);
     static const uint8_t texts[] = {3, 0, 0, 0, 'a', 'b', 'c', 3, 0, 0, 0, 0, 9, 0};
     got = pass_on(&b, b.master, b.slave_end,
-                  (crd_dcp_pdu){.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                                .id = 22,
-                                .payload = texts,
-                                .payload_length = sizeof texts},
+                  (crdi_dcp_pdu){.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                 .id = 22,
+                                 .payload = texts,
+                                 .payload_length = sizeof texts},
                   0);
     check(got.payload_length == sizeof texts && memcmp(got.payload, texts, sizeof texts) == 0);
-    got = pass_on(
-        &b, b.master, b.slave_end,
-        (crd_dcp_pdu){.type = CRD_DCP_DAT_PARAMETER, .id = 30, .payload = two, .payload_length = 6},
-        0);
+    got =
+        pass_on(&b, b.master, b.slave_end,
+                (crdi_dcp_pdu){
+                    .type = CRDI_DCP_DAT_PARAMETER, .id = 30, .payload = two, .payload_length = 6},
+                0);
     check(got.id == 30 && got.payload_length == 6);
     // An extended frame
-    check(crd_dcp_can_send(
+    check(crdi_dcp_can_send(
         b.slave_end,
-        &(crd_dcp_pdu){
-            .type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 40, .payload = two, .payload_length = 4},
+        &(crdi_dcp_pdu){
+            .type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 40, .payload = two, .payload_length = 4},
         2));
     check_int(read(b.fd[0], &f, sizeof f), sizeof f);
     check_int(f.can_id, 4000 | CAN_EFF_FLAG);
     check(write(b.fd[1], &f, sizeof f) == (ssize_t)sizeof f);
     uint8_t sender = 0;
-    check(crd_dcp_can_receive(b.master, &got, &sender));
+    check(crdi_dcp_can_receive(b.master, &got, &sender));
     check_int(got.id, 40);
     check_int(sender, 2);
     check_int(crd_dcp_can_get_counts(b.master).unknown, 0);
@@ -488,38 +491,38 @@ static void what_has_no_message_or_does_not_fit_is_not_sent(void** state)
     static const uint8_t short_blob[] = {0, 0, 0, 0, 2, 0, 0, 0, 1, 2};
     static const uint8_t huge[] = {255, 255, 255, 255, 1};
     const struct {
-        crd_dcp_pdu p;
+        crdi_dcp_pdu p;
         uint8_t sender;
     } rows[] = {
-        {{.type = CRD_DCP_CFG_CLEAR, .peer = 1}, 0},
-        {{.type = CRD_DCP_INF_LOG, .peer = 1}, 0},
-        {{.type = CRD_DCP_NTF_LOG, .peer = 1}, 1},
-        {{.type = CRD_DCP_RSP_ACK, .peer = 3}, 3},
-        {{.type = CRD_DCP_STC_DO_STEP, .peer = 1, .steps = 256}, 0},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = huge, .payload_length = 4}, 2},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 99, .payload = huge, .payload_length = 4}, 1},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = long_text, .payload_length = 7},
+        {{.type = CRDI_DCP_CFG_CLEAR, .peer = 1}, 0},
+        {{.type = CRDI_DCP_INF_LOG, .peer = 1}, 0},
+        {{.type = CRDI_DCP_NTF_LOG, .peer = 1}, 1},
+        {{.type = CRDI_DCP_RSP_ACK, .peer = 3}, 3},
+        {{.type = CRDI_DCP_STC_DO_STEP, .peer = 1, .steps = 256}, 0},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = huge, .payload_length = 4}, 2},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 99, .payload = huge, .payload_length = 4}, 1},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = long_text, .payload_length = 7},
          1},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = long_text, .payload_length = 9},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 10, .payload = long_text, .payload_length = 9},
          1},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 10}, 1},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT,
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 10}, 1},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT,
           .id = 22,
           .payload = long_text,
           .payload_length = sizeof long_text},
          0},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT,
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT,
           .id = 22,
           .payload = short_blob,
           .payload_length = sizeof short_blob},
          0},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 22, .payload = huge, .payload_length = 5}, 0},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 22, .payload = huge, .payload_length = 3}, 0},
-        {{.type = CRD_DCP_DAT_PARAMETER, .id = 10, .payload = huge, .payload_length = 4}, 0},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 22, .payload = huge, .payload_length = 5}, 0},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 22, .payload = huge, .payload_length = 3}, 0},
+        {{.type = CRDI_DCP_DAT_PARAMETER, .id = 10, .payload = huge, .payload_length = 4}, 0},
     };
     const int n = sizeof rows / sizeof *rows;
     for (int i = 0; i < n; i++) {
-        if (crd_dcp_can_send(b.master, &rows[i].p, rows[i].sender)) { fail_msg("row %d", i); }
+        if (crdi_dcp_can_send(b.master, &rows[i].p, rows[i].sender)) { fail_msg("row %d", i); }
     }
     check_int(crd_dcp_can_get_counts(b.master).dropped, n);
     check_int(crd_dcp_can_get_counts(b.master).sent, 0);
@@ -553,7 +556,7 @@ static void frames_of_unknown_identifiers_and_wrong_lengths_are_dropped(void** s
         {4000 | CAN_EFF_FLAG, 5, true},
     };
     int unknown = 0, bad = 0;
-    crd_dcp_pdu got;
+    crdi_dcp_pdu got;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct can_frame f = {.can_id = rows[i].id, .can_dlc = rows[i].length};
         check(write(b.fd[0], &f, sizeof f) == (ssize_t)sizeof f);
@@ -562,14 +565,14 @@ static void frames_of_unknown_identifiers_and_wrong_lengths_are_dropped(void** s
     }
     check(write(b.fd[0], "short", 5) == 5);
     unknown++;
-    check(!crd_dcp_can_receive(b.slave_end, &got, NULL));
+    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL));
     check_int(crd_dcp_can_get_counts(b.slave_end).unknown, unknown);
     check_int(crd_dcp_can_get_counts(b.slave_end).bad_length, bad);
     check_int(crd_dcp_can_get_counts(b.slave_end).received, 0);
     crd_dcp_can_wait(b.slave_end, 0);
-    check(crd_dcp_can_send(b.master, &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .peer = 1}, 0));
+    check(crdi_dcp_can_send(b.master, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .peer = 1}, 0));
     crd_dcp_can_wait(b.slave_end, 20);
-    check(crd_dcp_can_receive(b.slave_end, &got, NULL));
+    check(crdi_dcp_can_receive(b.slave_end, &got, NULL));
     close_bus(&b);
 }
 
@@ -606,42 +609,42 @@ static void start_slave(bench* b)
 }
 
 // A request to slave 1, and everything that comes back as text: "ack 02 03".
-static const char* ask(bench* b, crd_dcp_pdu p)
+static const char* ask(bench* b, crdi_dcp_pdu p)
 {
     static char text[256];
-    crd_dcp_pdu got;
+    crdi_dcp_pdu got;
     size_t n = 0;
     if (p.peer == 0) { p.peer = 1; }
-    if (p.type <= CRD_DCP_STC_RESET && p.state == 0) {
+    if (p.type <= CRDI_DCP_STC_RESET && p.state == 0) {
         p.state = (uint8_t)crd_dcp_slave_state(crd_dcp_can_slave_engine(b->slave));
     }
-    check(crd_dcp_can_send(b->master, &p, 0));
+    check(crdi_dcp_can_send(b->master, &p, 0));
     crd_dcp_can_slave_poll(b->slave, b->r->now);
     text[0] = 0;
-    while (crd_dcp_can_receive(b->master, &got, NULL)) {
+    while (crdi_dcp_can_receive(b->master, &got, NULL)) {
         const char* space = n ? " " : "";
         n = strlen(text);
         switch (got.type) {
-        case CRD_DCP_RSP_ACK:
+        case CRDI_DCP_RSP_ACK:
             snprintf(text + n, sizeof text - n, "%sack", space);
             break;
-        case CRD_DCP_RSP_NACK:
+        case CRDI_DCP_RSP_NACK:
             snprintf(text + n, sizeof text - n, "%snack %04x", space, got.error);
             break;
-        case CRD_DCP_RSP_ERROR_ACK:
+        case CRDI_DCP_RSP_ERROR_ACK:
             snprintf(text + n, sizeof text - n, "%serror %04x", space, got.error);
             break;
-        case CRD_DCP_RSP_STATE_ACK:
+        case CRDI_DCP_RSP_STATE_ACK:
             snprintf(text + n, sizeof text - n, "%sin %02x", space, got.state);
             break;
-        case CRD_DCP_NTF_STATE_CHANGED:
+        case CRDI_DCP_NTF_STATE_CHANGED:
             snprintf(text + n, sizeof text - n, "%s%02x", space, got.state);
             break;
         default:
             snprintf(text + n, sizeof text - n, "%sdata %d", space, got.id);
             break;
         }
-        check(got.peer == (crd_dcp_type_name(got.type)[0] == 'D' ? 0 : 1));
+        check(got.peer == (crdi_dcp_type_name(got.type)[0] == 'D' ? 0 : 1));
         n = strlen(text);
     }
     return text;
@@ -649,9 +652,9 @@ static const char* ask(bench* b, crd_dcp_pdu p)
 
 static void feed(bench* b, uint8_t type, uint16_t id, const void* payload, size_t length)
 {
-    check(crd_dcp_can_send(
+    check(crdi_dcp_can_send(
         b->master,
-        &(crd_dcp_pdu){.type = type, .id = id, .payload = payload, .payload_length = length}, 0));
+        &(crdi_dcp_pdu){.type = type, .id = id, .payload = payload, .payload_length = length}, 0));
 }
 
 static void a_whole_session_without_real_time_runs_on_a_bus(void** state)
@@ -660,33 +663,34 @@ static void a_whole_session_without_real_time_runs_on_a_bus(void** state)
     bench b;
     start_slave(&b);
     const crd_dcp_slave* engine = crd_dcp_can_slave_engine(b.slave);
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}), "in 00");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .peer = 2}), ""); // not for us
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .peer = 2}), "");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}), "nack 1003");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_HRT}),
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}), "in 00");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .peer = 2}), ""); // not for us
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .peer = 2}), "");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}), "nack 1003");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_HRT}),
                "nack 2008");
     for (int turn = 0; turn < 2;
          turn++) { // the second one behind a reset, the third registers anew
         if (turn == 0) {
-            check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
-                       "ack 01");
+            check_text(
+                ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
+                "ack 01");
         } else {
-            check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RESET}), "ack 01");
+            check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RESET}), "ack 01");
         }
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RESET}), "nack 1003");
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}), "ack 02 03");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RESET}), "nack 1003");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}), "ack 02 03");
         check_near(b.r->r, 0.25, 0); // of the file
         check_int(b.r->limit, -7);
         check_int(b.r->name_bytes, 9);
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}), "ack 04 05");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_CONFIGURE}), "ack 04 05");
         const double u = 2;
-        feed(&b, CRD_DCP_DAT_INPUT_OUTPUT, 20, &u, 8);
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_INITIALIZE}), "ack 06 07");
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}),
+        feed(&b, CRDI_DCP_DAT_INPUT_OUTPUT, 20, &u, 8);
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_INITIALIZE}), "ack 06 07");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}),
                    "ack 08 data 10 data 11 05"); // 12 is for Run only
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}), "ack 09 0a");
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}), "ack 0b");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}), "ack 09 0a");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}), "ack 0b");
         b.r->ticks = 0;
         for (int i = 0; i < 20; i++) {
             const double v = 0.5 * i;
@@ -694,33 +698,33 @@ static void a_whole_session_without_real_time_runs_on_a_bus(void** state)
             uint8_t both[5] = {0, 0, 0, 0, (uint8_t)(i % 4)};
             memcpy(both, &torque, 4);
             uint8_t texts[] = {2, 0, 0, 0, 'o', 'k', 3, 0, 0, 0, 1, 2, (uint8_t)i};
-            feed(&b, CRD_DCP_DAT_INPUT_OUTPUT, 20, &v, 8);
-            feed(&b, CRD_DCP_DAT_INPUT_OUTPUT, 21, both, 5);
-            feed(&b, CRD_DCP_DAT_INPUT_OUTPUT, 22, texts, sizeof texts);
-            check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 2}),
+            feed(&b, CRDI_DCP_DAT_INPUT_OUTPUT, 20, &v, 8);
+            feed(&b, CRDI_DCP_DAT_INPUT_OUTPUT, 21, both, 5);
+            feed(&b, CRDI_DCP_DAT_INPUT_OUTPUT, 22, texts, sizeof texts);
+            check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 2}),
                        "ack 0c 0d");
             check_near(b.r->u, v, 0);
             check_near(b.r->torque, (double)torque, 0);
             check_int(b.r->mode, i % 4);
             check_int(b.r->text_bytes, 2);
             check_int(b.r->blob[2], i);
-            check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}),
+            check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}),
                        "ack 0e data 10 data 11 data 12 0b");
         }
         check_int(b.r->ticks, 40);
         const uint8_t tuned[6] = {0, 0, 0x40, 0x40, 0x2C, 0x01}; // 3.0f, 300
-        feed(&b, CRD_DCP_DAT_PARAMETER, 30, tuned, 6);
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}), "ack 0c 0d");
+        feed(&b, CRDI_DCP_DAT_PARAMETER, 30, tuned, 6);
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1}), "ack 0c 0d");
         check_near(b.r->kp, 3, 0);
         check_int(b.r->limit, 300);
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS, .state = 3}),
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS, .state = 3}),
                    "nack 200d");
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_STOP}), "ack 0f 10");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_STOP}), "ack 0f 10");
     }
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER}), "ack 00");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DEREGISTER}), "ack 00");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
                "ack 01");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}), "ack 02 03");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}), "ack 02 03");
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(engine);
     check_int(c.data_missed, 0);
     check_int(c.data_dropped, 0);
@@ -734,29 +738,29 @@ static void a_session_in_real_time_runs_on_a_bus(void** state)
     (void)state;
     bench b;
     start_slave(&b);
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_SRT}),
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_SRT}),
                "ack 01");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}), "ack 02 03");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}), "ack 04 05");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}), "ack 09 0a data 10");
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}), "ack 0b");
-    crd_dcp_pdu got;
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}), "ack 02 03");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_CONFIGURE}), "ack 04 05");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}), "ack 09 0a data 10");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}), "ack 0b");
+    crdi_dcp_pdu got;
     int of[13] = {0};
     const double start = b.r->now;
     for (int i = 1; i <= 100; i++) {
         b.r->now = start + 0.01 * i + 1e-4;
         crd_dcp_can_slave_poll(b.slave, b.r->now);
-        while (crd_dcp_can_receive(b.master, &got, NULL)) {
-            check_int(got.type, CRD_DCP_DAT_INPUT_OUTPUT);
+        while (crdi_dcp_can_receive(b.master, &got, NULL)) {
+            check_int(got.type, CRDI_DCP_DAT_INPUT_OUTPUT);
             of[got.id]++;
         }
     }
     check_int(of[10], 100);
     check_int(of[11], 10);
     check_int(of[12], 10);
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_STC_STOP}), "ack 0f 10");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_STC_STOP}), "ack 0f 10");
     crd_dcp_slave_fault(crd_dcp_can_slave_engine(b.slave), CRD_DCP_E_GENERIC, b.r->now);
-    check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR}), "11 12 error 1001");
+    check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR}), "11 12 error 1001");
     close_bus(&b);
 }
 
@@ -773,12 +777,13 @@ static void a_setting_that_the_slave_refuses_is_an_error_that_is_named(void** st
     const crd_dcp_plant plant = rig_plant(b.r);
     check_ok(crd_dcp_can_slave_create(b.ctx, b.slave_end, b.d, &b.r->d, &plant, 1, NULL, &b.slave));
     for (int i = 0; i < 2; i++) {
-        check_text(ask(&b, i ? (crd_dcp_pdu){.type = CRD_DCP_STC_RESET}
-                             : (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
-                   "ack 01 11 12");
+        check_text(
+            ask(&b, i ? (crdi_dcp_pdu){.type = CRDI_DCP_STC_RESET}
+                      : (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT}),
+            "ack 01 11 12");
         check_text(b.line,
                    "CAN: slave 1: CFG_output in line 77 is refused: INVALID_VALUE_REFERENCE");
-        check_text(ask(&b, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR}), "error 2012");
+        check_text(ask(&b, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR}), "error 2012");
     }
     // A slave that is in no file, and one on another network.
     crd_dcp_description other = b.r->d;
@@ -814,9 +819,9 @@ static crd_status everything(bench* b, int fd)
     int count = 0;
     crd_text_init(&t, b->ctx);
     CRD_TRY(crd_dcp_can_load(b->ctx, data_file, &d, &f, &count));
-    CRD_TRY(crd_dcp_can_write(d, &t));
+    CRD_TRY(crdi_dcp_can_write(d, &t));
     CRD_TRY(crd_dcp_can_parse(b->ctx, t.data, t.length, "t", &again, &f, &count));
-    CRD_TRY(crd_dcp_can_add_control(again, 1000));
+    CRD_TRY(crdi_dcp_can_add_control(again, 1000));
     CRD_TRY(crd_dcp_can_create(b->ctx, d, fd, &c));
     CRD_TRY(crd_dcp_can_slave_create(b->ctx, c, d, &rigged, &plant, 0, NULL, &s));
 fail:

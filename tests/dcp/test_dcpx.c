@@ -1,8 +1,8 @@
 // Descriptions of slaves: what is read from which text, which rules are found broken, and that what
 // is written comes back.
-#include "cardan/dcp.h"
 #include "check.h"
 #include "dcp/description/dcpx.h"
+#include "shared/dcp.h"
 #include "zip_maker.h"
 
 #include <stdio.h>

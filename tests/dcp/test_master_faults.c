@@ -426,19 +426,19 @@ static bool censored(void* user)
     crd_dcp_packet p;
     crd_dcp_slave* slave = c->s.r[0]->slave;
     while (crd_dcp_net_receive(c->s.nets[0], &p)) {
-        crd_dcp_pdu q;
+        crdi_dcp_pdu q;
         if (c->times != 0 && p.length && p.bytes[0] == c->type &&
-            crd_dcp_decode(p.bytes, p.length, &q) == CRD_DCP_GOOD) {
+            crdi_dcp_decode(p.bytes, p.length, &q) == CRDI_DCP_GOOD) {
             uint8_t out[8];
-            const crd_dcp_pdu nack = {.type = CRD_DCP_RSP_NACK,
-                                      .seq = q.seq,
-                                      .peer = q.peer,
-                                      .expected = (uint16_t)(q.seq + 1),
-                                      .error = c->code};
-            check_int(crd_dcp_encode(&nack, out, sizeof out), 8);
-            crd_dcp_net_send(c->s.nets[0], &p.from, out, sizeof out);
+            const crdi_dcp_pdu nack = {.type = CRDI_DCP_RSP_NACK,
+                                       .seq = q.seq,
+                                       .peer = q.peer,
+                                       .expected = (uint16_t)(q.seq + 1),
+                                       .error = c->code};
+            check_int(crdi_dcp_encode(&nack, out, sizeof out), 8);
+            crdi_dcp_net_send(c->s.nets[0], &p.from, out, sizeof out);
             // For the slave it was a question for its state, so that the numbers stay in step.
-            uint8_t instead[4] = {CRD_DCP_INF_STATE, p.bytes[1], p.bytes[2], p.bytes[3]};
+            uint8_t instead[4] = {CRDI_DCP_INF_STATE, p.bytes[1], p.bytes[2], p.bytes[3]};
             const crd_dcp_address nowhere = p.from;
             c->times -= c->times > 0;
             crd_dcp_slave_receive(slave, &nowhere, &p.at, instead, 4, p.time);
@@ -486,29 +486,29 @@ static void whatever_is_refused_is_said_with_its_code_and_the_other_comes_down(v
         uint16_t code;
         const char* text;
     } rows[] = {
-        {CRD_DCP_STC_REGISTER, CRD_DCP_E_INVALID_UUID,
+        {CRDI_DCP_STC_REGISTER, CRD_DCP_E_INVALID_UUID,
          "motor: the DCP slave refuses STC_register in ALIVE: 0x2011 INVALID_UUID (the slave has"},
-        {CRD_DCP_CFG_TIME_RES, CRD_DCP_E_INVALID_TIME_RESOLUTION,
+        {CRDI_DCP_CFG_TIME_RES, CRD_DCP_E_INVALID_TIME_RESOLUTION,
          "motor: the DCP slave refuses CFG_time_res 1/100 s: 0x200F INVALID_TIME_RESOLUTION"},
-        {CRD_DCP_CFG_PARAMETER, CRD_DCP_E_INVALID_LENGTH,
+        {CRDI_DCP_CFG_PARAMETER, CRD_DCP_E_INVALID_LENGTH,
          "refuses CFG_parameter of drive.R (float64): 0x2001 INVALID_LENGTH"},
-        {CRD_DCP_CFG_INPUT, CRD_DCP_E_INVALID_SOURCE_DATA_TYPE,
+        {CRDI_DCP_CFG_INPUT, CRD_DCP_E_INVALID_SOURCE_DATA_TYPE,
          "CFG_input of drive.u_dc (float64)"},
-        {CRD_DCP_CFG_OUTPUT, CRD_DCP_E_INVALID_VALUE_REFERENCE, "CFG_output of shaft.speed"},
-        {CRD_DCP_CFG_SCOPE, CRD_DCP_E_INVALID_SCOPE, "0x200A"},
-        {CRD_DCP_CFG_STEPS, CRD_DCP_E_INVALID_STEPS, "CFG_steps 1: 0x200E"},
-        {CRD_DCP_CFG_TARGET_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, "10.0.0.1"},
-        {CRD_DCP_CFG_SOURCE_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, "10.0.0.2"},
-        {CRD_DCP_CFG_TUNABLE_PARAMETER, CRD_DCP_E_INVALID_VALUE_REFERENCE, "ctrl.kp"},
-        {CRD_DCP_CFG_PARAM_NETWORK, CRD_DCP_E_INVALID_TRANSPORT_PROTOCOL, "0x2010"},
-        {CRD_DCP_STC_PREPARE, CRD_DCP_E_NO_STEPS,
+        {CRDI_DCP_CFG_OUTPUT, CRD_DCP_E_INVALID_VALUE_REFERENCE, "CFG_output of shaft.speed"},
+        {CRDI_DCP_CFG_SCOPE, CRD_DCP_E_INVALID_SCOPE, "0x200A"},
+        {CRDI_DCP_CFG_STEPS, CRD_DCP_E_INVALID_STEPS, "CFG_steps 1: 0x200E"},
+        {CRDI_DCP_CFG_TARGET_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, "10.0.0.1"},
+        {CRDI_DCP_CFG_SOURCE_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, "10.0.0.2"},
+        {CRDI_DCP_CFG_TUNABLE_PARAMETER, CRD_DCP_E_INVALID_VALUE_REFERENCE, "ctrl.kp"},
+        {CRDI_DCP_CFG_PARAM_NETWORK, CRD_DCP_E_INVALID_TRANSPORT_PROTOCOL, "0x2010"},
+        {CRDI_DCP_STC_PREPARE, CRD_DCP_E_NO_STEPS,
          "refuses STC_prepare in CONFIGURATION: 0x3008 INCOMPLETE_CONFIG_STEPS"},
-        {CRD_DCP_STC_CONFIGURE, CRD_DCP_E_GENERIC, "STC_configure in PREPARED: 0x1001"},
-        {CRD_DCP_STC_INITIALIZE, 0x5001, "STC_initialize in CONFIGURED: 0x5001 unknown"},
-        {CRD_DCP_STC_RUN, CRD_DCP_E_INVALID_LENGTH, "STC_run in CONFIGURED: 0x2001"},
-        {CRD_DCP_STC_DO_STEP, CRD_DCP_E_NO_VARIABLE_STEPS, "STC_do_step in RUNNING: 0x4003"},
-        {CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_E_PDU_NOT_SUPPORTED, "STC_send_outputs in"},
-        {CRD_DCP_STC_DO_STEP, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE,
+        {CRDI_DCP_STC_CONFIGURE, CRD_DCP_E_GENERIC, "STC_configure in PREPARED: 0x1001"},
+        {CRDI_DCP_STC_INITIALIZE, 0x5001, "STC_initialize in CONFIGURED: 0x5001 unknown"},
+        {CRDI_DCP_STC_RUN, CRD_DCP_E_INVALID_LENGTH, "STC_run in CONFIGURED: 0x2001"},
+        {CRDI_DCP_STC_DO_STEP, CRD_DCP_E_NO_VARIABLE_STEPS, "STC_do_step in RUNNING: 0x4003"},
+        {CRDI_DCP_STC_SEND_OUTPUTS, CRD_DCP_E_PDU_NOT_SUPPORTED, "STC_send_outputs in"},
+        {CRDI_DCP_STC_DO_STEP, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE,
          "STC_do_step in RUNNING: 0x1003"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -556,14 +556,14 @@ static void what_may_be_refused_does_not_matter(void** state)
         uint16_t code;
         int times;
     } rows[] = {
-        {CRD_DCP_CFG_STEPS, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, -1},
-        {CRD_DCP_CFG_STEPS, CRD_DCP_E_PDU_NOT_SUPPORTED, -1},
-        {CRD_DCP_CFG_LOGGING, CRD_DCP_E_INVALID_LOG_MODE, -1},
-        {CRD_DCP_CFG_SOURCE_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, 3},
-        {CRD_DCP_STC_DO_STEP, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, 2},
-        {CRD_DCP_STC_DO_STEP, CRD_DCP_E_TRANSITION_IN_PROGRESS, 2},
-        {CRD_DCP_STC_PREPARE, CRD_DCP_E_TRANSITION_IN_PROGRESS, 2},
-        {CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_E_INVALID_STATE_ID, 1},
+        {CRDI_DCP_CFG_STEPS, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, -1},
+        {CRDI_DCP_CFG_STEPS, CRD_DCP_E_PDU_NOT_SUPPORTED, -1},
+        {CRDI_DCP_CFG_LOGGING, CRD_DCP_E_INVALID_LOG_MODE, -1},
+        {CRDI_DCP_CFG_SOURCE_NETWORK, CRD_DCP_E_INVALID_NETWORK_INFORMATION, 3},
+        {CRDI_DCP_STC_DO_STEP, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, 2},
+        {CRDI_DCP_STC_DO_STEP, CRD_DCP_E_TRANSITION_IN_PROGRESS, 2},
+        {CRDI_DCP_STC_PREPARE, CRD_DCP_E_TRANSITION_IN_PROGRESS, 2},
+        {CRDI_DCP_STC_SEND_OUTPUTS, CRD_DCP_E_INVALID_STATE_ID, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         open_censor(&c, rows[i].type, rows[i].code, rows[i].times);

@@ -1,7 +1,7 @@
 // Real sockets over the loopback interface. Nothing sleeps: everything waits for what it expects,
 // with a bound after which the test fails.
-#include "cardan/dcp.h"
 #include "check.h"
+#include "shared/dcp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -132,13 +132,13 @@ static void a_datagram_goes_there_and_the_answer_back(void** state)
     place* p = *state;
     const crd_dcp_address a = listening(p->a, CRD_DCP_UDP), b = listening(p->b, CRD_DCP_UDP);
     const double before = crd_dcp_net_now(p->b);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"\x80\x00\x00\x01", 4));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"\x80\x00\x00\x01", 4));
     crd_dcp_packet got = expect(p->b);
     expect_bytes(got, "\x80\x00\x00\x01", 4);
     check(crd_dcp_address_equal(&got.from, &a));
     check(crd_dcp_address_equal(&got.at, &b));
     check(got.time > before - 1 && got.time < crd_dcp_net_now(p->b) + 1);
-    check(crd_dcp_net_send(p->b, &got.from, (const uint8_t*)"\xb2\x00\x00\x01\x00", 5));
+    check(crdi_dcp_net_send(p->b, &got.from, (const uint8_t*)"\xb2\x00\x00\x01\x00", 5));
     expect_bytes(expect(p->a), "\xb2\x00\x00\x01\x00", 5);
     check(!crd_dcp_net_receive(p->a, &got));
     const crd_dcp_net_counts counts = crd_dcp_net_get_counts(p->a);
@@ -158,11 +158,11 @@ static void datagrams_may_be_empty_and_as_long_as_UDP_can(void** state)
     for (size_t i = 0; i < sizeof big; i++) {
         big[i] = (uint8_t)(i * 7 + i / 256);
     }
-    check(crd_dcp_net_send(p->a, &b, NULL, 0));
+    check(crdi_dcp_net_send(p->a, &b, NULL, 0));
     check_int(expect(p->b).length, 0);
-    check(crd_dcp_net_send(p->a, &b, big, 65507));
+    check(crdi_dcp_net_send(p->a, &b, big, 65507));
     expect_bytes(expect(p->b), big, 65507);
-    check(!crd_dcp_net_send(p->a, &b, big, 65508));
+    check(!crdi_dcp_net_send(p->a, &b, big, 65508));
     check_int(crd_dcp_net_get_counts(p->a).dropped, 1);
 }
 
@@ -170,7 +170,7 @@ static void sending_without_a_socket_opens_one(void** state)
 {
     place* p = *state;
     const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
     const crd_dcp_packet got = expect(p->b);
     crd_dcp_address here;
     check(crd_dcp_net_local(p->a, 0, &here));
@@ -185,9 +185,9 @@ static void a_flood_at_one_socket_leaves_the_others_their_turn(void** state)
     (void)listening(p->a, CRD_DCP_UDP);
     const crd_dcp_address one = listening(p->b, CRD_DCP_UDP), two = listening(p->b, CRD_DCP_UDP);
     for (int i = 0; i < 200; i++) {
-        check(crd_dcp_net_send(p->a, &one, (const uint8_t*)"flood", 5));
+        check(crdi_dcp_net_send(p->a, &one, (const uint8_t*)"flood", 5));
     }
-    check(crd_dcp_net_send(p->a, &two, (const uint8_t*)"me", 2));
+    check(crdi_dcp_net_send(p->a, &two, (const uint8_t*)"me", 2));
     int before = 0;
     for (;; before++) {
         const crd_dcp_packet got = expect(p->b);
@@ -208,11 +208,11 @@ static void datagrams_that_nobody_read_in_time_are_counted(void** state)
     int64_t sent = 0;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2000; i++) { // 16 MB, more than a socket keeps
-            check(crd_dcp_net_send(p->a, &b, bytes, sizeof bytes));
+            check(crdi_dcp_net_send(p->a, &b, bytes, sizeof bytes));
         }
         crd_dcp_packet got;
         while (crd_dcp_net_receive(p->b, &got)) {}
-        check(crd_dcp_net_send(p->a, &b, bytes, 1)); // brings the news
+        check(crdi_dcp_net_send(p->a, &b, bytes, 1)); // brings the news
         check_int(expect(p->b).length, 1);
         sent += 2001;
         const crd_dcp_net_counts c = crd_dcp_net_get_counts(p->b);
@@ -227,23 +227,23 @@ static void a_stream_carries_PDUs_both_ways(void** state)
 {
     place* p = *state;
     const crd_dcp_address b = listening(p->b, CRD_DCP_TCP);
-    check_ok(crd_dcp_net_connect(p->a, &b));
-    check_ok(crd_dcp_net_connect(p->a, &b)); // it is there already
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
-    check(crd_dcp_net_send(p->a, &b, NULL, 0));
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"three", 5));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
+    check_ok(crdi_dcp_net_connect(p->a, &b)); // it is there already
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    check(crdi_dcp_net_send(p->a, &b, NULL, 0));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"three", 5));
     crd_dcp_packet got = expect_with(p->b, p->a);
     expect_bytes(got, "one", 3);
     check(crd_dcp_address_equal(&got.at, &b));
-    check(crd_dcp_net_connected(p->b, &got.from));
+    check(crdi_dcp_net_connected(p->b, &got.from));
     expect_bytes(expect(p->b), "", 0);
     got = expect(p->b);
     expect_bytes(got, "three", 5);
-    check(crd_dcp_net_send(p->b, &got.from, (const uint8_t*)"back", 4));
+    check(crdi_dcp_net_send(p->b, &got.from, (const uint8_t*)"back", 4));
     got = expect(p->a);
     expect_bytes(got, "back", 4);
     check(crd_dcp_address_equal(&got.from, &b));
-    check(crd_dcp_net_connected(p->a, &b));
+    check(crdi_dcp_net_connected(p->a, &b));
     check_int(crd_dcp_net_get_counts(p->a).connections, 1);
     check_int(crd_dcp_net_get_counts(p->b).connections, 1);
 }
@@ -264,7 +264,7 @@ static void a_thousand_PDUs_of_all_lengths_arrive_whole_and_in_order(void** stat
 {
     place* p = *state;
     const crd_dcp_address b = listening(p->b, CRD_DCP_TCP);
-    check_ok(crd_dcp_net_connect(p->a, &b));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
     static uint8_t bytes[65536];
     crd_dcp_packet got;
     int received = 0;
@@ -272,7 +272,7 @@ static void a_thousand_PDUs_of_all_lengths_arrive_whole_and_in_order(void** stat
     for (int sent = 0; received < 1000;) {
         if (crd_dcp_net_now(p->a) > until) { fail_msg("%d of 1000 came", received); }
         fill(bytes, pseudo_length(sent), sent);
-        if (sent < 1000 && crd_dcp_net_send(p->a, &b, bytes, pseudo_length(sent))) {
+        if (sent < 1000 && crdi_dcp_net_send(p->a, &b, bytes, pseudo_length(sent))) {
             sent++;
             if (sent % 40 != 0) { continue; } // let some pile up
         }
@@ -311,7 +311,7 @@ static void a_PDU_may_come_byte_by_byte_and_several_in_one_segment(void** state)
     got = expect(p->b);
     expect_bytes(got, "ccc", 3);
     // and what we send is framed
-    check(crd_dcp_net_send(p->b, &got.from, (const uint8_t*)"hello", 5));
+    check(crdi_dcp_net_send(p->b, &got.from, (const uint8_t*)"hello", 5));
     uint8_t answer[9];
     check_int(recv(fd, answer, sizeof answer, MSG_WAITALL), 9);
     check(memcmp(answer, "\5\0\0\0hello", 9) == 0);
@@ -330,11 +330,11 @@ static void the_last_PDUs_before_the_end_of_a_stream_count(void** state)
     crd_dcp_packet got = expect(p->b);
     expect_bytes(got, "x", 1);
     expect_bytes(expect(p->b), "y", 1);
-    check(crd_dcp_net_send(p->b, &got.from, (const uint8_t*)"z", 1)); // it still reads
+    check(crdi_dcp_net_send(p->b, &got.from, (const uint8_t*)"z", 1)); // it still reads
     uint8_t answer[5];
     check_int(recv(fd, answer, sizeof answer, MSG_WAITALL), 5);
     expect_connections(p->b, 0);
-    check(!crd_dcp_net_send(p->b, &got.from, (const uint8_t*)"z", 1));
+    check(!crdi_dcp_net_send(p->b, &got.from, (const uint8_t*)"z", 1));
     close(fd);
 }
 
@@ -354,7 +354,7 @@ static void an_absurd_length_closes_its_stream_and_no_other(void** state)
     }
     check_int(crd_dcp_net_get_counts(p->b).refused, 3);
     check_int(crd_dcp_net_get_counts(p->b).connections, 1);
-    check(crd_dcp_net_send(p->b, &peer, (const uint8_t*)"y", 1));
+    check(crdi_dcp_net_send(p->b, &peer, (const uint8_t*)"y", 1));
     raw_send(good, "\1\0\0\0z", 5);
     expect_bytes(expect(p->b), "z", 1);
     close(good);
@@ -369,11 +369,11 @@ static void the_limit_of_a_PDU_can_be_moved(void** state)
     check_ok(crd_dcp_net_set_limits(p->a, &limits));
     check_ok(crd_dcp_net_set_limits(p->b, &limits));
     const crd_dcp_address b = listening(p->b, CRD_DCP_TCP);
-    check_ok(crd_dcp_net_connect(p->a, &b));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
     uint8_t* bytes = calloc(1, (1 << 20) + 1);
     fill(bytes, 1 << 20, 3);
-    check(crd_dcp_net_send(p->a, &b, bytes, 1 << 20));
-    check(!crd_dcp_net_send(p->a, &b, bytes, (1 << 20) + 1));
+    check(crdi_dcp_net_send(p->a, &b, bytes, 1 << 20));
+    check(!crdi_dcp_net_send(p->a, &b, bytes, (1 << 20) + 1));
     expect_bytes(expect_with(p->b, p->a), bytes, 1 << 20);
     free(bytes);
     limits.max_pdu = 3;
@@ -459,7 +459,7 @@ static int send_until_full(crd_dcp_net* n, const crd_dcp_address* to, int first)
     for (int i = first;; i++) {
         check(i < 100000); // the system's own buffers end before 1 GB
         fill(bytes, SLOW, i);
-        if (!crd_dcp_net_send(n, to, bytes, SLOW)) { return i; }
+        if (!crdi_dcp_net_send(n, to, bytes, SLOW)) { return i; }
     }
 }
 
@@ -517,18 +517,18 @@ static void a_broken_connection_is_made_again_by_sending(void** state)
 {
     place* p = *state;
     const crd_dcp_address b = listening(p->b, CRD_DCP_TCP);
-    check_ok(crd_dcp_net_connect(p->a, &b));
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"first", 5));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"first", 5));
     expect_bytes(expect_with(p->b, p->a), "first", 5);
     crd_dcp_net_destroy(p->b);
     p->b = NULL;
     expect_connections(p->a, 0);
-    check(!crd_dcp_net_connected(p->a, &b));
+    check(!crdi_dcp_net_connected(p->a, &b));
     check_ok(crd_dcp_net_create(p->ctx, &p->b));
     crd_dcp_address again = b;
     check_ok(crd_dcp_net_listen(p->b, &again));
     const double until = crd_dcp_net_now(p->a) + PATIENCE;
-    while (!crd_dcp_net_send(p->a, &b, (const uint8_t*)"second", 6)) {
+    while (!crdi_dcp_net_send(p->a, &b, (const uint8_t*)"second", 6)) {
         if (crd_dcp_net_now(p->a) > until) { fail_msg("never connected again"); }
         crd_dcp_net_wait(p->a, 0.02);
     }
@@ -546,14 +546,14 @@ static void half_a_PDU_of_a_broken_connection_does_not_get_into_the_next(void** 
     check_int(listen(listener, 5), 0);
     check_int(getsockname(listener, (struct sockaddr*)&s, &length), 0);
     const crd_dcp_address to = {LOOPBACK, ntohs(s.sin_port), CRD_DCP_TCP};
-    check_ok(crd_dcp_net_connect(p->a, &to));
+    check_ok(crdi_dcp_net_connect(p->a, &to));
     int fd = accept(listener, NULL, NULL);
     check(fd >= 0);
     raw_send(fd, "\1\0\0\0x\5\0\0\0ab", 11);
     expect_bytes(expect(p->a), "x", 1);
     close(fd);
     expect_connections(p->a, 0);
-    check_ok(crd_dcp_net_connect(p->a, &to));
+    check_ok(crdi_dcp_net_connect(p->a, &to));
     fd = accept(listener, NULL, NULL);
     check(fd >= 0);
     raw_send(fd, "\1\0\0\0y", 5);
@@ -567,23 +567,23 @@ static void connecting_where_nobody_listens_fails_and_may_be_tried_again(void** 
     place* p = *state;
     crd_dcp_address b = listening(p->b, CRD_DCP_TCP);
     crd_dcp_net_close(p->b, &b); // now surely free
-    const crd_status st = crd_dcp_net_connect(p->a, &b);
+    const crd_status st = crdi_dcp_net_connect(p->a, &b);
     if (st == CRD_OK) {
         expect_connections(p->a, 0);
     } else {
         check_status(st, CRD_E_IO);
         check_contains(crd_error_text(p->ctx), "cannot be connected to");
     }
-    check(!crd_dcp_net_connected(p->a, &b));
-    check(!crd_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
+    check(!crdi_dcp_net_connected(p->a, &b));
+    check(!crdi_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
     check_ok(crd_dcp_net_listen(p->b, &b));
-    check_ok(crd_dcp_net_connect(p->a, &b));
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
     expect_bytes(expect_with(p->b, p->a), "x", 1);
     const crd_dcp_address udp = {.ip = LOOPBACK, .port = 1, .transport = CRD_DCP_UDP};
-    check_status(crd_dcp_net_connect(p->a, &udp), CRD_E_UNSUPPORTED);
+    check_status(crdi_dcp_net_connect(p->a, &udp), CRD_E_UNSUPPORTED);
     const crd_dcp_address zero = {.ip = LOOPBACK, .transport = CRD_DCP_TCP};
-    check_status(crd_dcp_net_connect(p->a, &zero), CRD_E_RANGE);
+    check_status(crdi_dcp_net_connect(p->a, &zero), CRD_E_RANGE);
 }
 
 static void two_hundred_connections_keep_their_PDUs_apart(void** state)
@@ -606,7 +606,7 @@ static void two_hundred_connections_keep_their_PDUs_apart(void** state)
             check(!seen[got.bytes[0]]);
             seen[got.bytes[0]] = true;
             const uint8_t answer = got.bytes[0];
-            check(crd_dcp_net_send(p->b, &got.from, &answer, 1));
+            check(crdi_dcp_net_send(p->b, &got.from, &answer, 1));
         }
         for (int i = 0; i < PEERS; i++) {
             uint8_t answer[5];
@@ -643,7 +643,7 @@ static void those_who_only_sit_there_make_place_for_others(void** state)
     check_int(crd_dcp_net_get_counts(p->b).evicted, 2);
     check_int(crd_dcp_net_get_counts(p->b).connections, 3);
     const crd_dcp_address to = {.ip = LOOPBACK, .port = 9, .transport = CRD_DCP_TCP};
-    check_status(crd_dcp_net_connect(p->b, &to), CRD_E_LIMIT);
+    check_status(crdi_dcp_net_connect(p->b, &to), CRD_E_LIMIT);
     for (int i = 0; i < 3; i++) {
         close(busy[i]);
     }
@@ -696,7 +696,7 @@ static void listening_says_what_is_wrong(void** state)
     check_int(all.ip, 0);
     crd_dcp_address one = {.ip = LOOPBACK, .port = all.port, .transport = CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(p->a, &one)); // covered
-    check(crd_dcp_net_send(p->b, &one, (const uint8_t*)"x", 1));
+    check(crdi_dcp_net_send(p->b, &one, (const uint8_t*)"x", 1));
     expect_bytes(expect(p->a), "x", 1);
 }
 
@@ -713,8 +713,8 @@ static void closing_leaves_control_open(void** state)
     check(link.connect(link.user, &target));
     check(link.send(link.user, &target, (const uint8_t*)"to a", 4));
     expect_bytes(expect_with(p->a, p->b), "to a", 4);
-    check_ok(crd_dcp_net_connect(p->a, &control));
-    check(crd_dcp_net_send(p->a, &control, (const uint8_t*)"to b", 4));
+    check_ok(crdi_dcp_net_connect(p->a, &control));
+    check(crdi_dcp_net_send(p->a, &control, (const uint8_t*)"to b", 4));
     const crd_dcp_address master = expect_with(p->b, p->a).from;
     check_int(crd_dcp_net_get_counts(p->b).connections, 2);
     link.close(link.user);
@@ -728,8 +728,8 @@ static void closing_leaves_control_open(void** state)
     // one connection, and a listener with all that came in there
     crd_dcp_net_close(p->a, &control);
     expect_connections(p->b, 0);
-    check_ok(crd_dcp_net_connect(p->a, &control));
-    check(crd_dcp_net_send(p->a, &control, (const uint8_t*)"x", 1));
+    check_ok(crdi_dcp_net_connect(p->a, &control));
+    check(crdi_dcp_net_send(p->a, &control, (const uint8_t*)"x", 1));
     expect_bytes(expect_with(p->b, p->a), "x", 1);
     crd_dcp_net_close(p->b, &control);
     check_int(crd_dcp_net_get_counts(p->b).connections, 0);
@@ -756,8 +756,8 @@ static void other_transports_are_not_sent_over(void** state)
     place* p = *state;
     const crd_dcp_address can = {.ip = LOOPBACK, .port = 1, .transport = CRD_DCP_CAN};
     const crd_dcp_address tcp = {.ip = LOOPBACK, .port = 1, .transport = CRD_DCP_TCP};
-    check(!crd_dcp_net_send(p->a, &can, (const uint8_t*)"x", 1));
-    check(!crd_dcp_net_send(p->a, &tcp, (const uint8_t*)"x", 1)); // not connected
+    check(!crdi_dcp_net_send(p->a, &can, (const uint8_t*)"x", 1));
+    check(!crdi_dcp_net_send(p->a, &tcp, (const uint8_t*)"x", 1)); // not connected
     check_int(crd_dcp_net_get_counts(p->a).dropped, 2);
     check_int(crd_dcp_net_get_counts(p->a).sent, 0);
 }
@@ -772,7 +772,7 @@ static crd_status open_all(crd_context* ctx, crd_dcp_net** n)
     CRD_TRY(crd_dcp_net_create(ctx, n));
     CRD_TRY(crd_dcp_net_listen(*n, &udp));
     CRD_TRY(crd_dcp_net_listen(*n, &tcp));
-    CRD_TRY(crd_dcp_net_connect(*n, &tcp));
+    CRD_TRY(crdi_dcp_net_connect(*n, &tcp));
 fail:
     return st;
 }
@@ -816,18 +816,18 @@ static void sending_and_receiving_do_not_allocate(void** state)
 {
     place* p = *state;
     const crd_dcp_address a = listening(p->a, CRD_DCP_UDP), b = listening(p->b, CRD_DCP_TCP);
-    check_ok(crd_dcp_net_connect(p->a, &b));
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
+    check_ok(crdi_dcp_net_connect(p->a, &b));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"x", 1));
     (void)listening(p->b, CRD_DCP_UDP);
     const crd_dcp_address from = expect_with(p->b, p->a).from;
     const int64_t before = p->allocator.allocations;
     static uint8_t bytes[3000];
     for (int i = 0; i < 100; i++) {
-        check(crd_dcp_net_send(p->a, &b, bytes, (size_t)i * 30));
+        check(crdi_dcp_net_send(p->a, &b, bytes, (size_t)i * 30));
         check_int(expect_with(p->b, p->a).length, i * 30);
-        check(crd_dcp_net_send(p->b, &from, bytes, (size_t)i));
+        check(crdi_dcp_net_send(p->b, &from, bytes, (size_t)i));
         check_int(expect(p->a).length, i);
-        check(crd_dcp_net_send(p->b, &a, bytes, (size_t)i));
+        check(crdi_dcp_net_send(p->b, &a, bytes, (size_t)i));
         check_int(expect(p->a).length, i);
     }
     check_int(p->allocator.allocations, before);
@@ -900,22 +900,22 @@ static void what_is_held_leaves_together_when_the_hold_ends(void** state)
     place* p = *state;
     const crd_dcp_address udp = listening(p->b, CRD_DCP_UDP), tcp = listening(p->b, CRD_DCP_TCP);
     crd_dcp_packet none;
-    check_ok(crd_dcp_net_connect(p->a, &tcp));
-    check(crd_dcp_net_send(p->a, &tcp, (const uint8_t*)"0", 1)); // so that it is established
+    check_ok(crdi_dcp_net_connect(p->a, &tcp));
+    check(crdi_dcp_net_send(p->a, &tcp, (const uint8_t*)"0", 1)); // so that it is established
     expect_bytes(expect_with(p->b, p->a), "0", 1);
-    crd_dcp_net_hold(p->a, true);
-    crd_dcp_net_hold(p->a, true);
+    crdi_dcp_net_hold(p->a, true);
+    crdi_dcp_net_hold(p->a, true);
     for (int i = 0; i < 40; i++) { // more than one call can carry
         const uint8_t byte = (uint8_t)i;
-        check(crd_dcp_net_send(p->a, i % 2 ? &udp : &tcp, &byte, 1));
+        check(crdi_dcp_net_send(p->a, i % 2 ? &udp : &tcp, &byte, 1));
     }
-    crd_dcp_net_hold(p->a, false);
+    crdi_dcp_net_hold(p->a, false);
     for (int i = 0; i < 3; i++) {
         while (crd_dcp_net_receive(p->b, &none)) {
             check(none.at.transport == CRD_DCP_UDP && none.bytes[0] < 2 * 16); // the first call's
         }
     }
-    crd_dcp_net_hold(p->a, false);
+    crdi_dcp_net_hold(p->a, false);
     int last[2] = {-2, -1}, streams = 0;
     while (streams < 20 || last[1] < 39) {
         const crd_dcp_packet got = expect(p->b);
@@ -933,14 +933,14 @@ static void waiting_ends_a_hold_that_nobody_ended(void** state)
 {
     place* p = *state;
     const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
-    crd_dcp_net_hold(p->a, true);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    crdi_dcp_net_hold(p->a, true);
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
     crd_dcp_net_wait(p->a, 0);
     expect_bytes(expect(p->b), "one", 3);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"two", 3));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"two", 3));
     crd_dcp_net_close(p->a, NULL);
     expect_bytes(expect(p->b), "two", 3);
-    crd_dcp_net_hold(p->a, false);
+    crdi_dcp_net_hold(p->a, false);
 }
 
 // The system sends nothing to port 0.
@@ -949,11 +949,11 @@ static void a_held_datagram_that_cannot_be_sent_is_counted(void** state)
     place* p = *state;
     const crd_dcp_address nowhere = {.ip = LOOPBACK, .transport = CRD_DCP_UDP};
     const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
-    crd_dcp_net_hold(p->a, true);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
-    check(crd_dcp_net_send(p->a, &nowhere, (const uint8_t*)"two", 3));
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"three", 5));
-    crd_dcp_net_hold(p->a, false);
+    crdi_dcp_net_hold(p->a, true);
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    check(crdi_dcp_net_send(p->a, &nowhere, (const uint8_t*)"two", 3));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"three", 5));
+    crdi_dcp_net_hold(p->a, false);
     check_int(crd_dcp_net_get_counts(p->a).sent, 2);
     check_int(crd_dcp_net_get_counts(p->a).dropped, 1);
     check_int(crd_dcp_net_get_counts(p->a).bytes_sent, 8);
@@ -965,11 +965,11 @@ static void data_that_are_there_come_before_requests(void** state)
 {
     place* p = *state;
     const crd_dcp_address control = listening(p->b, CRD_DCP_UDP);
-    crd_dcp_net_set_control(p->b);
+    crdi_dcp_net_set_control(p->b);
     const crd_dcp_address data = listening(p->b, CRD_DCP_UDP);
     const crd_dcp_address stream = listening(p->b, CRD_DCP_TCP);
-    check(crd_dcp_net_send(p->a, &control, (const uint8_t*)"request", 7));
-    check(crd_dcp_net_send(p->a, &data, (const uint8_t*)"data", 4));
+    check(crdi_dcp_net_send(p->a, &control, (const uint8_t*)"request", 7));
+    check(crdi_dcp_net_send(p->a, &data, (const uint8_t*)"data", 4));
     const int fd = raw_connect(&stream); // not even taken in yet
     raw_send(fd, "\x04\0\0\0more", 8);
     check_int(expect(p->b).length, 4);
@@ -986,7 +986,7 @@ static void the_descriptor_tells_of_the_only_socket_too(void** state)
     check(!crd_dcp_net_receive(p->b, &got));
     struct pollfd w = {.fd = crd_dcp_net_descriptor(p->b), .events = POLLIN};
     check_int(poll(&w, 1, 0), 0);
-    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    check(crdi_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
     check_int(poll(&w, 1, (int)(1000 * PATIENCE)), 1);
     expect_bytes(expect(p->b), "one", 3);
     check(!crd_dcp_net_receive(p->b, &got));

@@ -1,6 +1,6 @@
 // Captures, read back by a reader of their own: blocks of pcapng, IPv4, UDP and TCP from the RFCs.
-#include "cardan/dcp.h"
 #include "check.h"
+#include "shared/dcp.h"
 #include "testnet/testnet.h"
 
 #include <stdio.h>
@@ -438,14 +438,14 @@ static void a_net_adds_what_it_sends_and_receives(void** state)
     check_ok(crd_dcp_capture_open(ctx, path, &c));
     crd_dcp_net_capture(a, c);
     crd_dcp_packet got;
-    check(crd_dcp_net_send(a, &at_b, (const uint8_t*)"there", 5));
+    check(crdi_dcp_net_send(a, &at_b, (const uint8_t*)"there", 5));
     crd_dcp_net_wait(b, 1);
     check(crd_dcp_net_receive(b, &got));
-    check(crd_dcp_net_send(b, &got.from, (const uint8_t*)"back", 4));
+    check(crdi_dcp_net_send(b, &got.from, (const uint8_t*)"back", 4));
     crd_dcp_net_wait(a, 1);
     check(crd_dcp_net_receive(a, &got));
     crd_dcp_net_capture(a, NULL);
-    check(crd_dcp_net_send(a, &at_b, (const uint8_t*)"unseen", 6));
+    check(crdi_dcp_net_send(a, &at_b, (const uint8_t*)"unseen", 6));
     check_ok(crd_dcp_capture_close(c));
     file f = read_file();
     expect_heads(&f);

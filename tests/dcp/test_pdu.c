@@ -1,7 +1,7 @@
 // PDUs: golden vectors both ways, every length of every type, CAN frames, names.
 #include "check.h"
 
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <stdio.h>
 
@@ -77,15 +77,15 @@ static int for_each_vector(void (*look)(const vector* v))
     return count;
 }
 
-static crd_dcp_decoded expected_outcome(const vector* v)
+static crdi_dcp_decoded expected_outcome(const vector* v)
 {
-    if (v->length == 0) { return CRD_DCP_UNKNOWN; }
-    return strstr(v->text, " bad_length=") ? CRD_DCP_BAD_LENGTH : CRD_DCP_GOOD;
+    if (v->length == 0) { return CRDI_DCP_UNKNOWN; }
+    return strstr(v->text, " bad_length=") ? CRDI_DCP_BAD_LENGTH : CRDI_DCP_GOOD;
 }
 
-static void decode_vector(const vector* v, crd_dcp_pdu* p)
+static void decode_vector(const vector* v, crdi_dcp_pdu* p)
 {
-    const crd_dcp_decoded got = crd_dcp_decode(v->bytes, v->length, p);
+    const crdi_dcp_decoded got = crdi_dcp_decode(v->bytes, v->length, p);
     if (got != expected_outcome(v)) {
         fail_msg("%s:%d: decoded as %d, expected %d", v->file, v->line, (int)got,
                  (int)expected_outcome(v));
@@ -116,7 +116,7 @@ static uint64_t number_of(const char* value)
     return n;
 }
 
-static bool number_field(const crd_dcp_pdu* p, const char* key, uint64_t* out)
+static bool number_field(const crdi_dcp_pdu* p, const char* key, uint64_t* out)
 {
     const struct {
         const char* key;
@@ -164,7 +164,8 @@ static bool number_field(const crd_dcp_pdu* p, const char* key, uint64_t* out)
     return false;
 }
 
-static void compare_field(const vector* v, const crd_dcp_pdu* p, const char* key, const char* value)
+static void compare_field(const vector* v, const crdi_dcp_pdu* p, const char* key,
+                          const char* value)
 {
     uint8_t bytes[256];
     unsigned major, minor;
@@ -190,13 +191,13 @@ static void compare_field(const vector* v, const crd_dcp_pdu* p, const char* key
 
 static void compare_fields(const vector* v)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     decode_vector(v, &p);
     if (v->length == 0) { return; }
     char text[sizeof v->text], *rest = NULL;
     snprintf(text, sizeof text, "%s", v->text);
     const char* word = strtok_r(text, " ", &rest);
-    check_text(crd_dcp_type_name(p.type), word);
+    check_text(crdi_dcp_type_name(p.type), word);
     for (word = strtok_r(NULL, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         char* value = strchr(word, '=');
         check(value);
@@ -213,11 +214,11 @@ static void golden_pdus_decode_to_the_fields_of_their_text(void** state)
 
 static void compare_print(const vector* v)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     char text[sizeof v->text];
     decode_vector(v, &p);
     if (v->length == 0) { return; }
-    const int length = crd_dcp_print(&p, text, sizeof text);
+    const int length = crdi_dcp_print(&p, text, sizeof text);
     if (strcmp(text, v->text) != 0) {
         fail_msg("%s:%d: printed as\n%s, expected\n%s", v->file, v->line, text, v->text);
     }
@@ -232,18 +233,18 @@ static void golden_pdus_print_as_their_text(void** state)
 
 static void compare_bytes(const vector* v)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     uint8_t bytes[sizeof v->bytes];
     decode_vector(v, &p);
     if (v->prefix_length) {
         check_int(v->prefix[0] | v->prefix[1] << 8 | v->prefix[2] << 16, v->length);
     }
-    if (expected_outcome(v) != CRD_DCP_GOOD) { return; }
-    const size_t length = crd_dcp_encode(&p, bytes, sizeof bytes);
+    if (expected_outcome(v) != CRDI_DCP_GOOD) { return; }
+    const size_t length = crdi_dcp_encode(&p, bytes, sizeof bytes);
     if (length != v->length || memcmp(bytes, v->bytes, length) != 0) {
         fail_msg("%s:%d: does not encode to its bytes: %s", v->file, v->line, v->text);
     }
-    check_int(crd_dcp_encode(&p, NULL, 0), length);
+    check_int(crdi_dcp_encode(&p, NULL, 0), length);
 }
 
 static void golden_pdus_encode_to_their_bytes(void** state)
@@ -256,7 +257,7 @@ static bool met[256];
 
 static void meet(const vector* v)
 {
-    if (expected_outcome(v) == CRD_DCP_GOOD) { met[v->bytes[0]] = true; }
+    if (expected_outcome(v) == CRDI_DCP_GOOD) { met[v->bytes[0]] = true; }
 }
 
 static void golden_pdus_are_of_every_type(void** state)
@@ -265,8 +266,8 @@ static void golden_pdus_are_of_every_type(void** state)
     for_each_vector(meet);
     int count = 0;
     for (int type = 0; type < 256; type++) {
-        if (crd_dcp_type_name(type) && !met[type]) {
-            fail_msg("no golden %s", crd_dcp_type_name(type));
+        if (crdi_dcp_type_name(type) && !met[type]) {
+            fail_msg("no golden %s", crdi_dcp_type_name(type));
         }
         count += met[type];
     }
@@ -316,11 +317,11 @@ static uint8_t* bytes_of(int i, size_t length)
     return bytes;
 }
 
-static crd_dcp_decoded outcome_of(int i, size_t length)
+static crdi_dcp_decoded outcome_of(int i, size_t length)
 {
-    if (length < sizes[i].head) { return CRD_DCP_UNKNOWN; }
-    if (length < sizes[i].fixed) { return CRD_DCP_BAD_LENGTH; }
-    return length == sizes[i].fixed || sizes[i].open ? CRD_DCP_GOOD : CRD_DCP_BAD_LENGTH;
+    if (length < sizes[i].head) { return CRDI_DCP_UNKNOWN; }
+    if (length < sizes[i].fixed) { return CRDI_DCP_BAD_LENGTH; }
+    return length == sizes[i].fixed || sizes[i].open ? CRDI_DCP_GOOD : CRDI_DCP_BAD_LENGTH;
 }
 
 static void every_length_of_every_type_is_judged(void** state)
@@ -329,19 +330,19 @@ static void every_length_of_every_type_is_judged(void** state)
     for (int i = 0; i < SIZES; i++) {
         for (size_t length = 0; length <= sizes[i].fixed + 8; length++) {
             uint8_t *bytes = bytes_of(i, length), again[64];
-            crd_dcp_pdu p;
-            const crd_dcp_decoded got = crd_dcp_decode(bytes, length, &p);
+            crdi_dcp_pdu p;
+            const crdi_dcp_decoded got = crdi_dcp_decode(bytes, length, &p);
             if (got != outcome_of(i, length)) {
                 fail_msg("type 0x%02X, transport %d, %zu bytes: decoded as %d, expected %d",
                          (unsigned)sizes[i].type, sizes[i].transport, length, (int)got,
                          (int)outcome_of(i, length));
             }
-            if (got == CRD_DCP_GOOD) {
-                check_int(crd_dcp_encode(&p, again, sizeof again), length);
+            if (got == CRDI_DCP_GOOD) {
+                check_int(crdi_dcp_encode(&p, again, sizeof again), length);
                 check(memcmp(again, bytes, length) == 0);
                 check_int(p.bad_length, 0);
             } else {
-                check_int(p.bad_length, got == CRD_DCP_BAD_LENGTH ? length : 0);
+                check_int(p.bad_length, got == CRDI_DCP_BAD_LENGTH ? length : 0);
                 check(!p.payload && !p.payload_length);
             }
             free(bytes);
@@ -357,7 +358,7 @@ static void every_type_has_a_row_in_this_test(void** state)
         for (int i = 0; i < SIZES; i++) {
             here = here || sizes[i].type == type;
         }
-        check_int(crd_dcp_type_name(type) != NULL, here);
+        check_int(crdi_dcp_type_name(type) != NULL, here);
     }
 }
 
@@ -365,14 +366,14 @@ static void of_a_bad_length_the_head_is_known_and_nothing_else(void** state)
 {
     (void)state;
     const uint8_t run[] = {0x06, 0x34, 0x12, 7, 11, 1, 2, 3, 4, 5, 6, 7};
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     for (size_t length = 4; length <= sizeof run; length++) {
-        check_int(crd_dcp_decode(run, length, &p), CRD_DCP_BAD_LENGTH);
-        const crd_dcp_pdu want = {.type = 0x06,
-                                  .seq = 0x1234,
-                                  .peer = 7,
-                                  .state = length > 4 ? 11 : 0,
-                                  .bad_length = length};
+        check_int(crdi_dcp_decode(run, length, &p), CRDI_DCP_BAD_LENGTH);
+        const crdi_dcp_pdu want = {.type = 0x06,
+                                   .seq = 0x1234,
+                                   .peer = 7,
+                                   .state = length > 4 ? 11 : 0,
+                                   .bad_length = length};
         check_int(p.type, want.type);
         check_int(p.seq, want.seq);
         check_int(p.peer, want.peer);
@@ -381,12 +382,12 @@ static void of_a_bad_length_the_head_is_known_and_nothing_else(void** state)
         check_int(p.bad_length, want.bad_length);
     }
     char text[80];
-    crd_dcp_decode(run, 4, &p);
-    crd_dcp_print(&p, text, sizeof text);
+    crdi_dcp_decode(run, 4, &p);
+    crdi_dcp_print(&p, text, sizeof text);
     check_text(text, "STC_run seq=4660 rcv=7 bad_length=4");
     const uint8_t changed[] = {0xE0, 3, 5, 0};
-    crd_dcp_decode(changed, sizeof changed, &p);
-    crd_dcp_print(&p, text, sizeof text);
+    crdi_dcp_decode(changed, sizeof changed, &p);
+    crdi_dcp_print(&p, text, sizeof text);
     check_text(text, "NTF_state_changed snd=3 state=CONFIGURED bad_length=4");
 }
 
@@ -394,23 +395,23 @@ static void a_type_that_does_not_exist_is_dropped(void** state)
 {
     (void)state;
     uint8_t bytes[32] = {0};
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     char text[40];
     int unknown = 0;
     for (int type = 0; type < 256; type++) {
-        if (crd_dcp_type_name(type)) { continue; }
+        if (crdi_dcp_type_name(type)) { continue; }
         bytes[0] = (uint8_t)type;
         for (size_t length = 1; length <= sizeof bytes; length++) {
-            check_int(crd_dcp_decode(bytes, length, &p), CRD_DCP_UNKNOWN);
+            check_int(crdi_dcp_decode(bytes, length, &p), CRDI_DCP_UNKNOWN);
         }
         p.type = (uint8_t)type;
-        check_int(crd_dcp_encode(&p, bytes, sizeof bytes), 0);
+        check_int(crdi_dcp_encode(&p, bytes, sizeof bytes), 0);
         unknown++;
     }
     check_int(unknown, 256 - 34);
-    check_int(crd_dcp_decode(NULL, 0, &p), CRD_DCP_UNKNOWN);
+    check_int(crdi_dcp_decode(NULL, 0, &p), CRDI_DCP_UNKNOWN);
     p.type = 0x0B;
-    crd_dcp_print(&p, text, sizeof text);
+    crdi_dcp_print(&p, text, sizeof text);
     check_text(text, "unknown type 0x0B");
 }
 
@@ -422,17 +423,17 @@ static void encode_writes_nothing_where_room_is_short(void** state)
     for (int i = 0; i < SIZES; i++) {
         const size_t length = sizes[i].fixed + (sizes[i].open ? 5 : 0);
         uint8_t *bytes = bytes_of(i, length), out[64];
-        crd_dcp_pdu p;
-        check_int(crd_dcp_decode(bytes, length, &p), CRD_DCP_GOOD);
+        crdi_dcp_pdu p;
+        check_int(crdi_dcp_decode(bytes, length, &p), CRDI_DCP_GOOD);
         for (size_t room = 0; room < length; room++) {
             memset(out, 0xA5, sizeof out);
-            check_int(crd_dcp_encode(&p, out, room), length);
+            check_int(crdi_dcp_encode(&p, out, room), length);
             for (size_t k = 0; k < sizeof out; k++) {
                 check_int(out[k], 0xA5);
             }
         }
         memset(out, 0xA5, sizeof out);
-        check_int(crd_dcp_encode(&p, out, length), length);
+        check_int(crdi_dcp_encode(&p, out, length), length);
         check(memcmp(out, bytes, length) == 0 && out[length] == 0xA5);
         free(bytes);
     }
@@ -445,12 +446,12 @@ static void a_payload_may_stand_in_the_buffer_already(void** state)
     for (int at = 0; at <= 12; at++) {
         uint8_t buffer[16] = {0};
         memcpy(buffer + at, want + 5, 4);
-        const crd_dcp_pdu p = {.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                               .seq = 9,
-                               .id = 7,
-                               .payload = buffer + at,
-                               .payload_length = 4};
-        check_int(crd_dcp_encode(&p, buffer, sizeof buffer), sizeof want);
+        const crdi_dcp_pdu p = {.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                .seq = 9,
+                                .id = 7,
+                                .payload = buffer + at,
+                                .payload_length = 4};
+        check_int(crdi_dcp_encode(&p, buffer, sizeof buffer), sizeof want);
         check(memcmp(buffer, want, sizeof want) == 0);
     }
 }
@@ -459,16 +460,16 @@ static void a_value_that_its_field_cannot_hold_is_not_cut(void** state)
 {
     (void)state;
     uint8_t out[32];
-    crd_dcp_pdu p = {.type = CRD_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_BLUETOOTH};
+    crdi_dcp_pdu p = {.type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_BLUETOOTH};
     p.port = 255;
-    check_int(crd_dcp_encode(&p, out, sizeof out), 16);
+    check_int(crdi_dcp_encode(&p, out, sizeof out), 16);
     p.port = 256;
-    check_int(crd_dcp_encode(&p, out, sizeof out), 0);
-    p.type = CRD_DCP_CFG_PARAM_NETWORK;
+    check_int(crdi_dcp_encode(&p, out, sizeof out), 0);
+    p.type = CRDI_DCP_CFG_PARAM_NETWORK;
     p.bd_addr = UINT32_MAX;
-    check_int(crd_dcp_encode(&p, out, sizeof out), 13);
+    check_int(crdi_dcp_encode(&p, out, sizeof out), 13);
     p.bd_addr++;
-    check_int(crd_dcp_encode(&p, out, sizeof out), 0);
+    check_int(crdi_dcp_encode(&p, out, sizeof out), 0);
 }
 
 static void print_cuts_like_snprintf(void** state)
@@ -476,13 +477,13 @@ static void print_cuts_like_snprintf(void** state)
     (void)state;
     const uint8_t bytes[] = {0xF0, 1, 0, 2, 0, 0xAB, 0xCD};
     const char* want = "DAT_input_output seq=1 data_id=2 payload=abcd";
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     char text[64];
-    crd_dcp_decode(bytes, sizeof bytes, &p);
-    check_int(crd_dcp_print(&p, NULL, 0), strlen(want));
+    crdi_dcp_decode(bytes, sizeof bytes, &p);
+    check_int(crdi_dcp_print(&p, NULL, 0), strlen(want));
     for (size_t room = 1; room < sizeof text; room++) {
         memset(text, '#', sizeof text);
-        check_int(crd_dcp_print(&p, text, room), strlen(want));
+        check_int(crdi_dcp_print(&p, text, room), strlen(want));
         const size_t kept = room - 1 < strlen(want) ? room - 1 : strlen(want);
         check_int(strlen(text), kept);
         check(strncmp(text, want, kept) == 0 && text[room] == '#');
@@ -496,50 +497,50 @@ static void can_frames_carry_what_their_identifier_does_not(void** state)
     (void)state;
     static const uint8_t values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const struct {
-        crd_dcp_pdu p;
+        crdi_dcp_pdu p;
         int length;
         uint8_t bytes[8];
     } rows[] = {
-        {{.type = CRD_DCP_STC_REGISTER, .peer = 7, .op_mode = CRD_DCP_NRT}, 3, {7, 0, 2}},
-        {{.type = CRD_DCP_STC_DEREGISTER, .peer = 7, .state = 16}, 2, {7, 16}},
-        {{.type = CRD_DCP_STC_PREPARE, .peer = 7, .state = 1}, 2, {7, 1}},
-        {{.type = CRD_DCP_STC_CONFIGURE, .peer = 7, .state = 3}, 2, {7, 3}},
-        {{.type = CRD_DCP_STC_INITIALIZE, .peer = 7, .state = 5}, 2, {7, 5}},
-        {{.type = CRD_DCP_STC_RUN, .peer = 7, .state = 5}, 2, {7, 5}},
-        {{.type = CRD_DCP_STC_DO_STEP, .peer = 7, .state = 11, .steps = 255}, 3, {7, 11, 255}},
-        {{.type = CRD_DCP_STC_SEND_OUTPUTS, .peer = 7, .state = 13}, 2, {7, 13}},
-        {{.type = CRD_DCP_STC_STOP, .peer = 7, .state = 11}, 2, {7, 11}},
-        {{.type = CRD_DCP_STC_RESET, .peer = 7, .state = 16}, 2, {7, 16}},
-        {{.type = CRD_DCP_INF_STATE, .peer = 7}, 1, {7}},
-        {{.type = CRD_DCP_INF_ERROR, .peer = 7}, 1, {7}},
-        {{.type = CRD_DCP_RSP_ACK, .peer = 7}, 0, {0}},
-        {{.type = CRD_DCP_RSP_NACK, .peer = 7, .error = 0x2011}, 1, {0x51}},
-        {{.type = CRD_DCP_RSP_STATE_ACK, .peer = 7, .state = 11}, 1, {11}},
-        {{.type = CRD_DCP_RSP_ERROR_ACK, .peer = 7, .error = 0x1002}, 1, {0x22}},
-        {{.type = CRD_DCP_NTF_STATE_CHANGED, .peer = 7, .state = 11}, 1, {11}},
-        {{.type = CRD_DCP_DAT_INPUT_OUTPUT, .id = 300, .payload = values, .payload_length = 8},
+        {{.type = CRDI_DCP_STC_REGISTER, .peer = 7, .op_mode = CRD_DCP_NRT}, 3, {7, 0, 2}},
+        {{.type = CRDI_DCP_STC_DEREGISTER, .peer = 7, .state = 16}, 2, {7, 16}},
+        {{.type = CRDI_DCP_STC_PREPARE, .peer = 7, .state = 1}, 2, {7, 1}},
+        {{.type = CRDI_DCP_STC_CONFIGURE, .peer = 7, .state = 3}, 2, {7, 3}},
+        {{.type = CRDI_DCP_STC_INITIALIZE, .peer = 7, .state = 5}, 2, {7, 5}},
+        {{.type = CRDI_DCP_STC_RUN, .peer = 7, .state = 5}, 2, {7, 5}},
+        {{.type = CRDI_DCP_STC_DO_STEP, .peer = 7, .state = 11, .steps = 255}, 3, {7, 11, 255}},
+        {{.type = CRDI_DCP_STC_SEND_OUTPUTS, .peer = 7, .state = 13}, 2, {7, 13}},
+        {{.type = CRDI_DCP_STC_STOP, .peer = 7, .state = 11}, 2, {7, 11}},
+        {{.type = CRDI_DCP_STC_RESET, .peer = 7, .state = 16}, 2, {7, 16}},
+        {{.type = CRDI_DCP_INF_STATE, .peer = 7}, 1, {7}},
+        {{.type = CRDI_DCP_INF_ERROR, .peer = 7}, 1, {7}},
+        {{.type = CRDI_DCP_RSP_ACK, .peer = 7}, 0, {0}},
+        {{.type = CRDI_DCP_RSP_NACK, .peer = 7, .error = 0x2011}, 1, {0x51}},
+        {{.type = CRDI_DCP_RSP_STATE_ACK, .peer = 7, .state = 11}, 1, {11}},
+        {{.type = CRDI_DCP_RSP_ERROR_ACK, .peer = 7, .error = 0x1002}, 1, {0x22}},
+        {{.type = CRDI_DCP_NTF_STATE_CHANGED, .peer = 7, .state = 11}, 1, {11}},
+        {{.type = CRDI_DCP_DAT_INPUT_OUTPUT, .id = 300, .payload = values, .payload_length = 8},
          8,
          {1, 2, 3, 4, 5, 6, 7, 8}},
-        {{.type = CRD_DCP_DAT_PARAMETER, .id = 30, .payload = values, .payload_length = 3},
+        {{.type = CRDI_DCP_DAT_PARAMETER, .id = 30, .payload = values, .payload_length = 3},
          3,
          {1, 2, 3}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const crd_dcp_pdu* want = &rows[i].p;
-        uint8_t out[CRD_DCP_CAN_ROOM];
-        check_int(crd_dcp_can_encode(want, out), rows[i].length);
+        const crdi_dcp_pdu* want = &rows[i].p;
+        uint8_t out[CRDI_DCP_CAN_ROOM];
+        check_int(crdi_dcp_can_encode(want, out), rows[i].length);
         check(memcmp(out, rows[i].bytes, (size_t)rows[i].length) == 0);
         for (size_t length = 0; length <= 9; length++) {
             const uint8_t frame[9] = {7, 11, 2, 4};
-            crd_dcp_pdu p = {.type = want->type, .id = want->id, .peer = 7, .seq = 99};
-            const crd_dcp_decoded got = crd_dcp_can_decode(frame, length, &p);
+            crdi_dcp_pdu p = {.type = want->type, .id = want->id, .peer = 7, .seq = 99};
+            const crdi_dcp_decoded got = crdi_dcp_can_decode(frame, length, &p);
             const bool right = length == (size_t)rows[i].length || (want->payload && length < 9);
-            check_int(got, length > 8 ? CRD_DCP_UNKNOWN
-                           : right    ? CRD_DCP_GOOD
-                                      : CRD_DCP_BAD_LENGTH);
+            check_int(got, length > 8 ? CRDI_DCP_UNKNOWN
+                           : right    ? CRDI_DCP_GOOD
+                                      : CRDI_DCP_BAD_LENGTH);
         }
-        crd_dcp_pdu p = {.type = want->type, .id = want->id, .peer = want->peer};
-        check_int(crd_dcp_can_decode(out, (size_t)rows[i].length, &p), CRD_DCP_GOOD);
+        crdi_dcp_pdu p = {.type = want->type, .id = want->id, .peer = want->peer};
+        check_int(crdi_dcp_can_decode(out, (size_t)rows[i].length, &p), CRDI_DCP_GOOD);
         check_int(p.peer, want->peer);
         check_int(p.state, want->state);
         check_int(p.op_mode, want->op_mode);
@@ -555,11 +556,11 @@ static void every_error_code_comes_through_a_can_frame(void** state)
     (void)state;
     int count = 0;
     for (int code = 0; code < 0x10000; code++) {
-        crd_dcp_pdu p = {.type = CRD_DCP_RSP_NACK, .error = (uint16_t)code};
-        uint8_t out[CRD_DCP_CAN_ROOM];
-        check_int(crd_dcp_can_encode(&p, out), 1);
+        crdi_dcp_pdu p = {.type = CRDI_DCP_RSP_NACK, .error = (uint16_t)code};
+        uint8_t out[CRDI_DCP_CAN_ROOM];
+        check_int(crdi_dcp_can_encode(&p, out), 1);
         p.error = 0;
-        check_int(crd_dcp_can_decode(out, 1, &p), CRD_DCP_GOOD);
+        check_int(crdi_dcp_can_decode(out, 1, &p), CRDI_DCP_GOOD);
         if (!crd_dcp_error_name(code)) {
             check(p.error == code || p.error == CRD_DCP_E_GENERIC);
             continue;
@@ -573,21 +574,21 @@ static void every_error_code_comes_through_a_can_frame(void** state)
 static void what_can_has_not_is_refused(void** state)
 {
     (void)state;
-    uint8_t out[CRD_DCP_CAN_ROOM], payload[9] = {0};
+    uint8_t out[CRDI_DCP_CAN_ROOM], payload[9] = {0};
     int count = 0;
     for (int type = 0; type < 256; type++) {
-        crd_dcp_pdu p = {.type = (uint8_t)type};
-        if (crd_dcp_can_encode(&p, out) >= 0) { count++; }
+        crdi_dcp_pdu p = {.type = (uint8_t)type};
+        if (crdi_dcp_can_encode(&p, out) >= 0) { count++; }
     }
     check_int(count, 19);
-    crd_dcp_pdu p = {.type = CRD_DCP_CFG_CLEAR};
-    check_int(crd_dcp_can_encode(&p, out), -1);
-    check_int(crd_dcp_can_decode(payload, 1, &p), CRD_DCP_UNKNOWN);
-    p = (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 256};
-    check_int(crd_dcp_can_encode(&p, out), -1);
-    p = (crd_dcp_pdu){
-        .type = CRD_DCP_DAT_PARAMETER, .payload = payload, .payload_length = sizeof payload};
-    check_int(crd_dcp_can_encode(&p, out), -1);
+    crdi_dcp_pdu p = {.type = CRDI_DCP_CFG_CLEAR};
+    check_int(crdi_dcp_can_encode(&p, out), -1);
+    check_int(crdi_dcp_can_decode(payload, 1, &p), CRDI_DCP_UNKNOWN);
+    p = (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 256};
+    check_int(crdi_dcp_can_encode(&p, out), -1);
+    p = (crdi_dcp_pdu){
+        .type = CRDI_DCP_DAT_PARAMETER, .payload = payload, .payload_length = sizeof payload};
+    check_int(crdi_dcp_can_encode(&p, out), -1);
 }
 
 // ---- names -------------------------------------------------------------------------------------
@@ -595,8 +596,8 @@ static void what_can_has_not_is_refused(void** state)
 static void names_are_those_of_the_standard(void** state)
 {
     (void)state;
-    check_text(crd_dcp_type_name(0x25), "CFG_target_network_information");
-    check(!crd_dcp_type_name(0) && !crd_dcp_type_name(-1) && !crd_dcp_type_name(256));
+    check_text(crdi_dcp_type_name(0x25), "CFG_target_network_information");
+    check(!crdi_dcp_type_name(0) && !crdi_dcp_type_name(-1) && !crdi_dcp_type_name(256));
     check_text(crd_dcp_error_name(0), "NONE");
     check_text(crd_dcp_error_name(0x2011), "INVALID_UUID");
     check_text(crd_dcp_error_name(0x3004), "INCOMPLETE_CONFIG_NW_INFO_INPUT");

@@ -2,7 +2,7 @@
 // without the key can do: record, drop, change, send again, and send from wrong addresses.
 #include "hand.h"
 
-#include "cardan/dcp_master.h"
+#include "shared/dcp.h"
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -52,11 +52,11 @@ static crd_status tap_listen(crd_dcp_net* n, crd_dcp_address* at)
 }
 static crd_status tap_connect(crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return crd_dcp_net_connect(((tap*)n)->inner, to);
+    return crdi_dcp_net_connect(((tap*)n)->inner, to);
 }
 static bool tap_connected(const crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return crd_dcp_net_connected(((const tap*)n)->inner, to);
+    return crdi_dcp_net_connected(((const tap*)n)->inner, to);
 }
 static bool tap_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
 {
@@ -64,7 +64,7 @@ static bool tap_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
 }
 static void tap_keep(crd_dcp_net* n)
 {
-    crd_dcp_net_set_control(((tap*)n)->inner);
+    crdi_dcp_net_set_control(((tap*)n)->inner);
 }
 static bool tap_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes, size_t length,
                      crd_dcp_address* from)
@@ -118,7 +118,7 @@ static double tap_now(const crd_dcp_net* n)
 
 static uint32_t tap_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return crd_dcp_net_source_ip(((const tap*)n)->inner, to);
+    return crdi_dcp_net_source_ip(((const tap*)n)->inner, to);
 }
 
 static const crdi_dcp_net_ops tap_ops = {.destroy = tap_destroy,
@@ -250,7 +250,7 @@ static int let_pass(place* p, double seconds, int i)
 
 static bool send_text(place* p, int from, int to, const char* text)
 {
-    return crd_dcp_net_send(p->net[from], &p->at[to], (const uint8_t*)text, strlen(text));
+    return crdi_dcp_net_send(p->net[from], &p->at[to], (const uint8_t*)text, strlen(text));
 }
 
 static const testnet_faults clean = {.delay = 0.001, .seed = 1, .start = 1000};
@@ -320,10 +320,10 @@ static void a_peer_may_talk_to_itself_and_to_several_ports_of_another(void** sta
         check(send_text(&p, 1, 1, "me"));
         check_int(let_pass(&p, 0.1, 1), 1);
     }
-    check(crd_dcp_net_send(p.net[0], &data, (const uint8_t*)"in", 2));
+    check(crdi_dcp_net_send(p.net[0], &data, (const uint8_t*)"in", 2));
     check(send_text(&p, 0, 1, "on"));
     check_int(let_pass(&p, 0.1, 1), 2);
-    check(crd_dcp_net_send(p.net[0], &data, (const uint8_t*)"in", 2));
+    check(crdi_dcp_net_send(p.net[0], &data, (const uint8_t*)"in", 2));
     testnet_advance(p.t, 2000);
     check_int(drain(&p, 1, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.at, &data) && crd_dcp_address_equal(&got.from, &p.at[0]));
@@ -332,7 +332,7 @@ static void a_peer_may_talk_to_itself_and_to_several_ports_of_another(void** sta
     testnet_advance(p.t, 2000);
     check_int(drain(&p, 0, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.from, &p.at[1]));
-    check(crd_dcp_net_send_from(p.net[1], &data, &p.at[0], (const uint8_t*)"z", 1));
+    check(crdi_dcp_net_send_from(p.net[1], &data, &p.at[0], (const uint8_t*)"z", 1));
     testnet_advance(p.t, 2000);
     check_int(drain(&p, 0, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.from, &data));
@@ -347,8 +347,8 @@ static void pdus_are_as_long_as_the_overhead_leaves_room_for(void** state)
     static place p;
     open_place(&p, &clean);
     static uint8_t big[70000];
-    check(crd_dcp_net_send(p.net[0], &p.at[1], big, 65507 - CRD_DCP_SECURE_OVERHEAD));
-    check(!crd_dcp_net_send(p.net[0], &p.at[1], big, 65507 - CRD_DCP_SECURE_OVERHEAD + 1));
+    check(crdi_dcp_net_send(p.net[0], &p.at[1], big, 65507 - CRD_DCP_SECURE_OVERHEAD));
+    check(!crdi_dcp_net_send(p.net[0], &p.at[1], big, 65507 - CRD_DCP_SECURE_OVERHEAD + 1));
     check_int(let_pass(&p, 0.1, 1), 1);
     check_int(p.tap[0]->longest, 65507);
     // Streams as the limits say, which are those of PDUs.
@@ -361,15 +361,15 @@ static void pdus_are_as_long_as_the_overhead_leaves_room_for(void** state)
     check_ok(crd_dcp_net_set_limits(p.tap[1]->inner, &p.tap[1]->base.limits));
     crd_dcp_address s = {SLAVE, 8080, CRD_DCP_TCP};
     check_ok(crd_dcp_net_listen(p.net[1], &s));
-    check_ok(crd_dcp_net_connect(p.net[0], &s));
+    check_ok(crdi_dcp_net_connect(p.net[0], &s));
     check_int(let_pass(&p, 0.1, 1), 0);
     check_int(counts(&p, 0).handshakes, 2); // with the connection, before there is something to say
-    check(crd_dcp_net_send(p.net[0], &s, big, 66000));
-    check(!crd_dcp_net_send(p.net[0], &s, big, 66001));
+    check(crdi_dcp_net_send(p.net[0], &s, big, 66000));
+    check(!crdi_dcp_net_send(p.net[0], &s, big, 66001));
     check_int(let_pass(&p, 0.1, 1), 1);
     // Without a connection nothing waits for a handshake either.
     const crd_dcp_address nowhere = {SLAVE, 8099, CRD_DCP_TCP};
-    check(!crd_dcp_net_send(p.net[0], &nowhere, big, 10));
+    check(!crdi_dcp_net_send(p.net[0], &nowhere, big, 10));
     check_int(counts(&p, 0).peers, 2);
     l.max_pdu = 23;
     check_status(crd_dcp_net_set_limits(p.net[0], &l), CRD_E_RANGE);
@@ -473,7 +473,7 @@ static void counters_out_of_order_are_taken_once_within_1024(void** state)
     for (uint16_t i = 1; i <= 6500; i++) {
         if (i <= 5000) {
             const uint8_t b[2] = {(uint8_t)i, (uint8_t)(i >> 8)};
-            check(crd_dcp_net_send(p.net[0], &p.at[1], b, 2));
+            check(crdi_dcp_net_send(p.net[0], &p.at[1], b, 2));
         }
         const double until = 1000 + 1e-3 * (i + 100);
         while (testnet_advance(p.t, until) < until) {}
@@ -538,7 +538,7 @@ static void start_slave(place* p, uint8_t transport)
     crd_dcp_address data = {MASTER, 8081, transport};
     check_ok(crd_dcp_net_listen(p->net[1], &p->h.control));
     check_ok(crd_dcp_net_listen(p->net[0], &data));
-    if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->net[0], &p->h.control)); }
+    if (transport == CRD_DCP_TCP) { check_ok(crdi_dcp_net_connect(p->net[0], &p->h.control)); }
     p->h.r = rig_create(NULL, NULL);
     crd_dcp_slave_destroy(p->h.r->slave);
     const crd_dcp_plant plant = rig_plant(p->h.r);
@@ -549,47 +549,47 @@ static void start_slave(place* p, uint8_t transport)
 static void configure(place* p)
 {
     const uint8_t transport = p->h.control.transport;
-    crd_dcp_pdu q = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
+    crdi_dcp_pdu q = {.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
     p->h.seq = 100;
     p->h.state = CRD_DCP_ALIVE;
     hand_change(&p->h, q, CRD_DCP_CONFIGURATION);
     hand_say(&p->h,
-             (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 11});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 10});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_TARGET_NETWORK,
-                                  .id = 10,
-                                  .transport = transport,
-                                  .port = 8081,
-                                  .address = MASTER});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = 9});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 20});
-    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
-                                  .id = 20,
-                                  .transport = transport,
-                                  .port = 9001,
-                                  .address = SLAVE});
-    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
-    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
+             (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 11});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 1});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = 10});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TARGET_NETWORK,
+                                   .id = 10,
+                                   .transport = transport,
+                                   .port = 8081,
+                                   .address = MASTER});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = 9});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = 20});
+    hand_say(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SOURCE_NETWORK,
+                                   .id = 20,
+                                   .transport = transport,
+                                   .port = 9001,
+                                   .address = SLAVE});
+    hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
+    hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
 }
 
 static void run_steps(place* p, int steps)
 {
     const crd_dcp_address data = {SLAVE, 9001, p->h.control.transport};
-    if (data.transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->net[0], &data)); }
-    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
-    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_RUNNING);
+    if (data.transport == CRD_DCP_TCP) { check_ok(crdi_dcp_net_connect(p->net[0], &data)); }
+    hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
+    hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}, CRD_DCP_RUNNING);
     for (int i = 0; i < steps; i++) {
         const double u = 0.125 * (i + 1);
-        uint8_t bytes[13] = {CRD_DCP_DAT_INPUT_OUTPUT, (uint8_t)i, (uint8_t)(i >> 8), 20, 0};
+        uint8_t bytes[13] = {CRDI_DCP_DAT_INPUT_OUTPUT, (uint8_t)i, (uint8_t)(i >> 8), 20, 0};
         memcpy(bytes + 5, &u, 8);
-        crd_dcp_net_send(p->net[0], &data, bytes, sizeof bytes);
-        hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1},
+        crdi_dcp_net_send(p->net[0], &data, bytes, sizeof bytes);
+        hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1},
                     CRD_DCP_COMPUTED);
         check(p->h.r->u <= u);
-        hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
+        hand_change(&p->h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
     }
 }
 
@@ -795,8 +795,8 @@ static void a_stream_that_is_opened_again_keeps_its_association(void** state)
     open_place(&p, &clean);
     crd_dcp_address s = {SLAVE, 8080, CRD_DCP_TCP};
     check_ok(crd_dcp_net_listen(p.net[1], &s));
-    check_ok(crd_dcp_net_connect(p.net[0], &s));
-    check(crd_dcp_net_send(p.net[0], &s, (const uint8_t*)"one", 3));
+    check_ok(crdi_dcp_net_connect(p.net[0], &s));
+    check(crdi_dcp_net_send(p.net[0], &s, (const uint8_t*)"one", 3));
     uint8_t bytes[64];
     crd_dcp_packet got = {0};
     const double until = testnet_now(p.t) + 0.1;
@@ -809,14 +809,14 @@ static void a_stream_that_is_opened_again_keeps_its_association(void** state)
     crd_dcp_net_close(p.net[0], &s);
     check_int(let_pass(&p, 0.1, 1), 0);
     check_int(crd_dcp_net_get_counts(p.tap[1]->inner).lost, 1);
-    check_ok(crd_dcp_net_connect(p.net[0], &s));
-    check(crd_dcp_net_send(p.net[0], &s, (const uint8_t*)"four", 4));
+    check_ok(crdi_dcp_net_connect(p.net[0], &s));
+    check(crdi_dcp_net_send(p.net[0], &s, (const uint8_t*)"four", 4));
     while (testnet_advance(p.t, until + 0.2) < until + 0.2) {
         (void)drain(&p, 1, &got, bytes);
     }
     check_int(got.length, 4);
     check(!crd_dcp_address_equal(&before, &got.from));
-    check(crd_dcp_net_send(p.net[1], &got.from, (const uint8_t*)"back", 4));
+    check(crdi_dcp_net_send(p.net[1], &got.from, (const uint8_t*)"back", 4));
     check_int(let_pass(&p, 0.1, 0), 1);
     check_int(counts(&p, 0).handshakes, 1);
     check_int(counts(&p, 1).unknown, 0);
@@ -1004,10 +1004,10 @@ static void another_key_or_none_is_told_once_and_nothing_gets_through(void** sta
     // Somebody without encryption.
     crd_dcp_net* plain = NULL;
     check_ok(testnet_join(p.t, OTHER, &plain));
-    const uint8_t pdu[4] = {CRD_DCP_INF_STATE, 0, 0, 1};
+    const uint8_t pdu[4] = {CRDI_DCP_INF_STATE, 0, 0, 1};
     for (int i = 0; i < 3; i++) {
-        check(crd_dcp_net_send(plain, &p.at[0], pdu, 4));
-        check(crd_dcp_net_send(plain, &p.at[0], pdu, 0));
+        check(crdi_dcp_net_send(plain, &p.at[0], pdu, 4));
+        check(crdi_dcp_net_send(plain, &p.at[0], pdu, 0));
     }
     check_int(let_pass(&p, 0.1, 0), 0);
     check_int(counts(&p, 0).plain, 6);
@@ -1015,7 +1015,7 @@ static void another_key_or_none_is_told_once_and_nothing_gets_through(void** sta
     check_contains(p.line[2], "sends without encryption");
     // A later version
     const uint8_t later[] = {0xD1, 2, 0};
-    check(crd_dcp_net_send(plain, &p.at[0], later, sizeof later));
+    check(crdi_dcp_net_send(plain, &p.at[0], later, sizeof later));
     check_int(let_pass(&p, 0.1, 0), 0);
     check_contains(p.line[3], "uses version 2 of the encryption, expected 1");
     crd_dcp_net_destroy(plain);
@@ -1204,7 +1204,7 @@ static void places_are_bounded_and_who_is_there_stays(void** state)
     check_int(let_pass(&p, 0.1, 1), 1);
     crd_dcp_address more = {OTHER, 8090, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(p.net[2], &more));
-    check(crd_dcp_net_send_from(p.net[2], &more, &p.at[1], (const uint8_t*)"c", 1));
+    check(crdi_dcp_net_send_from(p.net[2], &more, &p.at[1], (const uint8_t*)"c", 1));
     check_int(let_pass(&p, 0.1, 1), 0);
     check_int(counts(&p, 1).peers, 2);
     check_contains(p.line[p.lines - 1], "there are 2 peers already");
@@ -1212,7 +1212,7 @@ static void places_are_bounded_and_who_is_there_stays(void** state)
     check_int(let_pass(&p, 30, 1), 0);
     check(send_text(&p, 0, 1, "a"));
     check_int(let_pass(&p, 31, 1), 1);
-    check(crd_dcp_net_send_from(p.net[2], &more, &p.at[1], (const uint8_t*)"c", 1));
+    check(crdi_dcp_net_send_from(p.net[2], &more, &p.at[1], (const uint8_t*)"c", 1));
     check_int(let_pass(&p, 0.5, 1), 1);
     check(send_text(&p, 0, 1, "a"));
     check_int(let_pass(&p, 0.1, 1), 1);
@@ -1220,7 +1220,7 @@ static void places_are_bounded_and_who_is_there_stays(void** state)
     // Its own wishes: the latest two.
     for (int i = 0; i < 10; i++) {
         const crd_dcp_address nobody = {0x0A000063, (uint16_t)(100 + i), CRD_DCP_UDP};
-        (void)crd_dcp_net_send(p.net[1], &nobody, (const uint8_t*)"x", 1);
+        (void)crdi_dcp_net_send(p.net[1], &nobody, (const uint8_t*)"x", 1);
     }
     check_int(counts(&p, 1).peers, 2);
     o.max_peers = 0;
@@ -1239,7 +1239,7 @@ static void what_waits_is_bounded_and_keeps_room_for_others(void** state)
     const crd_dcp_address nobody = {0x0A000063, 100, CRD_DCP_UDP};
     int taken = 0;
     for (int i = 0; i < 100; i++) {
-        taken += crd_dcp_net_send(p.net[0], &nobody, kilobyte, sizeof kilobyte);
+        taken += crdi_dcp_net_send(p.net[0], &nobody, kilobyte, sizeof kilobyte);
     }
     check_int(taken, 16);
     check(send_text(&p, 0, 1, "question"));
@@ -1403,10 +1403,10 @@ static void a_session_runs_over_secured_sockets(void** state)
         crd_dcp_address at = {0, 0, tcp ? CRD_DCP_TCP : CRD_DCP_UDP};
         check_ok(crd_dcp_net_listen(net[1], &at));
         const crd_dcp_address to = {0x7F000001, at.port, at.transport};
-        if (tcp) { check_ok(crd_dcp_net_connect(net[0], &to)); }
+        if (tcp) { check_ok(crdi_dcp_net_connect(net[0], &to)); }
         int there = 0, back = 0;
         for (uint8_t i = 0; i < 10; i++) {
-            check(crd_dcp_net_send(net[0], &to, &i, 1));
+            check(crdi_dcp_net_send(net[0], &to, &i, 1));
             const double until = crd_dcp_net_now(net[0]) + 20;
             while (back == i && crd_dcp_net_now(net[0]) < until) {
                 crd_dcp_packet k;
@@ -1414,7 +1414,7 @@ static void a_session_runs_over_secured_sockets(void** state)
                 while (crd_dcp_net_receive(net[1], &k)) {
                     check(k.length == 1 && k.bytes[0] == i);
                     there++;
-                    check(crd_dcp_net_send(net[1], &k.from, k.bytes, 1));
+                    check(crdi_dcp_net_send(net[1], &k.from, k.bytes, 1));
                 }
                 crd_dcp_net_wait(net[0], 0.001);
                 while (crd_dcp_net_receive(net[0], &k)) {

@@ -20,7 +20,7 @@ static void what_is_not_for_it_is_dropped_without_an_answer(void** state)
     rig_hex(r, "80010002"); // another slave
     rig_quiet(r);
     // None of it took a sequence id.
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).state, CRD_DCP_CONFIGURATION);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).state, CRD_DCP_CONFIGURATION);
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(r->slave);
     check_int(c.dropped, 9);
     check_int(c.requests, 2);
@@ -106,39 +106,39 @@ static void each_cfg_is_refused_with_the_code_of_its_fault(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     const uint8_t f64 = CRD_DCP_FLOAT64;
-    rig_refused(r, 0x200F, .type = CRD_DCP_CFG_TIME_RES, .numerator = 0, .denominator = 1);
-    rig_refused(r, 0x200F, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 0);
-    rig_refused(r, 0x200F, .type = CRD_DCP_CFG_TIME_RES, .numerator = 101, .denominator = 1000);
-    rig_refused(r, 0x200F, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 30);
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 3, .denominator = 300);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_INPUT, .vr = 999, .data_type = f64);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_INPUT, .vr = 11, .data_type = f64);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_INPUT, .vr = 11, .data_type = 77);
-    rig_refused(r, 0x200B, .type = CRD_DCP_CFG_INPUT, .vr = 1, .data_type = CRD_DCP_INT64);
-    rig_refused(r, 0x200B, .type = CRD_DCP_CFG_INPUT, .vr = 1, .data_type = 12);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .vr = 1, .data_type = CRD_DCP_INT32);
-    rig_refused(r, 0x4006, .type = CRD_DCP_CFG_INPUT, .pos = 256, .vr = 1, .data_type = f64);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_OUTPUT, .vr = 1);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .vr = 21, .data_type = f64);
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .vr = 31, .data_type = 1);
-    rig_refused(r, 0x200B, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .vr = 24, .data_type = f64);
-    rig_refused(r, 0x2010, .type = CRD_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_BLUETOOTH);
-    rig_refused(r, 0x2010, .type = CRD_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_USB);
-    rig_refused(r, 0x2010, .type = CRD_DCP_CFG_SOURCE_NETWORK, .transport = 77);
-    rig_refused(r, 0x2007, .type = CRD_DCP_CFG_SOURCE_NETWORK, .port = 0, .address = 0x7F000001);
-    rig_refused(r, 0x2007, .type = CRD_DCP_CFG_PARAM_NETWORK, .port = 80, .address = 0x7F000001);
-    rig_refused(r, 0x2007, .type = CRD_DCP_CFG_TARGET_NETWORK, .port = 0, .address = 0x7F000001);
+    rig_refused(r, 0x200F, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 0, .denominator = 1);
+    rig_refused(r, 0x200F, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 0);
+    rig_refused(r, 0x200F, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 101, .denominator = 1000);
+    rig_refused(r, 0x200F, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 30);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 3, .denominator = 300);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_INPUT, .vr = 999, .data_type = f64);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_INPUT, .vr = 11, .data_type = f64);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_INPUT, .vr = 11, .data_type = 77);
+    rig_refused(r, 0x200B, .type = CRDI_DCP_CFG_INPUT, .vr = 1, .data_type = CRD_DCP_INT64);
+    rig_refused(r, 0x200B, .type = CRDI_DCP_CFG_INPUT, .vr = 1, .data_type = 12);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .vr = 1, .data_type = CRD_DCP_INT32);
+    rig_refused(r, 0x4006, .type = CRDI_DCP_CFG_INPUT, .pos = 256, .vr = 1, .data_type = f64);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_OUTPUT, .vr = 1);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .vr = 21, .data_type = f64);
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .vr = 31, .data_type = 1);
+    rig_refused(r, 0x200B, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .vr = 24, .data_type = f64);
+    rig_refused(r, 0x2010, .type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_BLUETOOTH);
+    rig_refused(r, 0x2010, .type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_USB);
+    rig_refused(r, 0x2010, .type = CRDI_DCP_CFG_SOURCE_NETWORK, .transport = 77);
+    rig_refused(r, 0x2007, .type = CRDI_DCP_CFG_SOURCE_NETWORK, .port = 0, .address = 0x7F000001);
+    rig_refused(r, 0x2007, .type = CRDI_DCP_CFG_PARAM_NETWORK, .port = 80, .address = 0x7F000001);
+    rig_refused(r, 0x2007, .type = CRDI_DCP_CFG_TARGET_NETWORK, .port = 0, .address = 0x7F000001);
     const uint8_t long_text[37] = {33};
     const uint8_t one[8] = {1};
-    rig_refused(r, 0x2012, .type = CRD_DCP_CFG_PARAMETER, .vr = 1, .data_type = f64, .payload = one,
-                .payload_length = 8);
-    rig_refused(r, 0x200B, .type = CRD_DCP_CFG_PARAMETER, .vr = 24, .data_type = f64,
+    rig_refused(r, 0x2012, .type = CRDI_DCP_CFG_PARAMETER, .vr = 1, .data_type = f64,
                 .payload = one, .payload_length = 8);
-    rig_refused(r, 0x2009, .type = CRD_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
+    rig_refused(r, 0x200B, .type = CRDI_DCP_CFG_PARAMETER, .vr = 24, .data_type = f64,
+                .payload = one, .payload_length = 8);
+    rig_refused(r, 0x2009, .type = CRDI_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
                 .payload = long_text, .payload_length = 37);
-    rig_refused(r, 0x2001, .type = CRD_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
+    rig_refused(r, 0x2001, .type = CRDI_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
                 .payload = long_text, .payload_length = 36);
-    rig_refused(r, 0x2001, .type = CRD_DCP_CFG_PARAMETER, .vr = 21, .data_type = f64,
+    rig_refused(r, 0x2001, .type = CRDI_DCP_CFG_PARAMETER, .vr = 21, .data_type = f64,
                 .payload = one, .payload_length = 7);
     rig_destroy(r);
 }
@@ -151,14 +151,14 @@ static void what_the_description_does_not_offer_is_not_supported(void** state)
     d.tcp.offered = false;
     rig* r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_SRT);
-    const uint8_t types[] = {CRD_DCP_CFG_INPUT,          CRD_DCP_CFG_OUTPUT,
-                             CRD_DCP_CFG_TARGET_NETWORK, CRD_DCP_CFG_SOURCE_NETWORK,
-                             CRD_DCP_CFG_LOGGING,        CRD_DCP_INF_LOG,
-                             CRD_DCP_STC_RESET,          CRD_DCP_STC_DO_STEP};
+    const uint8_t types[] = {CRDI_DCP_CFG_INPUT,          CRDI_DCP_CFG_OUTPUT,
+                             CRDI_DCP_CFG_TARGET_NETWORK, CRDI_DCP_CFG_SOURCE_NETWORK,
+                             CRDI_DCP_CFG_LOGGING,        CRDI_DCP_INF_LOG,
+                             CRDI_DCP_STC_RESET,          CRDI_DCP_STC_DO_STEP};
     for (size_t i = 0; i < sizeof types; i++) {
         rig_refused(r, 0x4005, .type = types[i]);
     }
-    rig_refused(r, 0x2010, .type = CRD_DCP_CFG_PARAM_NETWORK, .transport = CRD_DCP_TCP,
+    rig_refused(r, 0x2010, .type = CRDI_DCP_CFG_PARAM_NETWORK, .transport = CRD_DCP_TCP,
                 .port = 9000, .address = 0x7F000001);
     // Not supported comes before a wrong length, and that before a wrong state.
     rig_hex(r, "0a0a0001");
@@ -168,15 +168,15 @@ static void what_the_description_does_not_offer_is_not_supported(void** state)
     d.can_log_on_request = true;
     r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_SRT);
-    rig_refused(r, 0x4001, .type = CRD_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 2);
-    rig_refused(r, 0x2002, .type = CRD_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 1);
+    rig_refused(r, 0x4001, .type = CRDI_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 2);
+    rig_refused(r, 0x2002, .type = CRDI_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 1);
     rig_destroy(r);
 
     d.can_log_on_request = false;
     d.can_log_on_notification = true;
     r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_SRT);
-    rig_refused(r, 0x4002, .type = CRD_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 1);
+    rig_refused(r, 0x4002, .type = CRDI_DCP_CFG_LOGGING, .category = 9, .level = 9, .mode = 1);
     rig_destroy(r);
 }
 
@@ -185,35 +185,35 @@ static void prepare_names_the_first_thing_that_is_missing(void** state)
     (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
-    const uint8_t f64 = CRD_DCP_FLOAT64, prepare = CRD_DCP_STC_PREPARE;
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 1, .data_type = f64);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 11);
-    rig_do(r, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .pos = 1, .vr = 22,
+    const uint8_t f64 = CRD_DCP_FLOAT64, prepare = CRDI_DCP_STC_PREPARE;
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 1, .data_type = f64);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 11);
+    rig_do(r, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .pos = 1, .vr = 22,
            .data_type = f64);
     rig_refused(r, 0x200D, .type = prepare, .state = 5);
     rig_refused(r, 0x3001, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 1, .data_type = f64); // again
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 1, .data_type = f64); // again
     rig_refused(r, 0x3001, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 2, .data_type = f64);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 2, .data_type = f64);
     rig_refused(r, 0x3002, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
     rig_refused(r, 0x3003, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .pos = 0, .vr = 22,
+    rig_do(r, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .pos = 0, .vr = 22,
            .data_type = f64);
     rig_refused(r, 0x3004, .type = prepare);
-    rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+    rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
     rig_refused(r, 0x3005, .type = prepare);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
     rig_refused(r, 0x3006, .type = prepare);
-    rig_network(r, CRD_DCP_CFG_PARAM_NETWORK, 30, 9002);
+    rig_network(r, CRDI_DCP_CFG_PARAM_NETWORK, 30, 9002);
     rig_refused(r, 0x3008, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 1);
     rig_refused(r, 0x3009, .type = prepare); // one that is recommended is not fixed
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
     rig_refused(r, 0x3007, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
     rig_refused(r, 0x3007, .type = prepare);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
     rig_do(r, .type = prepare);
     rig_states(r, "0203");
     rig_destroy(r);
@@ -227,15 +227,15 @@ static void a_pdu_that_cannot_be_sent_is_refused_when_it_is_configured(void** st
     for (int longer = 0; longer < 2; longer++) {
         rig* r = rig_create(&d, NULL);
         rig_register(r, CRD_DCP_NRT);
-        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-        rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
-        rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = longer ? 14 : 13);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-        rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
+        rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
+        rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = longer ? 14 : 13);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+        rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
         if (longer) {
-            rig_refused(r, 0x4006, .type = CRD_DCP_STC_PREPARE);
+            rig_refused(r, 0x4006, .type = CRDI_DCP_STC_PREPARE);
         } else { // and NRT needs no CFG_steps
-            rig_do(r, .type = CRD_DCP_STC_PREPARE);
+            rig_do(r, .type = CRDI_DCP_STC_PREPARE);
             rig_states(r, "0203");
         }
         rig_destroy(r);
@@ -259,13 +259,13 @@ static void a_fixed_resolution_and_fixed_steps_may_only_be_confirmed(void** stat
     d.nrt_default_steps = 2;
     rig* r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_NRT);
-    rig_refused(r, 0x200F, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 2, .denominator = 2000);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 11);
-    rig_refused(r, 0x200E, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 4);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 11, .steps = 5);
-    rig_refused(r, 0x200E, .type = CRD_DCP_CFG_OUTPUT, .id = 11, .vr = 11);
+    rig_refused(r, 0x200F, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 2, .denominator = 2000);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 11);
+    rig_refused(r, 0x200E, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 4);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 11, .steps = 5);
+    rig_refused(r, 0x200E, .type = CRDI_DCP_CFG_OUTPUT, .id = 11, .vr = 11);
     rig_destroy(r);
 }
 
@@ -276,29 +276,29 @@ static void steps_of_nrt_keep_to_the_description(void** state)
     d.can_vary_steps = false;
     rig* r = rig_create(&d, NULL);
     rig_run(r, CRD_DCP_NRT);
-    rig_refused(r, 0x200E, .type = CRD_DCP_STC_DO_STEP, .steps = 101);
-    rig_refused(r, 0x200E, .type = CRD_DCP_STC_DO_STEP, .steps = 0);
-    rig_refused(r, 0x200D, .type = CRD_DCP_STC_DO_STEP, .steps = 0, .state = 10);
-    rig_refused(r, 0x1003, .type = CRD_DCP_STC_RUN);
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 100);
+    rig_refused(r, 0x200E, .type = CRDI_DCP_STC_DO_STEP, .steps = 101);
+    rig_refused(r, 0x200E, .type = CRDI_DCP_STC_DO_STEP, .steps = 0);
+    rig_refused(r, 0x200D, .type = CRDI_DCP_STC_DO_STEP, .steps = 0, .state = 10);
+    rig_refused(r, 0x1003, .type = CRDI_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 100);
     rig_states(r, "0c0d");
     check_int(r->last_steps, 100);
     check_near(r->last_resolution, 0.01, 0);
-    rig_refused(r, 0x1003, .type = CRD_DCP_STC_DO_STEP, .steps = 100);
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_refused(r, 0x1003, .type = CRDI_DCP_STC_DO_STEP, .steps = 100);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     r->out_count = 0;
-    rig_refused(r, 0x4003, .type = CRD_DCP_STC_DO_STEP, .steps = 99);
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 100);
+    rig_refused(r, 0x4003, .type = CRDI_DCP_STC_DO_STEP, .steps = 99);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 100);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     rig_states(r, "0f10");
-    rig_do(r, .type = CRD_DCP_STC_RESET);
+    rig_do(r, .type = CRDI_DCP_STC_RESET);
     rig_states(r, "01");
     rig_configure(r);
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "090a");
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 99); // of another run
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 99); // of another run
     rig_states(r, "0c0d");
     rig_destroy(r);
 }
@@ -326,7 +326,7 @@ static void another_host_may_look_at_the_state_and_nothing_else(void** state)
     check_int(r->out[0].to.ip, 0x0A000001);
     check_int(r->out[0].to.port, 5000);
     rig_expect(r, "b2d2040101");
-    rig_do(r, .type = CRD_DCP_CFG_CLEAR); // the master goes on counting
+    rig_do(r, .type = CRDI_DCP_CFG_CLEAR); // the master goes on counting
     check_int(crd_dcp_slave_get_counts(r->slave).dropped, 3);
     rig_destroy(r);
 }
@@ -339,15 +339,15 @@ static void a_master_that_was_restarted_goes_on_from_another_port(void** state)
     from(r, 0x7F000001, 5000, "80630001"); // learns the state, and disturbs nobody
     check_int(r->out[0].to.port, 5000);
     rig_expect(r, "b26300010b");
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).type, CRD_DCP_RSP_STATE_ACK);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).type, CRDI_DCP_RSP_STATE_ACK);
     from(r, 0x7F000001, 5000, "096300010b"); // and the sequence id
     const rig_packet p = rig_take(r, 5000);
-    check_int(p.bytes[0], CRD_DCP_RSP_NACK);
+    check_int(p.bytes[0], CRDI_DCP_RSP_NACK);
     check_int(p.bytes[4], r->seq);
     char stop[32], look[32];
     snprintf(look, sizeof look, "80%02x0001", r->seq++); // with it, it is the master
     from(r, 0x7F000001, 5000, look);
-    check_int(rig_take(r, 5000).bytes[0], CRD_DCP_RSP_STATE_ACK);
+    check_int(rig_take(r, 5000).bytes[0], CRDI_DCP_RSP_STATE_ACK);
     crd_dcp_slave_stop(r->slave, r->now);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPING);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPED);
@@ -357,7 +357,7 @@ static void a_master_that_was_restarted_goes_on_from_another_port(void** state)
     rig_run(r, CRD_DCP_SRT);
     snprintf(stop, sizeof stop, "09%02x00010b", r->seq);
     from(r, 0x7F000001, 5000, stop);
-    check_int(rig_take(r, 5000).bytes[0], CRD_DCP_RSP_ACK);
+    check_int(rig_take(r, 5000).bytes[0], CRDI_DCP_RSP_ACK);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPING);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPED);
     rig_destroy(r);
@@ -378,7 +378,7 @@ static void data_go_only_to_allowed_targets(void** state)
     (void)state;
     const uint32_t ip = 0xC0A80200, mask = 0xFFFFFF00; // 192.168.2.x
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
-    const uint8_t target = CRD_DCP_CFG_TARGET_NETWORK;
+    const uint8_t target = CRDI_DCP_CFG_TARGET_NETWORK;
     for (int listed = 0; listed < 2; listed++) {
         if (listed) {
             opt.allowed_ip = &ip;
@@ -388,12 +388,15 @@ static void data_go_only_to_allowed_targets(void** state)
         rig* r = rig_create(NULL, &opt);
         rig_register(r, CRD_DCP_NRT);
         const int here = listed ? 0x2007 : 0, there = listed ? 0 : 0x2007;
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = target, .port = 9, .address = 0x7F000009}).error,
-                  here);
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = target, .port = 9, .address = 0xC0A80206}).error,
-                  there);
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = target, .port = 9, .address = 0xC0A80306}).error,
-                  0x2007);
+        check_int(
+            rig_ask(r, (crdi_dcp_pdu){.type = target, .port = 9, .address = 0x7F000009}).error,
+            here);
+        check_int(
+            rig_ask(r, (crdi_dcp_pdu){.type = target, .port = 9, .address = 0xC0A80206}).error,
+            there);
+        check_int(
+            rig_ask(r, (crdi_dcp_pdu){.type = target, .port = 9, .address = 0xC0A80306}).error,
+            0x2007);
         rig_destroy(r);
     }
 }
@@ -421,7 +424,7 @@ static void garbage_gets_no_more_answers_than_allowed_in_a_second(void** state)
     r->out_count = 0;
     rig_register(r, CRD_DCP_NRT);
     for (int i = 0; i < 50; i++) {
-        rig_refused(r, 0x1003, .type = CRD_DCP_STC_RUN);
+        rig_refused(r, 0x1003, .type = CRDI_DCP_STC_RUN);
     }
     rig_destroy(r);
 }
@@ -435,11 +438,12 @@ static void sequence_ids_wrap_and_only_the_next_one_counts(void** state)
     r->seq = 65534;
     rig_register(r, CRD_DCP_NRT);
     for (int i = 0; i < 70000; i++) {
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).type, CRD_DCP_RSP_STATE_ACK);
+        check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).type,
+                  CRDI_DCP_RSP_STATE_ACK);
     }
     r->seq--; // again the same
-    const crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_CFG_CLEAR});
-    check_int(a.type, CRD_DCP_RSP_NACK);
+    const crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_CLEAR});
+    check_int(a.type, CRDI_DCP_RSP_NACK);
     check_int(a.error, CRD_DCP_E_INVALID_SEQUENCE_ID);
     check_int(a.expected, r->seq);
     rig_destroy(r);
@@ -454,25 +458,26 @@ static void behind_clear_and_reset_both_ways_of_counting_are_right_once(void** s
         rig_register(r, CRD_DCP_SRT);
         rig_configure(r);
         if (way < 2) {
-            rig_do(r, .type = CRD_DCP_CFG_CLEAR);
+            rig_do(r, .type = CRDI_DCP_CFG_CLEAR);
         } else {
             rig_make_ready(r);
-            rig_do(r, .type = CRD_DCP_STC_STOP);
+            rig_do(r, .type = CRDI_DCP_STC_STOP);
             rig_states(r, "0f10");
-            rig_do(r, .type = CRD_DCP_STC_RESET);
+            rig_do(r, .type = CRDI_DCP_STC_RESET);
             rig_states(r, "01");
         }
         const uint16_t next = r->seq;
         r->seq = 777;
-        const crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
+        const crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
         check_int(a.error, CRD_DCP_E_INVALID_SEQUENCE_ID);
         check_int(a.expected, next);
         r->seq = way % 2 ? 501 : next;
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).type, CRD_DCP_RSP_STATE_ACK);
+        check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).type,
+                  CRDI_DCP_RSP_STATE_ACK);
         const uint16_t other = way % 2 ? next : 501;
         const uint16_t mine = r->seq;
         r->seq = other;
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).error,
+        check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).error,
                   CRD_DCP_E_INVALID_SEQUENCE_ID);
         r->seq = mine;
         rig_configure(r); // nothing of the first one is left in the way
@@ -495,11 +500,11 @@ static void what_is_sent_leaves_together_but_not_behind_the_plant(void** state)
     r->out_count = 0;
     r->meddle = meddle_look;
     const int steps = r->step_count;
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     check_int(r->step_count, steps + 1);
     check(!r->held);
     r->out_count = r->left = 0;
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     check(!r->held);
     check(r->left >= 4); // RSP_ack, SENDING_D, data, RUNNING
     rig_destroy(r);
@@ -513,16 +518,16 @@ static void the_order_of_a_group_does_not_matter_to_its_values(void** state)
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
         const uint16_t first = (uint16_t)turned, second = (uint16_t)!turned;
-        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = first, .vr = 1, .data_type = 9);
-        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = second, .vr = 2, .data_type = 9);
-        rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
+        rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = first, .vr = 1, .data_type = 9);
+        rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = second, .vr = 2, .data_type = 9);
+        rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
         rig_make_ready(r);
-        rig_do(r, .type = CRD_DCP_STC_RUN);
+        rig_do(r, .type = CRDI_DCP_STC_RUN);
         r->out_count = 0;
         rig_inputs(r, 0, turned ? 0.5 : 12, turned ? 12 : 0.5);
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
         check_near(r->u, 12, 0);
         check_near(r->torque, 0.5, 0);
         rig_destroy(r);
@@ -538,7 +543,7 @@ static void in_nrt_inputs_count_from_the_next_step_and_the_newest_wins(void** st
     rig_inputs(r, 1, 2, 0.5);
     rig_tune(r, 9, 4);
     check_int(r->set_count, 0);
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     rig_states(r, "0c0d");
     check_int(r->set_count, 3);
     check_near(r->u, 2, 0);
@@ -546,10 +551,10 @@ static void in_nrt_inputs_count_from_the_next_step_and_the_newest_wins(void** st
     check_near(r->kp, 4, 0);
     rig_inputs(r, 2, 3, 0);
     check_near(r->u, 2, 0); // COMPUTED: waits
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     r->out_count = 0;
     check_near(r->u, 2, 0);
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     r->out_count = 0;
     check_near(r->u, 3, 0);
     check_int(r->set_count, 5); // what did not come anew is not set anew
@@ -589,13 +594,13 @@ static void initialisation_takes_the_newest_inputs_and_may_be_repeated(void** st
     for (uint16_t i = 0; i < 3; i++) {
         rig_inputs(r, i, 12 + i, 0);
         check_near(r->u, i ? 11 + i : 0, 0);
-        rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+        rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
         rig_states(r, "0607");
         check_near(r->u, 12 + i, 0);
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         check_int(rig_take(r, 0).bytes[2], CRD_DCP_SENDING_I);
         const rig_packet p = rig_take(r, 0);
-        check_int(p.bytes[0], CRD_DCP_DAT_INPUT_OUTPUT);
+        check_int(p.bytes[0], CRDI_DCP_DAT_INPUT_OUTPUT);
         check_int(p.bytes[1], i);
         rig_states(r, "05");
     }
@@ -609,24 +614,24 @@ static void a_scope_says_where_data_are_sent_and_taken(void** state)
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
         rig_configure(r);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10, .scope = scope);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20, .scope = scope);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10, .scope = scope);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20, .scope = scope);
         rig_make_ready(r);
         rig_inputs(r, 0, 1, 0);
-        rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+        rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
         rig_states(r, "0607");
-        check_near(r->u, scope == CRD_DCP_RUN ? 0 : 1, 0);
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
-        check_int(r->out_count, scope == CRD_DCP_RUN ? 2 : 3);
+        check_near(r->u, scope == CRDI_DCP_RUN ? 0 : 1, 0);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
+        check_int(r->out_count, scope == CRDI_DCP_RUN ? 2 : 3);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_RUN);
+        rig_do(r, .type = CRDI_DCP_STC_RUN);
         rig_states(r, "090a");
         rig_inputs(r, 1, 2, 0);
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
         rig_states(r, "0c0d");
-        check_near(r->u, scope == CRD_DCP_INITIALIZATION ? 1 : 2, 0);
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
-        check_int(r->out_count, scope == CRD_DCP_INITIALIZATION ? 2 : 3);
+        check_near(r->u, scope == CRDI_DCP_INITIALIZATION ? 1 : 2, 0);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
+        check_int(r->out_count, scope == CRDI_DCP_INITIALIZATION ? 2 : 3);
         r->out_count = 0;
         check_int(crd_dcp_slave_get_counts(r->slave).data_dropped, scope != 0);
         rig_destroy(r);
@@ -640,13 +645,13 @@ static void in_real_time_a_scope_of_initialisation_is_not_sent(void** state)
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_SRT);
         rig_configure(r);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10, .scope = scope);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10, .scope = scope);
         rig_make_ready(r);
-        rig_do(r, .type = CRD_DCP_STC_RUN);
+        rig_do(r, .type = CRDI_DCP_STC_RUN);
         rig_states(r, "090a");
         crd_dcp_slave_advance(r->slave, r->now);
         check_int(r->step_count, 1);
-        check_int(r->out_count, scope != CRD_DCP_INITIALIZATION);
+        check_int(r->out_count, scope != CRDI_DCP_INITIALIZATION);
         rig_destroy(r);
     }
 }
@@ -657,16 +662,16 @@ static void one_group_goes_to_all_its_targets_with_one_sequence_id(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 7001);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 7002);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 7001); // said twice, sent once
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 7001);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 7002);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 7001); // said twice, sent once
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     r->out_count = 0;
     for (uint8_t i = 0; i < 2; i++) {
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         check_int(r->out_count, 5);
         check_int(rig_take(r, 7001).bytes[1], i);
         check_int(rig_take(r, 7002).bytes[1], i);
@@ -703,12 +708,12 @@ static void old_and_doubled_data_are_dropped_and_gaps_are_counted_across_the_wra
     rig_inputs(r, 15, 7, 0); // 6 are not
     rig_states(r, "1112");
     check_near(r->u, 6, 0);
-    const crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR});
-    check_int(a.type, CRD_DCP_RSP_ERROR_ACK);
+    const crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR});
+    check_int(a.type, CRDI_DCP_RSP_ERROR_ACK);
     check_int(a.error, CRD_DCP_E_PROPERTY_VIOLATED);
     check_int(crd_dcp_slave_error(r->slave), CRD_DCP_E_PROPERTY_VIOLATED);
-    rig_refused(r, 0x1003, .type = CRD_DCP_STC_STOP);
-    rig_do(r, .type = CRD_DCP_STC_RESET);
+    rig_refused(r, 0x1003, .type = CRDI_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_RESET);
     rig_states(r, "01");
     check_int(crd_dcp_slave_error(r->slave), CRD_DCP_NONE);
     rig_destroy(r);
@@ -770,10 +775,10 @@ static void data_of_a_wrong_length_id_or_state_change_nothing(void** state)
     check_int(crd_dcp_slave_get_counts(r->slave).data_dropped, 8);
     check_int(crd_dcp_slave_get_counts(r->slave).dropped, 1);
     check_int(crd_dcp_slave_get_counts(r->slave).data_in, 0);
-    rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+    rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
     check_int(r->set_count, 0);
     rig_states(r, "0607");
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     rig_states(r, "0f10");
     rig_inputs(r, 0, 1, 0); // STOPPED
     check_int(crd_dcp_slave_get_counts(r->slave).data_dropped, 9);
@@ -785,14 +790,14 @@ static void values_of_other_types_are_converted(void** state)
     (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = CRD_DCP_INT8);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 6, .data_type = CRD_DCP_UINT16);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
-    rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = CRD_DCP_INT8);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 6, .data_type = CRD_DCP_UINT16);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
+    rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
     rig_make_ready(r);
     rig_hex(r, "f000001400f9010002000003");
-    rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+    rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
     check_near(r->u, -7, 0);
     check_near(r->profile[0], 1, 0);
     check_near(r->profile[1], 2, 0);
@@ -815,22 +820,22 @@ static void an_array_may_be_fed_with_a_type_of_which_more_fit_into_a_pdu(void** 
         d.variables = variables;
         rig* r = rig_create(&d, &opt);
         rig_register(r, CRD_DCP_NRT);
-        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = CRD_DCP_UINT8);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
-        rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
-        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 21, .vr = 2, .data_type = CRD_DCP_UINT8);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 21);
-        rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 21, 9001);
+        rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = CRD_DCP_UINT8);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
+        rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+        rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 21, .vr = 2, .data_type = CRD_DCP_UINT8);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 21);
+        rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 21, 9001);
         if (n > 64) {
-            rig_refused(r, 0x4006, .type = CRD_DCP_STC_PREPARE);
+            rig_refused(r, 0x4006, .type = CRDI_DCP_STC_PREPARE);
         } else {
             rig_make_ready(r);
             rig_hex(r, "f00000150003");
-            uint8_t bytes[55] = {CRD_DCP_DAT_INPUT_OUTPUT, 0, 0, 20, 0};
+            uint8_t bytes[55] = {CRDI_DCP_DAT_INPUT_OUTPUT, 0, 0, 20, 0};
             memset(bytes + 5, 7, 50);
             rig_receive(r, bytes, sizeof bytes);
-            rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+            rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
             rig_states(r, "0607");
             check_near(r->u, 7, 0);
             check_near(r->torque, 3, 0); // its memory lies behind that of the array
@@ -850,16 +855,16 @@ static void values_out_of_range_are_counted_or_on_request_an_error(void** state)
         opt.check_range = strict;
         rig* r = rig_create(NULL, &opt);
         rig_register(r, CRD_DCP_SRT);
-        const crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                                                       .vr = 21,
-                                                       .data_type = CRD_DCP_FLOAT64,
-                                                       .payload = bytes,
-                                                       .payload_length = 8});
+        const crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_PARAMETER,
+                                                         .vr = 21,
+                                                         .data_type = CRD_DCP_FLOAT64,
+                                                         .payload = bytes,
+                                                         .payload_length = 8});
         check_int(a.error, strict ? CRD_DCP_E_PROPERTY_VIOLATED : CRD_DCP_NONE);
         rig_configure(r);
         rig_make_ready(r);
         check_near(r->r, strict ? 0.5 : -1, 0);
-        rig_do(r, .type = CRD_DCP_STC_RUN, .time = (int64_t)r->now + 1);
+        rig_do(r, .type = CRDI_DCP_STC_RUN, .time = (int64_t)r->now + 1);
         rig_states(r, "09");
         rig_inputs(r, 0, 48, 0);
         check_near(r->u, 48, 0);
@@ -882,9 +887,9 @@ static void parameters_of_all_kinds_reach_the_plant_before_it_is_prepared(void**
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
-    rig_do(r, .type = CRD_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
+    rig_do(r, .type = CRDI_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
            .payload = (const uint8_t*)"\3\0\0\0xyz", .payload_length = 7);
-    rig_do(r, .type = CRD_DCP_CFG_PARAMETER, .vr = 24, .data_type = CRD_DCP_UINT8,
+    rig_do(r, .type = CRDI_DCP_CFG_PARAMETER, .vr = 24, .data_type = CRD_DCP_UINT8,
            .payload = (const uint8_t*)"\377", .payload_length = 1);
     check_int(r->set_count, 0);
     rig_make_ready(r);
@@ -901,12 +906,12 @@ static void a_reset_gives_the_plant_its_start_values_again(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
-    rig_do(r, .type = CRD_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
+    rig_do(r, .type = CRDI_DCP_CFG_PARAMETER, .vr = 23, .data_type = CRD_DCP_STRING,
            .payload = (const uint8_t*)"\3\0\0\0xyz", .payload_length = 7);
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_RESET);
+    rig_do(r, .type = CRDI_DCP_STC_RESET);
     rig_states(r, "01");
     check_int(r->entered[r->entered_count - 1], CRD_DCP_CONFIGURATION);
     check_int(r->closed, 1);
@@ -915,9 +920,9 @@ static void a_reset_gives_the_plant_its_start_values_again(void** state)
     check_int(r->name_bytes, 7);
     check(memcmp(r->name, "bench A", 7) == 0);
     // Deregistered and registered again: the same.
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+    rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
     rig_states(r, "00");
     check_int(r->closed, 2);
     r->seq = 7;
@@ -926,7 +931,7 @@ static void a_reset_gives_the_plant_its_start_values_again(void** state)
     check_int(r->entered_count, before + 1);
     check_int(r->entered[before], CRD_DCP_CONFIGURATION);
     // Not used in between: it is at its start already.
-    rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+    rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
     rig_states(r, "00");
     rig_register(r, CRD_DCP_SRT);
     check_int(r->entered_count, before + 1);
@@ -936,11 +941,11 @@ static void a_reset_gives_the_plant_its_start_values_again(void** state)
 static void set_u16(rig* r, uint64_t vr, uint16_t value, int error)
 {
     const uint8_t bytes[2] = {(uint8_t)value, (uint8_t)(value >> 8)};
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                                       .vr = vr,
-                                       .data_type = CRD_DCP_UINT16,
-                                       .payload = bytes,
-                                       .payload_length = 2})
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_PARAMETER,
+                                        .vr = vr,
+                                        .data_type = CRD_DCP_UINT16,
+                                        .payload = bytes,
+                                        .payload_length = 2})
                   .error,
               error);
 }
@@ -954,34 +959,34 @@ static void structural_parameters_size_arrays_in_configuration(void** state)
         set_u16(r, 31, 0, CRD_DCP_E_INVALID_PAYLOAD);
         set_u16(r, 31, 1025, CRD_DCP_E_INVALID_PAYLOAD); // beyond max_elements
         set_u16(r, 31, (uint16_t)n, CRD_DCP_NONE);
-        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-        rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 16);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-        rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
+        rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 16);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+        rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
         rig_make_ready(r);
         check_near(r->temperatures, n, 0);
-        rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+        rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         rig_take(r, 0);
         check_int(rig_take(r, 0).length, 5 + 4 * n);
         rig_states(r, "05");
-        rig_refused(r, 0x1003, .type = CRD_DCP_CFG_PARAMETER, .vr = 31, .data_type = 1,
+        rig_refused(r, 0x1003, .type = CRDI_DCP_CFG_PARAMETER, .vr = 31, .data_type = 1,
                     .payload = (const uint8_t*)"\1", .payload_length = 2);
         // CFG_clear and reset go back to the start value.
-        rig_do(r, .type = CRD_DCP_STC_STOP);
+        rig_do(r, .type = CRDI_DCP_STC_STOP);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_RESET);
+        rig_do(r, .type = CRDI_DCP_STC_RESET);
         rig_states(r, "01");
-        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-        rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 16);
-        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-        rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
+        rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 16);
+        rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+        rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
         rig_make_ready(r);
         check_near(r->temperatures, 3, 0);
-        rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+        rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         rig_take(r, 0);
         check_int(rig_take(r, 0).length, 5 + 4 * 3);
         r->out_count = 0;
@@ -1006,12 +1011,12 @@ static void a_structural_parameter_goes_up_to_its_max_and_arrays_of_parameters_f
     set_u16(r, 31, 6, CRD_DCP_E_INVALID_PAYLOAD);
     set_u16(r, 31, 5, CRD_DCP_NONE);
     const uint8_t values[80] = {0};
-    rig_refused(r, 0x2001, .type = CRD_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
+    rig_refused(r, 0x2001, .type = CRDI_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
                 .payload = values, .payload_length = 48);
-    rig_do(r, .type = CRD_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
+    rig_do(r, .type = CRDI_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
            .payload = values, .payload_length = 80);
-    rig_do(r, .type = CRD_DCP_CFG_CLEAR);
-    rig_do(r, .type = CRD_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
+    rig_do(r, .type = CRDI_DCP_CFG_CLEAR);
+    rig_do(r, .type = CRDI_DCP_CFG_PARAMETER, .vr = 22, .data_type = CRD_DCP_FLOAT64,
            .payload = values, .payload_length = 48);
     rig_destroy(r);
 }
@@ -1024,15 +1029,15 @@ static void steps_are_due_on_a_grid_from_the_start_time_on(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     rig_configure(r);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 3);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 3);
     rig_make_ready(r);
     const int64_t start = (int64_t)r->now + 5;
-    rig_refused(r, 0x200C, .type = CRD_DCP_STC_RUN, .time = (int64_t)r->now);
-    rig_refused(r, 0x200C, .type = CRD_DCP_STC_RUN, .time = -1);
-    rig_do(r, .type = CRD_DCP_STC_RUN, .time = start);
+    rig_refused(r, 0x200C, .type = CRDI_DCP_STC_RUN, .time = (int64_t)r->now);
+    rig_refused(r, 0x200C, .type = CRDI_DCP_STC_RUN, .time = -1);
+    rig_do(r, .type = CRDI_DCP_STC_RUN, .time = start);
     rig_states(r, "09");
     check_near(crd_dcp_slave_next(r->slave), (double)start, 0);
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_RUN);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_RUN);
     crd_dcp_slave_advance(r->slave, (double)start - 1e-3);
     check_int(r->step_count, 0);
     crd_dcp_slave_advance(r->slave, (double)start);
@@ -1048,7 +1053,7 @@ static void steps_are_due_on_a_grid_from_the_start_time_on(void** state)
     }
     // The second STC_run moves the grid to its time; nothing is done until then.
     r->now = (double)start + 9.995;
-    rig_do(r, .type = CRD_DCP_STC_RUN, .time = start + 12);
+    rig_do(r, .type = CRDI_DCP_STC_RUN, .time = start + 12);
     rig_states(r, "0b");
     check_near(crd_dcp_slave_next(r->slave), (double)start + 12, 0);
     crd_dcp_slave_advance(r->slave, (double)start + 11.9);
@@ -1097,15 +1102,15 @@ static void a_jump_of_time_is_caught_up_in_portions(void** state)
     (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 1000);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 1000);
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "090a");
     r->now += 1e6;
     crd_dcp_slave_advance(r->slave, r->now);
     check_int(r->step_count, 1000);
     check(crd_dcp_slave_next(r->slave) < r->now);
-    rig_do(r, .type = CRD_DCP_STC_STOP); // it can be stopped all the same
+    rig_do(r, .type = CRDI_DCP_STC_STOP); // it can be stopped all the same
     rig_states(r, "0f10");
     check(isinf(crd_dcp_slave_next(r->slave)));
     rig_destroy(r);
@@ -1126,7 +1131,7 @@ static void a_step_that_takes_long_holds_up_the_next_ones(void** state)
         check_int(r->step_count, 1);
         rig_quiet(r);
         crd_dcp_slave_done(r->slave, CRD_DCP_DONE, start + 0.0199);
-        check_int(rig_take(r, 0).bytes[0], CRD_DCP_DAT_INPUT_OUTPUT);
+        check_int(rig_take(r, 0).bytes[0], CRDI_DCP_DAT_INPUT_OUTPUT);
         check_int(r->step_count, 2); // at 0.01, not late by more than a resolution
         check_int(crd_dcp_slave_get_counts(r->slave).late_steps, 0);
         if (mode == CRD_DCP_SRT) {
@@ -1157,16 +1162,16 @@ static void what_was_due_before_a_heartbeat_was_missed_is_done_before(void** sta
     rig_register(r, CRD_DCP_SRT);
     rig_configure(r);
     rig_make_ready(r);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "090a");
     crd_dcp_slave_advance(r->slave, r->now + 10);
     check_int(r->step_count, 51); // at 0, 0.01 ... 0.5 s
     check_int(crd_dcp_slave_error(r->slave), CRD_DCP_E_HEARTBEAT_MISSED);
     // In ALIVE a request is not refused for the mode of an earlier registration.
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+    rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
     rig_states(r, "00");
-    rig_refused(r, 0x1003, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    rig_refused(r, 0x1003, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     rig_destroy(r);
 }
 
@@ -1187,26 +1192,26 @@ static void a_missed_heartbeat_is_an_error_in_every_state_of_normal_operation(vo
             check(crd_dcp_slave_next(r->slave) > r->now);
             check(crd_dcp_slave_next(r->slave) < r->now + 1e-6);
             crd_dcp_slave_advance(r->slave, r->now);
-            check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).type,
-                      CRD_DCP_RSP_STATE_ACK);
+            check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).type,
+                      CRDI_DCP_RSP_STATE_ACK);
         }
         r->now += 0.4;
         from(r, 0x0A000001, 5000, "80000001"); // somebody else's is none
         r->out_count = 0;
-        rig_refused(r, 0x1003, .type = CRD_DCP_STC_REGISTER); // nor is another request
+        rig_refused(r, 0x1003, .type = CRDI_DCP_STC_REGISTER); // nor is another request
         crd_dcp_slave_advance(r->slave, r->now + 0.1);
         rig_quiet(r);
         crd_dcp_slave_advance(r->slave, crd_dcp_slave_next(r->slave));
         rig_states(r, "1112");
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR}).error,
+        check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR}).error,
                   CRD_DCP_E_HEARTBEAT_MISSED);
         check(isinf(crd_dcp_slave_next(r->slave)));
         r->now += 100;
-        rig_do(r, .type = CRD_DCP_STC_RESET); // it begins anew
+        rig_do(r, .type = CRDI_DCP_STC_RESET); // it begins anew
         rig_states(r, "01");
         crd_dcp_slave_advance(r->slave, r->now + 0.6);
         rig_states(r, "1112");
-        rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+        rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
         rig_states(r, "00");
         check(isinf(crd_dcp_slave_next(r->slave)));
         rig_destroy(r);
@@ -1219,15 +1224,15 @@ static void a_missed_heartbeat_is_an_error_in_every_state_of_normal_operation(vo
 static void bring_to(rig* r, crd_dcp_state state)
 {
     static const uint8_t way[][2] = {
-        {CRD_DCP_STC_PREPARE, CRD_DCP_PREPARED},
-        {CRD_DCP_STC_CONFIGURE, CRD_DCP_CONFIGURED},
-        {CRD_DCP_STC_INITIALIZE, CRD_DCP_INITIALIZED},
-        {CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_SENDING_I},
-        {CRD_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED},
-        {CRD_DCP_STC_RUN, CRD_DCP_RUNNING},
-        {CRD_DCP_STC_DO_STEP, CRD_DCP_COMPUTED},
-        {CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_SENDING_D},
-        {CRD_DCP_STC_STOP, CRD_DCP_STOPPED},
+        {CRDI_DCP_STC_PREPARE, CRD_DCP_PREPARED},
+        {CRDI_DCP_STC_CONFIGURE, CRD_DCP_CONFIGURED},
+        {CRDI_DCP_STC_INITIALIZE, CRD_DCP_INITIALIZED},
+        {CRDI_DCP_STC_SEND_OUTPUTS, CRD_DCP_SENDING_I},
+        {CRDI_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED},
+        {CRDI_DCP_STC_RUN, CRD_DCP_RUNNING},
+        {CRDI_DCP_STC_DO_STEP, CRD_DCP_COMPUTED},
+        {CRDI_DCP_STC_SEND_OUTPUTS, CRD_DCP_SENDING_D},
+        {CRDI_DCP_STC_STOP, CRD_DCP_STOPPED},
     };
     for (int i = 0; i < CRD_DCP_STATE_COUNT; i++) {
         r->enters[i] = i == (int)state ? CRD_DCP_LATER : CRD_DCP_DONE;
@@ -1253,61 +1258,61 @@ static void a_duty_that_is_not_done_holds_the_state_and_refuses_the_next(void** 
     }
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
-    rig_do(r, .type = CRD_DCP_STC_PREPARE);
+    rig_do(r, .type = CRDI_DCP_STC_PREPARE);
     rig_states(r, "02");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_CONFIGURE);
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_PREPARE);
-    rig_refused(r, 0x1003, .type = CRD_DCP_CFG_CLEAR);
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).state, CRD_DCP_PREPARING);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_CONFIGURE);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_PREPARE);
+    rig_refused(r, 0x1003, .type = CRDI_DCP_CFG_CLEAR);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).state, CRD_DCP_PREPARING);
     crd_dcp_slave_done(r->slave, CRD_DCP_LATER, r->now);
     rig_quiet(r);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_states(r, "03");
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now); // nothing to be done
     rig_quiet(r);
-    rig_do(r, .type = CRD_DCP_STC_CONFIGURE);
+    rig_do(r, .type = CRDI_DCP_STC_CONFIGURE);
     rig_states(r, "04");
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_states(r, "05");
-    rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+    rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
     rig_states(r, "06");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_states(r, "07");
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "09");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_RUN);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_RUN);
     // Steps are possible before it is synchronized, and lead back there.
     r->steps = CRD_DCP_LATER;
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 2);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 2);
     rig_states(r, "0c");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now); // the step
     rig_states(r, "0d");
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now); // and now it is synchronized
     rig_quiet(r);
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     check_int(rig_take(r, 0).bytes[2], CRD_DCP_SENDING_D);
     rig_take(r, 0);
     rig_states(r, "090a");
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     rig_states(r, "0f");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_RESET);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_RESET);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_states(r, "10");
-    rig_do(r, .type = CRD_DCP_STC_RESET);
+    rig_do(r, .type = CRDI_DCP_STC_RESET);
     rig_states(r, "01");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_PREPARE); // the plant is not back yet
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_PREPARE); // the plant is not back yet
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_quiet(r);
-    rig_do(r, .type = CRD_DCP_STC_PREPARE);
+    rig_do(r, .type = CRDI_DCP_STC_PREPARE);
     rig_states(r, "02");
     crd_dcp_slave_done(r->slave, CRD_DCP_FAILED, r->now);
     rig_states(r, "11");
-    rig_refused(r, 0x1005, .type = CRD_DCP_STC_RESET);
+    rig_refused(r, 0x1005, .type = CRDI_DCP_STC_RESET);
     crd_dcp_slave_done(r->slave, CRD_DCP_FAILED, r->now); // not safe: it stays
     rig_quiet(r);
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
@@ -1321,9 +1326,9 @@ static void stopping_gives_up_the_duty_that_is_under_way(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_NRT);
     r->steps = CRD_DCP_LATER;
-    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     rig_states(r, "0c");
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     rig_states(r, "0f10");
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_quiet(r);
@@ -1332,7 +1337,7 @@ static void stopping_gives_up_the_duty_that_is_under_way(void** state)
 
     r = rig_create(NULL, NULL);
     bring_to(r, CRD_DCP_SYNCHRONIZING);
-    rig_do(r, .type = CRD_DCP_STC_STOP);
+    rig_do(r, .type = CRDI_DCP_STC_STOP);
     rig_states(r, "0f10");
     crd_dcp_slave_done(r->slave, CRD_DCP_FAILED, r->now);
     rig_quiet(r);
@@ -1349,7 +1354,7 @@ static void the_slave_may_stop_by_itself_while_it_runs(void** state)
     rig_configure(r);
     rig_make_ready(r);
     crd_dcp_slave_stop(r->slave, r->now);
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     rig_states(r, "090a");
     crd_dcp_slave_stop(r->slave, r->now);
     rig_states(r, "0f10");
@@ -1368,7 +1373,7 @@ static void a_real_time_slave_steps_while_it_synchronizes(void** state)
         rig_make_ready(r);
         r->enters[CRD_DCP_SYNCHRONIZING] = CRD_DCP_LATER;
         const int64_t start = (int64_t)r->now + 1;
-        rig_do(r, .type = CRD_DCP_STC_RUN, .time = start);
+        rig_do(r, .type = CRDI_DCP_STC_RUN, .time = start);
         rig_states(r, "09");
         crd_dcp_slave_advance(r->slave, (double)start + 0.015);
         check_int(r->step_count, 2);
@@ -1386,13 +1391,13 @@ static void a_real_time_slave_steps_while_it_synchronizes(void** state)
     rig_make_ready(r);
     r->enters[CRD_DCP_SYNCHRONIZING] = CRD_DCP_LATER;
     const int64_t start = (int64_t)r->now + 1;
-    rig_do(r, .type = CRD_DCP_STC_RUN, .time = start);
+    rig_do(r, .type = CRDI_DCP_STC_RUN, .time = start);
     rig_states(r, "09");
     crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
     rig_quiet(r);
     crd_dcp_slave_advance(r->slave, (double)start);
     check_int(rig_take(r, 0).bytes[2], CRD_DCP_SYNCHRONIZED);
-    check_int(rig_take(r, 0).bytes[0], CRD_DCP_DAT_INPUT_OUTPUT);
+    check_int(rig_take(r, 0).bytes[0], CRDI_DCP_DAT_INPUT_OUTPUT);
     rig_quiet(r);
     rig_destroy(r);
 }
@@ -1417,7 +1422,7 @@ static void a_plant_may_stop_the_slave_or_report_a_fault_in_the_middle_of_a_step
             r->meddle = fault ? meddle_fault : meddle_stop;
             r->now = r->start;
             if (mode == CRD_DCP_NRT) {
-                rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+                rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
                 // The slave's own wish to stop exists in the Run states only.
                 rig_states(r, fault ? "0c1112" : "0c0d");
             } else {
@@ -1459,11 +1464,11 @@ static void a_fault_in_any_state_of_normal_operation_leads_to_the_error_states(v
         check_int(r->entered[r->entered_count - 1], CRD_DCP_ERRORHANDLING);
         crd_dcp_slave_fault(r->slave, CRD_DCP_E_GENERIC, r->now); // the first one counts
         rig_quiet(r);
-        check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR}).error,
+        check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR}).error,
                   CRD_DCP_E_PROPERTY_VIOLATED);
         crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now);
         rig_quiet(r);
-        rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+        rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
         rig_states(r, "00");
         crd_dcp_slave_fault(r->slave, CRD_DCP_E_GENERIC, r->now); // not in ALIVE
         rig_quiet(r);
@@ -1490,12 +1495,12 @@ static void a_plant_that_fails_leads_to_the_error_states(void** state)
         if (what == 0) { r->sets = CRD_DCP_FAILED; }
         if (what == 1) { r->steps = CRD_DCP_FAILED; }
         if (what == 2) { r->gets = CRD_DCP_LATER; } // a value that is not there
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
         rig_states(r, what == 2 ? "0c0d" : "0c1112");
         check_int(r->step_count, what > 0);
         check_int(r->set_count, what ? 2 : 1);
         if (what == 2) {
-            rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+            rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
             rig_states(r, "0e1112");
         }
         check_int(crd_dcp_slave_error(r->slave), CRD_DCP_E_GENERIC);
@@ -1511,16 +1516,16 @@ static void ports_that_cannot_be_opened_are_an_error(void** state)
         rig_register(r, CRD_DCP_NRT);
         rig_configure(r);
         if (tcp) {
-            rig_do(r, .type = CRD_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_TCP, .id = 10,
+            rig_do(r, .type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_TCP, .id = 10,
                    .port = 9005, .address = 0x7F000001);
             r->connected_count = 8;
         } else {
             r->listening_count = 8;
         }
-        rig_do(r, .type = CRD_DCP_STC_PREPARE);
+        rig_do(r, .type = CRDI_DCP_STC_PREPARE);
         if (tcp) {
             rig_states(r, "0203");
-            rig_do(r, .type = CRD_DCP_STC_CONFIGURE);
+            rig_do(r, .type = CRDI_DCP_STC_CONFIGURE);
         }
         rig_states(r, tcp ? "041112" : "021112");
         check_int(crd_dcp_slave_error(r->slave), CRD_DCP_E_INVALID_NETWORK_INFORMATION);
@@ -1534,12 +1539,12 @@ static void streams_are_connected_while_configuring(void** state)
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
-    rig_do(r, .type = CRD_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_TCP, .id = 10, .port = 9005,
+    rig_do(r, .type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_TCP, .id = 10, .port = 9005,
            .address = 0x7F000001);
-    rig_do(r, .type = CRD_DCP_STC_PREPARE);
+    rig_do(r, .type = CRDI_DCP_STC_PREPARE);
     check_int(r->connected_count, 0);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_CONFIGURE);
+    rig_do(r, .type = CRDI_DCP_STC_CONFIGURE);
     check_int(r->connected_count, 1);
     check_int(r->connected[0].port, 9005);
     rig_states(r, "0405");
@@ -1577,9 +1582,9 @@ static void entries_are_kept_on_request_and_gone_once_delivered(void** state)
     r->seq = 8;
     rig_register(r, CRD_DCP_NRT);
     log_speed(r, 0, 0); // nobody wants it
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .category = 0, .level = 3, .mode = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .category = 0, .level = 3, .mode = 1);
     log_text(r, "cold"); // level 2
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .category = 1, .level = 2, .mode = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .category = 1, .level = 2, .mode = 1);
     log_speed(r, 0.05, 1.5);
     r->now += 1.75;
     log_text(r, "hot");
@@ -1598,17 +1603,17 @@ static void entries_are_kept_on_request_and_gone_once_delivered(void** state)
         log_speed(r, i, 0);
     }
     check_int(crd_dcp_slave_get_counts(r->slave).logs_lost, 36); // the oldest
-    crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .max = 1});
+    crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .max = 1});
     check_int(a.payload_length, 25);
     double t;
     memcpy(&t, a.payload + 9, 8);
     check_near(t, 36, 0);
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .max = 0}).payload_length, 0);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .max = 0}).payload_length, 0);
     for (int i = 0; i < 3; i++) {
-        a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .category = 1, .max = 20});
+        a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .category = 1, .max = 20});
         check_int(a.payload_length, 20 * 25);
     }
-    a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .category = 1, .max = 255});
+    a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .category = 1, .max = 255});
     check_int(a.payload_length, 3 * 25);
     char text[300];
     memset(text, 'x', sizeof text);
@@ -1616,10 +1621,10 @@ static void entries_are_kept_on_request_and_gone_once_delivered(void** state)
     log_text(r, text); // more than log_bytes
     check_int(crd_dcp_slave_get_counts(r->slave).logs_lost, 37);
     log_speed(r, 1, 1); // nobody but this master may have it
-    rig_do(r, .type = CRD_DCP_STC_DEREGISTER);
+    rig_do(r, .type = CRDI_DCP_STC_DEREGISTER);
     rig_states(r, "00");
     rig_register(r, CRD_DCP_NRT);
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .max = 9}).payload_length, 0);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .max = 9}).payload_length, 0);
     rig_destroy(r);
 }
 
@@ -1639,8 +1644,8 @@ static void entries_are_notified_at_once_and_not_kept(void** state)
     log_text(r, "hot");
     rig_expect(r, "e101f019f96a000000000203000000686f74");
     r->seq = 11;
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .max = 9}).payload_length, 0);
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .category = 0, .level = 2, .mode = 0);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .max = 9}).payload_length, 0);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .category = 0, .level = 2, .mode = 0);
     log_text(r, "hot");
     rig_quiet(r);
     rig_destroy(r);
@@ -1662,19 +1667,19 @@ static void entries_of_one_category_are_taken_out_of_the_others(void** state)
     d.templates = templates;
     rig* r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_NRT);
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .category = 1, .level = 0, .mode = 1);
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .category = 2, .level = 4, .mode = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .category = 1, .level = 0, .mode = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .category = 2, .level = 4, .mode = 1);
     for (int i = 0; i < 3; i++) {
         crd_dcp_slave_log(r->slave, 1, NULL, r->now);
         log_text(r, i == 0 ? "a" : i == 1 ? "b" : "c");
     }
-    crd_dcp_pdu a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .category = 2, .max = 2});
+    crdi_dcp_pdu a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .category = 2, .max = 2});
     check_int(a.payload_length, 2 * (9 + 5));
     check_int(a.payload[13], 'a');
     check_int(a.payload[27], 'b');
-    a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .category = 1, .max = 9});
+    a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .category = 1, .max = 9});
     check_int(a.payload_length, 3 * 9);
-    a = rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_LOG, .category = 0, .max = 9});
+    a = rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG, .category = 0, .max = 9});
     check_int(a.payload_length, 9 + 5);
     check_int(a.payload[13], 'c');
     rig_destroy(r);
@@ -1693,23 +1698,23 @@ static void what_does_not_fit_into_a_pdu_is_not_sent(void** state)
     opt.log_bytes = 300;
     rig* r = rig_create(&d, &opt);
     rig_register(r, CRD_DCP_NRT);
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 14);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-    rig_do(r, .type = CRD_DCP_CFG_LOGGING, .level = 2, .mode = 2);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .vr = 14);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+    rig_do(r, .type = CRDI_DCP_CFG_LOGGING, .level = 2, .mode = 2);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
     rig_make_ready(r);
     r->text_bytes = 64; // and 9 before it
-    rig_do(r, .type = CRD_DCP_STC_INITIALIZE);
+    rig_do(r, .type = CRDI_DCP_STC_INITIALIZE);
     rig_states(r, "0607");
-    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
     rig_states(r, "0805");
     check_int(crd_dcp_slave_get_counts(r->slave).send_failed, 1);
     check_int(crd_dcp_slave_get_counts(r->slave).data_out, 0);
     log_text(r, "123456789012345678901234567890123456789012345678901234567890");
     rig_quiet(r);
     check_int(crd_dcp_slave_get_counts(r->slave).logs_lost, 1);
-    uint8_t bytes[65] = {CRD_DCP_CFG_PARAMETER}; // nor taken
+    uint8_t bytes[65] = {CRDI_DCP_CFG_PARAMETER}; // nor taken
     rig_receive(r, bytes, sizeof bytes);
     rig_quiet(r);
     check_int(crd_dcp_slave_get_counts(r->slave).dropped, 1);
@@ -1791,19 +1796,19 @@ static void more_groups_than_there_is_room_for_are_refused(void** state)
     opt.max_targets = 1;
     rig* r = rig_create(NULL, &opt);
     rig_register(r, CRD_DCP_NRT);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 1);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 2);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 2, .vr = 11);
-    rig_refused(r, 0x1001, .type = CRD_DCP_CFG_SCOPE, .id = 3);
-    rig_refused(r, 0x1001, .type = CRD_DCP_CFG_OUTPUT, .id = 3, .vr = 11);
-    rig_refused(r, 0x1001, .type = CRD_DCP_CFG_STEPS, .id = 3, .steps = 1);
-    rig_refused(r, 0x1001, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 2, .vr = 22,
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 1);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 2);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 2, .vr = 11);
+    rig_refused(r, 0x1001, .type = CRDI_DCP_CFG_SCOPE, .id = 3);
+    rig_refused(r, 0x1001, .type = CRDI_DCP_CFG_OUTPUT, .id = 3, .vr = 11);
+    rig_refused(r, 0x1001, .type = CRDI_DCP_CFG_STEPS, .id = 3, .steps = 1);
+    rig_refused(r, 0x1001, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 2, .vr = 22,
                 .data_type = CRD_DCP_FLOAT64);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 2, 1);
-    rig_refused(r, 0x2007, .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 2, .port = 2,
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 2, 1);
+    rig_refused(r, 0x2007, .type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 2, .port = 2,
                 .address = 0x7F000001);
-    rig_do(r, .type = CRD_DCP_CFG_CLEAR);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 3);
+    rig_do(r, .type = CRDI_DCP_CFG_CLEAR);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 3);
     rig_destroy(r);
 }
 
@@ -1818,7 +1823,7 @@ static uint32_t dice(uint64_t* x, uint32_t sides)
 }
 
 // A request that often makes sense: the next sequence id, the state it is in, known numbers.
-static crd_dcp_pdu likely(rig* r, uint64_t* x)
+static crdi_dcp_pdu likely(rig* r, uint64_t* x)
 {
     static const uint8_t types[] = {1,    2,    3,    4,    5,    6,    7,    8,    9,
                                     10,   0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27,
@@ -1826,31 +1831,33 @@ static crd_dcp_pdu likely(rig* r, uint64_t* x)
     static const uint8_t vrs[] = {1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 99};
     static const uint8_t bytes[64] = {1, 0, 0, 0, 2};
     const crd_dcp_state state = crd_dcp_slave_state(r->slave);
-    crd_dcp_pdu p = {.type = types[dice(x, sizeof types)],
-                     .seq = r->seq,
-                     .peer = dice(x, 50) ? 1 : 2,
-                     .state = dice(x, 20) ? (uint8_t)state : (uint8_t)dice(x, 20),
-                     .op_mode = (uint8_t)dice(x, 3),
-                     .major = 1,
-                     .steps = dice(x, 4),
-                     .numerator = 1,
-                     .denominator = dice(x, 8) ? 100 : dice(x, 1000),
-                     .id = (uint16_t)dice(x, 3),
-                     .pos = (uint16_t)dice(x, 2),
-                     .vr = vrs[dice(x, sizeof vrs)],
-                     .data_type = (uint8_t)(dice(x, 3) ? CRD_DCP_FLOAT64 : dice(x, 13)),
-                     .transport = dice(x, 9) ? 0 : (uint8_t)dice(x, 6),
-                     .port = dice(x, 9) ? 9001 : (uint16_t)dice(x, 65536),
-                     .address = 0x7F000001,
-                     .category = (uint8_t)dice(x, 3),
-                     .level = (uint8_t)dice(x, 6),
-                     .mode = (uint8_t)dice(x, 4),
-                     .max = (uint8_t)dice(x, 9),
-                     .scope = (uint8_t)dice(x, 4)};
-    if (p.type == CRD_DCP_STC_RUN && dice(x, 4) == 0) { p.time = (int64_t)r->now + dice(x, 4) - 1; }
-    if (p.type == CRD_DCP_CFG_CLEAR && dice(x, 8)) { p.type = CRD_DCP_INF_STATE; }
-    if (p.type >= CRD_DCP_DAT_INPUT_OUTPUT) { p.seq = (uint16_t)dice(x, 50); }
-    if (p.type == CRD_DCP_CFG_PARAMETER || p.type >= CRD_DCP_DAT_INPUT_OUTPUT) {
+    crdi_dcp_pdu p = {.type = types[dice(x, sizeof types)],
+                      .seq = r->seq,
+                      .peer = dice(x, 50) ? 1 : 2,
+                      .state = dice(x, 20) ? (uint8_t)state : (uint8_t)dice(x, 20),
+                      .op_mode = (uint8_t)dice(x, 3),
+                      .major = 1,
+                      .steps = dice(x, 4),
+                      .numerator = 1,
+                      .denominator = dice(x, 8) ? 100 : dice(x, 1000),
+                      .id = (uint16_t)dice(x, 3),
+                      .pos = (uint16_t)dice(x, 2),
+                      .vr = vrs[dice(x, sizeof vrs)],
+                      .data_type = (uint8_t)(dice(x, 3) ? CRD_DCP_FLOAT64 : dice(x, 13)),
+                      .transport = dice(x, 9) ? 0 : (uint8_t)dice(x, 6),
+                      .port = dice(x, 9) ? 9001 : (uint16_t)dice(x, 65536),
+                      .address = 0x7F000001,
+                      .category = (uint8_t)dice(x, 3),
+                      .level = (uint8_t)dice(x, 6),
+                      .mode = (uint8_t)dice(x, 4),
+                      .max = (uint8_t)dice(x, 9),
+                      .scope = (uint8_t)dice(x, 4)};
+    if (p.type == CRDI_DCP_STC_RUN && dice(x, 4) == 0) {
+        p.time = (int64_t)r->now + dice(x, 4) - 1;
+    }
+    if (p.type == CRDI_DCP_CFG_CLEAR && dice(x, 8)) { p.type = CRDI_DCP_INF_STATE; }
+    if (p.type >= CRDI_DCP_DAT_INPUT_OUTPUT) { p.seq = (uint16_t)dice(x, 50); }
+    if (p.type == CRDI_DCP_CFG_PARAMETER || p.type >= CRDI_DCP_DAT_INPUT_OUTPUT) {
         p.payload = bytes;
         p.payload_length = dice(x, 3) ? 8 : 1 + dice(x, 60);
     }
@@ -1863,14 +1870,14 @@ static void follow(rig* r, crd_dcp_state* at, crd_dcp_state* from_run, crd_dcp_o
 {
     for (int i = 0; i < r->out_count; i++) {
         const rig_packet* p = &r->out[i];
-        if (p->bytes[0] != CRD_DCP_NTF_STATE_CHANGED) { continue; }
+        if (p->bytes[0] != CRDI_DCP_NTF_STATE_CHANGED) { continue; }
         const crd_dcp_state to = p->bytes[2];
         bool possible = false;
-        for (int type = CRD_DCP_STC_REGISTER; type <= CRD_DCP_STC_RESET; type++) {
-            possible = possible || crd_dcp_next_state(*at, type, mode) == (int)to;
+        for (int type = CRDI_DCP_STC_REGISTER; type <= CRDI_DCP_STC_RESET; type++) {
+            possible = possible || crdi_dcp_next_state(*at, type, mode) == (int)to;
         }
-        for (int event = CRD_DCP_SIG_DONE; event <= CRD_DCP_SIG_RESOLVED; event++) {
-            possible = possible || crd_dcp_next_state_event(*at, event, *from_run) == (int)to;
+        for (int event = CRDI_DCP_SIG_DONE; event <= CRDI_DCP_SIG_RESOLVED; event++) {
+            possible = possible || crdi_dcp_next_state_event(*at, event, *from_run) == (int)to;
         }
         if (!possible) { fail_msg("from state %02x to %02x", *at, to); }
         if (to == CRD_DCP_COMPUTING) { *from_run = *at; }
@@ -1901,9 +1908,9 @@ static void whatever_comes_the_invariants_hold(void** state)
                     dice(&x, 200) ? (dice(&x, 8) ? CRD_DCP_DONE : CRD_DCP_LATER) : CRD_DCP_FAILED;
             }
             r->steps = dice(&x, 8) ? CRD_DCP_DONE : CRD_DCP_LATER;
-            crd_dcp_pdu p = likely(r, &x);
+            crdi_dcp_pdu p = likely(r, &x);
             uint8_t bytes[RIG_BYTES];
-            size_t n = crd_dcp_encode(&p, bytes, sizeof bytes);
+            size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
             if (dice(&x, 40) == 0) { n = dice(&x, (uint32_t)n + 1); }
             if (dice(&x, 40) == 0 && n) { bytes[dice(&x, (uint32_t)n)] = (uint8_t)dice(&x, 256); }
             if (dice(&x, 10) == 0) { crd_dcp_slave_done(r->slave, CRD_DCP_DONE, r->now); }
@@ -1919,11 +1926,11 @@ static void whatever_comes_the_invariants_hold(void** state)
             int answers = 0;
             for (int k = 0; k < r->out_count; k++) {
                 const uint8_t type = r->out[k].bytes[0];
-                answers += type >= CRD_DCP_RSP_ACK && type <= CRD_DCP_RSP_LOG_ACK;
-                crd_dcp_pdu out;
-                check_int(crd_dcp_decode(r->out[k].bytes, r->out[k].length, &out), CRD_DCP_GOOD);
-                if (type == CRD_DCP_RSP_NACK) { r->seq = out.expected; }
-                if (type == CRD_DCP_RSP_ACK && was_alive) { mode = p.op_mode; }
+                answers += type >= CRDI_DCP_RSP_ACK && type <= CRDI_DCP_RSP_LOG_ACK;
+                crdi_dcp_pdu out;
+                check_int(crdi_dcp_decode(r->out[k].bytes, r->out[k].length, &out), CRDI_DCP_GOOD);
+                if (type == CRDI_DCP_RSP_NACK) { r->seq = out.expected; }
+                if (type == CRDI_DCP_RSP_ACK && was_alive) { mode = p.op_mode; }
             }
             check_int(answers, c.requests - before.requests - (c.muted - before.muted));
             if (c.acks > before.acks) { r->seq = (uint16_t)(p.seq + 1); }
@@ -1934,12 +1941,12 @@ static void whatever_comes_the_invariants_hold(void** state)
             if (at == CRD_DCP_CONFIGURATION) { r->ticks = 0; }
             if (at >= CRD_DCP_STOPPED && dice(&x, 4)) {
                 // Otherwise it would stay there for long.
-                p = (crd_dcp_pdu){.type = at == CRD_DCP_STOPPED && dice(&x, 2)
-                                              ? CRD_DCP_STC_RESET
-                                              : CRD_DCP_STC_DEREGISTER,
-                                  .seq = r->seq++,
-                                  .peer = 1,
-                                  .state = (uint8_t)at};
+                p = (crdi_dcp_pdu){.type = at == CRD_DCP_STOPPED && dice(&x, 2)
+                                               ? CRDI_DCP_STC_RESET
+                                               : CRDI_DCP_STC_DEREGISTER,
+                                   .seq = r->seq++,
+                                   .peer = 1,
+                                   .state = (uint8_t)at};
                 rig_tell(r, &p);
                 follow(r, &at, &from_run, mode);
                 r->out_count = 0;

@@ -51,7 +51,7 @@ static void expect(rig* r, const session* f, bool skip_acks)
     rig_packet p;
     do {
         p = rig_take(r, port_of(f->to));
-    } while (skip_acks && p.bytes[0] == CRD_DCP_RSP_ACK);
+    } while (skip_acks && p.bytes[0] == CRDI_DCP_RSP_ACK);
     uint8_t want[RIG_BYTES];
     const size_t length = rig_bytes(f->hex, want);
     if (p.length != length || memcmp(p.bytes, want, length) != 0) {
@@ -69,11 +69,11 @@ static void rounds_that_are_left_out(rig* r)
 {
     r->seq = 35;
     for (uint16_t i = 0; i < 2; i++) {
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 2);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 2);
         rig_states(r, "0c0d");
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         check_int(rig_take(r, 0).bytes[2], CRD_DCP_SENDING_D);
-        check_int(rig_take(r, 0).bytes[0], CRD_DCP_DAT_INPUT_OUTPUT);
+        check_int(rig_take(r, 0).bytes[0], CRDI_DCP_DAT_INPUT_OUTPUT);
         rig_states(r, "0b");
     }
 }
@@ -122,20 +122,21 @@ static void configure_srt(rig* r)
     rig_expect(r, "b0000001");
     rig_expect(r, "e00101");
     r->seq = 1;
-    rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 20);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 10);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
-    rig_do(r, .type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 14);
-    rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
-    rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 2);
-    rig_network(r, CRD_DCP_CFG_TARGET_NETWORK, 10, 8081);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 1, .data_type = CRD_DCP_FLOAT64);
-    rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 3, .data_type = CRD_DCP_STRING);
-    rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
-    rig_do(r, .type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .vr = 22,
+    rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 20);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 10);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11);
+    rig_do(r, .type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 14);
+    rig_do(r, .type = CRDI_DCP_CFG_SCOPE, .id = 20);
+    rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 10, .steps = 2);
+    rig_network(r, CRDI_DCP_CFG_TARGET_NETWORK, 10, 8081);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 0, .vr = 1,
            .data_type = CRD_DCP_FLOAT64);
-    rig_network(r, CRD_DCP_CFG_PARAM_NETWORK, 30, 9002);
-    check_int(rig_ask(r, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}).state, CRD_DCP_CONFIGURATION);
+    rig_do(r, .type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 3, .data_type = CRD_DCP_STRING);
+    rig_network(r, CRDI_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+    rig_do(r, .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 30, .vr = 22,
+           .data_type = CRD_DCP_FLOAT64);
+    rig_network(r, CRDI_DCP_CFG_PARAM_NETWORK, 30, 9002);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).state, CRD_DCP_CONFIGURATION);
     rig_make_ready(r);
     check_int(r->seq, 16);
 }
@@ -334,7 +335,7 @@ static void two_slaves_exchange_data_directly_as_recorded(void** state)
     fclose(f.file);
     for (int i = 0; i < 2; i++) {
         while (r[i]->out_count) { // the last acknowledgement
-            check_int(rig_take(r[i], 0).bytes[0], CRD_DCP_RSP_ACK);
+            check_int(rig_take(r[i], 0).bytes[0], CRDI_DCP_RSP_ACK);
         }
         const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(r[i]->slave);
         check_int(c.data_in, 2);

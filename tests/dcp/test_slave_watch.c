@@ -22,13 +22,13 @@ static void run(rig* r, crd_dcp_op_mode mode, uint32_t steps)
 {
     rig_register(r, mode);
     rig_configure(r);
-    if (steps) { rig_do(r, .type = CRD_DCP_CFG_STEPS, .id = 20, .steps = steps); }
+    if (steps) { rig_do(r, .type = CRDI_DCP_CFG_STEPS, .id = 20, .steps = steps); }
     rig_make_ready(r);
     rig_inputs(r, 0, 1e6, 0); // before the run nothing is watched
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     crd_dcp_slave_advance(r->slave, r->now);
     r->out_count = 0;
-    rig_do(r, .type = CRD_DCP_STC_RUN);
+    rig_do(r, .type = CRDI_DCP_STC_RUN);
     r->out_count = 0;
 }
 
@@ -71,9 +71,9 @@ static void in_nrt_the_time_of_a_gradient_is_that_of_the_steps(void** state)
     run(r, CRD_DCP_NRT, 0);
     feed_at(r, r->now, 1, 5);
     for (int i = 0; i < 3; i++) {
-        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 10);
+        rig_do(r, .type = CRDI_DCP_STC_DO_STEP, .steps = 10);
         r->out_count = 0;
-        rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+        rig_do(r, .type = CRDI_DCP_STC_SEND_OUTPUTS);
         r->out_count = 0;
         feed_at(r, r->now + 1000, (uint16_t)(2 + i), i < 2 ? 15.0 + 10 * i : 36);
         check_int(crd_dcp_slave_state(r->slave), i < 2 ? CRD_DCP_RUNNING : CRD_DCP_ERRORRESOLVED);

@@ -2,7 +2,7 @@
 // corrections of its state chart), against the functions.
 #include "check.h"
 
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 // Columns: states 00 .. 12. R accepted, n in NRT only.
 static const struct {
@@ -10,33 +10,33 @@ static const struct {
     const char* accepted;
 } table[] = {
     //                             0123456789ABCDEF012
-    {CRD_DCP_STC_REGISTER, "R                  "},
-    {CRD_DCP_STC_DEREGISTER, " R              R R"},
-    {CRD_DCP_STC_PREPARE, " R                 "},
-    {CRD_DCP_STC_CONFIGURE, "   R               "},
-    {CRD_DCP_STC_INITIALIZE, "     R             "},
-    {CRD_DCP_STC_RUN, "     R    R        "},
-    {CRD_DCP_STC_DO_STEP, "         nnn       "},
-    {CRD_DCP_STC_SEND_OUTPUTS, "       R     n     "},
-    {CRD_DCP_STC_STOP, "  RRRRRRRRRRRRR    "},
-    {CRD_DCP_STC_RESET, "                R R"},
-    {CRD_DCP_INF_STATE, "RRRRRRRRRRRRRRRRRRR"},
-    {CRD_DCP_INF_ERROR, "                 RR"},
-    {CRD_DCP_INF_LOG, " RRRRRRRRRRRRRRRRRR"},
-    {CRD_DCP_CFG_TIME_RES, " R                 "},
-    {CRD_DCP_CFG_STEPS, " R                 "},
-    {CRD_DCP_CFG_INPUT, " R                 "},
-    {CRD_DCP_CFG_OUTPUT, " R                 "},
-    {CRD_DCP_CFG_CLEAR, " R                 "},
-    {CRD_DCP_CFG_TARGET_NETWORK, " R                 "},
-    {CRD_DCP_CFG_SOURCE_NETWORK, " R                 "},
-    {CRD_DCP_CFG_PARAMETER, " R                 "},
-    {CRD_DCP_CFG_TUNABLE_PARAMETER, " R                 "},
-    {CRD_DCP_CFG_PARAM_NETWORK, " R                 "},
-    {CRD_DCP_CFG_LOGGING, " R                 "},
-    {CRD_DCP_CFG_SCOPE, " R                 "},
-    {CRD_DCP_DAT_INPUT_OUTPUT, "     RRRRRRRRRR    "},
-    {CRD_DCP_DAT_PARAMETER, "     RRRRRRRRRR    "},
+    {CRDI_DCP_STC_REGISTER, "R                  "},
+    {CRDI_DCP_STC_DEREGISTER, " R              R R"},
+    {CRDI_DCP_STC_PREPARE, " R                 "},
+    {CRDI_DCP_STC_CONFIGURE, "   R               "},
+    {CRDI_DCP_STC_INITIALIZE, "     R             "},
+    {CRDI_DCP_STC_RUN, "     R    R        "},
+    {CRDI_DCP_STC_DO_STEP, "         nnn       "},
+    {CRDI_DCP_STC_SEND_OUTPUTS, "       R     n     "},
+    {CRDI_DCP_STC_STOP, "  RRRRRRRRRRRRR    "},
+    {CRDI_DCP_STC_RESET, "                R R"},
+    {CRDI_DCP_INF_STATE, "RRRRRRRRRRRRRRRRRRR"},
+    {CRDI_DCP_INF_ERROR, "                 RR"},
+    {CRDI_DCP_INF_LOG, " RRRRRRRRRRRRRRRRRR"},
+    {CRDI_DCP_CFG_TIME_RES, " R                 "},
+    {CRDI_DCP_CFG_STEPS, " R                 "},
+    {CRDI_DCP_CFG_INPUT, " R                 "},
+    {CRDI_DCP_CFG_OUTPUT, " R                 "},
+    {CRDI_DCP_CFG_CLEAR, " R                 "},
+    {CRDI_DCP_CFG_TARGET_NETWORK, " R                 "},
+    {CRDI_DCP_CFG_SOURCE_NETWORK, " R                 "},
+    {CRDI_DCP_CFG_PARAMETER, " R                 "},
+    {CRDI_DCP_CFG_TUNABLE_PARAMETER, " R                 "},
+    {CRDI_DCP_CFG_PARAM_NETWORK, " R                 "},
+    {CRDI_DCP_CFG_LOGGING, " R                 "},
+    {CRDI_DCP_CFG_SCOPE, " R                 "},
+    {CRDI_DCP_DAT_INPUT_OUTPUT, "     RRRRRRRRRR    "},
+    {CRDI_DCP_DAT_PARAMETER, "     RRRRRRRRRR    "},
 };
 
 static bool expected(int state, int type, int mode)
@@ -56,7 +56,7 @@ static void each_pdu_is_taken_in_the_states_of_the_table_and_in_no_other(void** 
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
         for (int type = 0; type < 256; type++) {
             for (int mode = CRD_DCP_HRT; mode <= CRD_DCP_NRT; mode++) {
-                if (crd_dcp_allowed(s, type, mode) != expected(s, type, mode)) {
+                if (crdi_dcp_allowed(s, type, mode) != expected(s, type, mode)) {
                     fail_msg("state %02x, type %02x, mode %d", s, type, mode);
                 }
             }
@@ -92,11 +92,11 @@ static void each_state_change_leads_where_the_state_chart_says(void** state)
     (void)state;
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
         for (int type = 0; type < 256; type++) {
-            check_int(crd_dcp_next_state(s, type, CRD_DCP_NRT), target(s, type));
+            check_int(crdi_dcp_next_state(s, type, CRD_DCP_NRT), target(s, type));
             for (int mode = CRD_DCP_HRT; mode <= CRD_DCP_SRT; mode++) {
-                const bool nrt = type == CRD_DCP_STC_DO_STEP || s == CRD_DCP_COMPUTED;
-                const bool stop = type == CRD_DCP_STC_STOP;
-                check_int(crd_dcp_next_state(s, type, mode), nrt && !stop ? -1 : target(s, type));
+                const bool nrt = type == CRDI_DCP_STC_DO_STEP || s == CRD_DCP_COMPUTED;
+                const bool stop = type == CRDI_DCP_STC_STOP;
+                check_int(crdi_dcp_next_state(s, type, mode), nrt && !stop ? -1 : target(s, type));
             }
         }
     }
@@ -115,14 +115,14 @@ static void each_internal_event_leads_where_the_state_chart_says(void** state)
 {
     (void)state;
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
-        for (int event = CRD_DCP_SIG_DONE; event <= CRD_DCP_SIG_RESOLVED; event++) {
+        for (int event = CRDI_DCP_SIG_DONE; event <= CRDI_DCP_SIG_RESOLVED; event++) {
             for (int from = 0; from < CRD_DCP_STATE_COUNT; from++) {
                 const char* cell = events[s] + 3 * event;
                 const bool run = from >= 0x09 && from <= 0x0B;
                 const int to = cell[0] == '-'   ? -1
                                : cell[0] == 'H' ? (run ? from : -1)
                                                 : (int)strtol(cell, NULL, 16);
-                check_int(crd_dcp_next_state_event(s, event, from), to);
+                check_int(crdi_dcp_next_state_event(s, event, from), to);
             }
         }
     }
@@ -132,9 +132,9 @@ static void whatever_is_no_state_leads_nowhere(void** state)
 {
     (void)state;
     for (int s = CRD_DCP_STATE_COUNT; s < 300; s++) {
-        check_int(crd_dcp_next_state((crd_dcp_state)s, CRD_DCP_STC_STOP, CRD_DCP_NRT), -1);
-        check_int(crd_dcp_next_state_event((crd_dcp_state)s, CRD_DCP_SIG_ERROR, 0), -1);
-        check(!crd_dcp_allowed((crd_dcp_state)s, CRD_DCP_INF_STATE, CRD_DCP_NRT));
+        check_int(crdi_dcp_next_state((crd_dcp_state)s, CRDI_DCP_STC_STOP, CRD_DCP_NRT), -1);
+        check_int(crdi_dcp_next_state_event((crd_dcp_state)s, CRDI_DCP_SIG_ERROR, 0), -1);
+        check(!crdi_dcp_allowed((crd_dcp_state)s, CRDI_DCP_INF_STATE, CRD_DCP_NRT));
     }
 }
 

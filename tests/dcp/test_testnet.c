@@ -1,5 +1,5 @@
-#include "cardan/dcp.h"
 #include "check.h"
+#include "shared/dcp.h"
 #include "testnet/testnet.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void send_number(crd_dcp_net* n, const crd_dcp_address* to, uint32_t x)
     const uint8_t bytes[8] = {
         (uint8_t)x, (uint8_t)(x >> 8), (uint8_t)(x >> 16), (uint8_t)(x >> 24), 0x55, 0x55, 0x55,
         0x55};
-    check(crd_dcp_net_send(n, to, bytes, sizeof bytes));
+    check(crdi_dcp_net_send(n, to, bytes, sizeof bytes));
 }
 
 static uint32_t number_of(const crd_dcp_packet* p)
@@ -117,7 +117,7 @@ static uint64_t history(const testnet_faults* f, uint32_t count,
                         const crd_dcp_address* (*to)(place*))
 {
     place p = open_place(f);
-    if (to(&p)->transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p.a, to(&p))); }
+    if (to(&p)->transport == CRD_DCP_TCP) { check_ok(crdi_dcp_net_connect(p.a, to(&p))); }
     uint64_t hash = 0xCBF29CE484222325U;
     crd_dcp_packet got;
     for (uint32_t i = 0; i < count + 1000; i++) {
@@ -330,7 +330,7 @@ static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void*
         .delay = 0.01, .jitter = 0.05, .loss = 0.4, .duplicate = 0.3, .corrupt = 0.3, .seed = 3});
     crd_dcp_packet got;
     crd_dcp_address from = {0};
-    check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+    check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
     for (uint32_t i = 0; i < 2000; i++) {
         send_number(p.a, &p.tcp_b, i);
         (void)testnet_advance(p.t, testnet_now(p.t) + 0.001);
@@ -369,32 +369,32 @@ static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** sta
     (void)state;
     place p = open_place(&(testnet_faults){.delay = 0.5});
     crd_dcp_packet got;
-    check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // not connected
-    check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
-    check(!crd_dcp_net_connected(p.a, &p.tcp_b));
+    check(!crdi_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // not connected
+    check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
+    check(!crdi_dcp_net_connected(p.a, &p.tcp_b));
     send_number(p.a, &p.tcp_b, 1); // waits for the connection: a round trip
     check_near(testnet_advance(p.t, INFINITY), 1.5, 0);
-    check(crd_dcp_net_connected(p.a, &p.tcp_b));
+    check(crdi_dcp_net_connected(p.a, &p.tcp_b));
     check(crd_dcp_net_receive(p.b, &got));
     const crd_dcp_address from = got.from;
     check_int(from.ip, A);
     send_number(p.b, &from, 2);
     crd_dcp_net_close(p.b, &p.tcp_b); // listener and all that came in
-    check(!crd_dcp_net_send(p.b, &from, (const uint8_t*)"x", 1));
+    check(!crdi_dcp_net_send(p.b, &from, (const uint8_t*)"x", 1));
     send_number(p.a, &p.tcp_b, 3); // a does not know yet
     (void)testnet_advance(p.t, 2.0);
     check(crd_dcp_net_receive(p.a, &got));
     check_int(number_of(&got), 2);
-    check(!crd_dcp_net_connected(p.a, &p.tcp_b));
+    check(!crdi_dcp_net_connected(p.a, &p.tcp_b));
     check_int(crd_dcp_net_get_counts(p.a).lost, 1);
     check_int(crd_dcp_net_get_counts(p.a).connections, 0);
     check(!crd_dcp_net_receive(p.b, &got));
     check_int(testnet_get_counts(p.t).nowhere, 1);
-    check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // nobody listens
-    check_status(crd_dcp_net_connect(p.a, &p.tcp_b), CRD_E_IO);
+    check(!crdi_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // nobody listens
+    check_status(crdi_dcp_net_connect(p.a, &p.tcp_b), CRD_E_IO);
     check_contains(crd_error_text(p.ctx), "tcp://10.0.0.2:8080");
     check_ok(crd_dcp_net_listen(p.b, &p.tcp_b));
-    check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // too early for the next try
+    check(!crdi_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // too early for the next try
     (void)testnet_advance(p.t, 3);
     send_number(p.a, &p.tcp_b, 4); // opens it again
     (void)testnet_advance(p.t, INFINITY);
@@ -405,7 +405,7 @@ static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** sta
     (void)testnet_advance(p.t, INFINITY);
     check_int(crd_dcp_net_get_counts(p.b).connections, 0);
     check_int(crd_dcp_net_get_counts(p.b).lost, 1);
-    check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1));
+    check(!crdi_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1));
     close_place(&p);
 }
 
@@ -415,17 +415,17 @@ static void what_was_on_its_way_does_not_get_into_the_next_connection(void** sta
     for (int run = 0; run < 2; run++) {
         place p = open_place(&(testnet_faults){.delay = 5});
         crd_dcp_packet got;
-        check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+        check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
         send_number(p.a, &p.tcp_b, 1); // there at 15 s
         check_ok(testnet_set(p.t, &(testnet_faults){.delay = 0.5}));
         crd_dcp_net_close(p.b, &p.tcp_b);
         check_ok(crd_dcp_net_listen(p.b, &p.tcp_b));
         (void)testnet_advance(p.t, 1);
-        check(!crd_dcp_net_connected(p.a, &p.tcp_b));
+        check(!crdi_dcp_net_connected(p.a, &p.tcp_b));
         (void)testnet_advance(p.t, 1);
         if (run == 1) { // a new one instead of the old one opened again
             crd_dcp_net_close(p.a, &p.tcp_b);
-            check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+            check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
         }
         send_number(p.a, &p.tcp_b, 2);
         check_near(testnet_advance(p.t, INFINITY), 2.5, 0);
@@ -445,20 +445,20 @@ static void a_stream_that_announces_too_much_is_closed(void** state)
     crd_dcp_net_limits limits = crd_dcp_net_default_limits();
     limits.max_pdu = 100;
     check_ok(crd_dcp_net_set_limits(p.b, &limits));
-    check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+    check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
     const uint8_t bytes[101] = {0};
-    check(crd_dcp_net_send(p.a, &p.tcp_b, bytes, 100));
-    check(crd_dcp_net_send(p.a, &p.tcp_b, bytes, 101));
+    check(crdi_dcp_net_send(p.a, &p.tcp_b, bytes, 100));
+    check(crdi_dcp_net_send(p.a, &p.tcp_b, bytes, 101));
     crd_dcp_packet got;
     (void)testnet_advance(p.t, INFINITY);
     check(crd_dcp_net_receive(p.b, &got));
     check(!crd_dcp_net_receive(p.b, &got));
     check_int(crd_dcp_net_get_counts(p.b).refused, 1);
     (void)testnet_advance(p.t, INFINITY);
-    check(!crd_dcp_net_connected(p.a, &p.tcp_b));
+    check(!crdi_dcp_net_connected(p.a, &p.tcp_b));
     check_int(crd_dcp_net_get_counts(p.a).lost, 1);
     static uint8_t large[65508];
-    check(!crd_dcp_net_send(p.a, &p.at_b, large, sizeof large)); // more than a datagram can be
+    check(!crdi_dcp_net_send(p.a, &p.at_b, large, sizeof large)); // more than a datagram can be
     close_place(&p);
 }
 
@@ -502,7 +502,7 @@ static void a_link_keeps_control_open(void** state)
     (void)state;
     place p = open_place(NULL);
     const crd_dcp_link link = crd_dcp_net_link(p.b);
-    check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+    check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
     crd_dcp_address data = {.port = 9001, .transport = CRD_DCP_UDP}, here;
     check(link.listen(link.user, &data));
     data.ip = 0x01020304;
@@ -535,9 +535,9 @@ static crd_status use_all(crd_context* ctx, testnet** t, crd_dcp_net** a, crd_dc
     CRD_TRY(testnet_join(*t, B, b));
     CRD_TRY(crd_dcp_net_listen(*b, &udp));
     CRD_TRY(crd_dcp_net_listen(*b, &tcp));
-    CRD_TRY(crd_dcp_net_connect(*a, &tcp));
-    if (!crd_dcp_net_send(*a, &udp, (const uint8_t*)"x", 1)) { return CRD_E_MEMORY; }
-    if (!crd_dcp_net_send(*a, &tcp, (const uint8_t*)"x", 1)) { return CRD_E_MEMORY; }
+    CRD_TRY(crdi_dcp_net_connect(*a, &tcp));
+    if (!crdi_dcp_net_send(*a, &udp, (const uint8_t*)"x", 1)) { return CRD_E_MEMORY; }
+    if (!crdi_dcp_net_send(*a, &tcp, (const uint8_t*)"x", 1)) { return CRD_E_MEMORY; }
 fail:
     return st;
 }
@@ -596,7 +596,7 @@ static void it_can_be_destroyed_with_packets_on_their_way(void** state)
 {
     (void)state;
     place p = open_place(&(testnet_faults){.delay = 1});
-    check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
+    check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
     send_number(p.a, &p.tcp_b, 1);
     send_number(p.a, &p.at_b, 1);
     send_number(p.b, &p.at_a, 1);

@@ -1,7 +1,7 @@
 // Values in payloads: bytes, conversions, bounds.
 #include "check.h"
 
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <float.h>
 
@@ -86,10 +86,10 @@ static void reference_values_have_their_bytes_both_ways(void** state)
         double x = rows[i].real;
         const uint8_t type = (uint8_t)rows[i].type;
         crd_dcp_slot s = is_real(type) ? reals(type, &x, 1) : integers(type, &n, 1);
-        check_bytes(bytes, crd_dcp_put(&s, 1, bytes, sizeof bytes), rows[i].hex);
+        check_bytes(bytes, crdi_dcp_put(&s, 1, bytes, sizeof bytes), rows[i].hex);
         n = 0;
         x = 0;
-        check_int(crd_dcp_take(&s, &type, 1, bytes, crd_dcp_size_of(type)), CRD_DCP_NONE);
+        check_int(crdi_dcp_take(&s, &type, 1, bytes, crdi_dcp_size_of(type)), CRD_DCP_NONE);
         check_int(n, rows[i].integer);
         check(x == rows[i].real);
     }
@@ -103,10 +103,10 @@ static void strings_and_binaries_have_their_length_before_them(void** state)
                             text_slot(CRD_DCP_STRING, &c, 0)};
     const uint8_t types[] = {CRD_DCP_STRING, CRD_DCP_BINARY, CRD_DCP_STRING};
     uint8_t bytes[64];
-    const size_t length = crd_dcp_put(slots, 3, bytes, sizeof bytes);
+    const size_t length = crdi_dcp_put(slots, 3, bytes, sizeof bytes);
     check_bytes(bytes, length, "04000000626565660400000039E629D200000000");
     a = b = c = (text){.length = 9};
-    check_int(crd_dcp_take(slots, types, 3, bytes, length), CRD_DCP_NONE);
+    check_int(crdi_dcp_take(slots, types, 3, bytes, length), CRD_DCP_NONE);
     check(a.length == 4 && memcmp(a.bytes, "beef", 4) == 0);
     check(b.length == 4 && b.bytes[3] == 0xD2);
     check_int(c.length, 0);
@@ -128,12 +128,12 @@ static void a_group_of_all_kinds_is_read_as_it_was_captured(void** state)
     const uint8_t types[] = {9, 9, 10, 11, 0, 8};
     uint8_t bytes[64], again[64];
     const size_t length = from_hex(hex, bytes);
-    check_int(crd_dcp_take(slots, types, 6, bytes, length), CRD_DCP_NONE);
+    check_int(crdi_dcp_take(slots, types, 6, bytes, length), CRD_DCP_NONE);
     check(torque == 12 && load == 0.5 && mode == 2);
     check(array[0] == 1 && array[1] == 2 && array[2] == 3);
     check(name.length == 4 && memcmp(name.bytes, "beef", 4) == 0);
     check(blob.length == 4 && blob.bytes[0] == 0x39);
-    check_int(crd_dcp_put(slots, 6, again, sizeof again), length);
+    check_int(crdi_dcp_put(slots, 6, again, sizeof again), length);
     check(memcmp(again, bytes, length) == 0);
 }
 
@@ -147,8 +147,8 @@ static void float32_is_the_nearest_to_the_double(void** state)
     crd_dcp_slot s = reals(CRD_DCP_FLOAT32, x, N);
     const uint8_t type = CRD_DCP_FLOAT32;
     uint8_t bytes[4 * N];
-    check_int(crd_dcp_put(&s, 1, bytes, sizeof bytes), sizeof bytes);
-    check_int(crd_dcp_take(&s, &type, 1, bytes, sizeof bytes), CRD_DCP_NONE);
+    check_int(crdi_dcp_put(&s, 1, bytes, sizeof bytes), sizeof bytes);
+    check_int(crdi_dcp_take(&s, &type, 1, bytes, sizeof bytes), CRD_DCP_NONE);
     for (int i = 0; i < N; i++) {
         check(x[i] == want[i] || (isnan(x[i]) && isnan(want[i])));
         check_int(signbit(x[i]) != 0, signbit(want[i]) != 0);
@@ -178,13 +178,13 @@ static void conversions_are_those_that_lose_nothing(void** state)
     (void)state;
     for (int from = 0; from < CRD_DCP_DATA_TYPE_COUNT; from++) {
         for (int to = 0; to < CRD_DCP_DATA_TYPE_COUNT; to++) {
-            if (crd_dcp_converts(from, to) != (allowed[from][to] == 'X')) {
+            if (crdi_dcp_converts(from, to) != (allowed[from][to] == 'X')) {
                 fail_msg("%s to %s: %d", crd_dcp_data_type_name(from), crd_dcp_data_type_name(to),
-                         crd_dcp_converts(from, to));
+                         crdi_dcp_converts(from, to));
             }
         }
-        check(!crd_dcp_converts(from, CRD_DCP_DATA_TYPE_COUNT) && !crd_dcp_converts(from, 255));
-        check(!crd_dcp_converts(CRD_DCP_DATA_TYPE_COUNT, from) && !crd_dcp_converts(255, from));
+        check(!crdi_dcp_converts(from, CRD_DCP_DATA_TYPE_COUNT) && !crdi_dcp_converts(from, 255));
+        check(!crdi_dcp_converts(CRD_DCP_DATA_TYPE_COUNT, from) && !crdi_dcp_converts(255, from));
     }
 }
 
@@ -197,7 +197,7 @@ static void converted_numbers_keep_their_value(void** state)
     int pairs = 0;
     for (int from = 0; from <= CRD_DCP_INT64; from++) {
         for (int to = 0; to <= CRD_DCP_FLOAT64; to++) {
-            if (!crd_dcp_converts(from, to)) { continue; }
+            if (!crdi_dcp_converts(from, to)) { continue; }
             int64_t in[] = {low[from], high[from], 1}, out[3] = {99, 99, 99};
             double real[3] = {99, 99, 99};
             uint8_t bytes[24];
@@ -205,9 +205,9 @@ static void converted_numbers_keep_their_value(void** state)
             // both pointers are there: the type decides
             const crd_dcp_slot target = {
                 .type = (uint8_t)to, .count = 3, .real = real, .integer = out};
-            const size_t length = crd_dcp_put(&source, 1, bytes, sizeof bytes);
+            const size_t length = crdi_dcp_put(&source, 1, bytes, sizeof bytes);
             const uint8_t type = (uint8_t)from;
-            check_int(crd_dcp_take(&target, &type, 1, bytes, length), CRD_DCP_NONE);
+            check_int(crdi_dcp_take(&target, &type, 1, bytes, length), CRD_DCP_NONE);
             for (int i = 0; i < 3; i++) {
                 if (is_real(to)) {
                     check(real[i] == (double)in[i] && out[i] == 99);
@@ -228,10 +228,10 @@ static void types_that_do_not_convert_change_nothing(void** state)
     int64_t n = 5;
     const crd_dcp_slot slots[] = {reals(CRD_DCP_FLOAT64, x, 1), integers(CRD_DCP_UINT8, &n, 1)};
     const uint8_t types[] = {CRD_DCP_FLOAT64, CRD_DCP_FLOAT64};
-    check_int(crd_dcp_take(slots, types, 2, (uint8_t*)payload, 16),
+    check_int(crdi_dcp_take(slots, types, 2, (uint8_t*)payload, 16),
               CRD_DCP_E_INVALID_SOURCE_DATA_TYPE);
     const uint8_t nonsense[] = {CRD_DCP_FLOAT64, 200};
-    check_int(crd_dcp_take(slots, nonsense, 2, (uint8_t*)payload, 16),
+    check_int(crdi_dcp_take(slots, nonsense, 2, (uint8_t*)payload, 16),
               CRD_DCP_E_INVALID_SOURCE_DATA_TYPE);
     check(x[0] == 1 && n == 5);
 }
@@ -249,11 +249,11 @@ static void put_counts_everything_and_stays_in_its_room(void** state)
                                   integers(CRD_DCP_UINT8, &n, 1)};
     const size_t ends[] = {0, 24, 26, 33, 33, 34};
     uint8_t whole[34], bytes[40];
-    check_int(crd_dcp_put(slots, 5, whole, sizeof whole), 34);
-    check_int(crd_dcp_put(slots, 5, NULL, 0), 34);
+    check_int(crdi_dcp_put(slots, 5, whole, sizeof whole), 34);
+    check_int(crdi_dcp_put(slots, 5, NULL, 0), 34);
     for (size_t room = 0; room <= 34; room++) {
         memset(bytes, 0xA5, sizeof bytes);
-        check_int(crd_dcp_put(slots, 5, bytes, room), 34);
+        check_int(crdi_dcp_put(slots, 5, bytes, room), 34);
         size_t written = 0;
         for (int i = 0; i < 6; i++) {
             if (ends[i] <= room) { written = ends[i]; }
@@ -264,7 +264,7 @@ static void put_counts_everything_and_stays_in_its_room(void** state)
         }
     }
     t.length = 1000; // a plant's mistake is not a read behind the memory
-    check_int(crd_dcp_put(&slots[2], 1, bytes, sizeof bytes), 4 + 16);
+    check_int(crdi_dcp_put(&slots[2], 1, bytes, sizeof bytes), 4 + 16);
 }
 
 static void every_wrong_length_is_refused_and_changes_nothing(void** state)
@@ -279,14 +279,14 @@ static void every_wrong_length_is_refused_and_changes_nothing(void** state)
     const uint8_t types[] = {CRD_DCP_FLOAT64, CRD_DCP_STRING, CRD_DCP_INT16, CRD_DCP_BINARY};
     uint8_t bytes[64] = {0};
     const crd_dcp_slot sent[] = {slots[0], slots[1], integers(CRD_DCP_INT16, &n, 1), slots[3]};
-    const size_t right = crd_dcp_put(sent, 4, bytes, sizeof bytes);
+    const size_t right = crdi_dcp_put(sent, 4, bytes, sizeof bytes);
     check_int(right, 16 + 7 + 2 + 5);
     x[0] = -1, n = -1, t.length = 9, u.length = 9;
     for (size_t length = 0; length <= right + 8; length++) {
         uint8_t* exact = malloc(length ? length : 1);
         check(exact);
         memcpy(exact, bytes, length);
-        const crd_dcp_error got = crd_dcp_take(slots, types, 4, exact, length);
+        const crd_dcp_error got = crdi_dcp_take(slots, types, 4, exact, length);
         free(exact);
         check_int(got, length == right ? CRD_DCP_NONE : CRD_DCP_E_INVALID_LENGTH);
         if (length == right) {
@@ -307,13 +307,13 @@ static void lengths_of_strings_are_taken_for_hostile(void** state)
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         uint8_t bytes[12] = {(uint8_t)claims[i], (uint8_t)(claims[i] >> 8),
                              (uint8_t)(claims[i] >> 16), (uint8_t)(claims[i] >> 24)};
-        check_int(crd_dcp_take(&s, &type, 1, bytes, sizeof bytes), CRD_DCP_E_INVALID_LENGTH);
+        check_int(crdi_dcp_take(&s, &type, 1, bytes, sizeof bytes), CRD_DCP_E_INVALID_LENGTH);
     }
     // 4 + length is 0 in 32 bits, and then the integer would have the same bytes
     int64_t n = 5;
     const crd_dcp_slot two[] = {s, integers(CRD_DCP_UINT32, &n, 1)};
     const uint8_t types[] = {CRD_DCP_STRING, CRD_DCP_UINT32}, wraps[] = {0xFC, 0xFF, 0xFF, 0xFF};
-    check_int(crd_dcp_take(two, types, 2, wraps, 4), CRD_DCP_E_INVALID_LENGTH);
+    check_int(crdi_dcp_take(two, types, 2, wraps, 4), CRD_DCP_E_INVALID_LENGTH);
     check(t.length == 4 && memcmp(t.bytes, "keep", 4) == 0 && n == 5);
 }
 
@@ -325,11 +325,11 @@ static void a_string_beyond_its_max_size_is_a_fault_of_the_payload(void** state)
     const crd_dcp_slot slots[] = {text_slot(CRD_DCP_STRING, &t, 8), integers(CRD_DCP_UINT8, &n, 1)};
     const uint8_t types[] = {CRD_DCP_STRING, CRD_DCP_UINT8};
     const uint8_t fits[13] = {8, 0, 0, 0, 'a'}, beyond[14] = {9, 0, 0, 0, 'a'};
-    check_int(crd_dcp_take(slots, types, 2, beyond, sizeof beyond), CRD_DCP_E_INVALID_PAYLOAD);
+    check_int(crdi_dcp_take(slots, types, 2, beyond, sizeof beyond), CRD_DCP_E_INVALID_PAYLOAD);
     // a wrong length is found before
-    check_int(crd_dcp_take(slots, types, 2, beyond, sizeof beyond - 1), CRD_DCP_E_INVALID_LENGTH);
+    check_int(crdi_dcp_take(slots, types, 2, beyond, sizeof beyond - 1), CRD_DCP_E_INVALID_LENGTH);
     check(t.length == 4 && n == 5);
-    check_int(crd_dcp_take(slots, types, 2, fits, sizeof fits), CRD_DCP_NONE);
+    check_int(crdi_dcp_take(slots, types, 2, fits, sizeof fits), CRD_DCP_NONE);
     check(t.length == 8 && n == 0);
 }
 
@@ -339,12 +339,12 @@ static void nothing_is_read_from_an_empty_payload(void** state)
     double x = 1;
     const crd_dcp_slot s = reals(CRD_DCP_FLOAT64, &x, 0);
     const uint8_t type = CRD_DCP_FLOAT64;
-    check_int(crd_dcp_take(NULL, NULL, 0, NULL, 0), CRD_DCP_NONE);
-    check_int(crd_dcp_take(&s, &type, 1, NULL, 0), CRD_DCP_NONE);
-    check_int(crd_dcp_put(&s, 1, NULL, 0), 0);
-    check_int(crd_dcp_put(NULL, 0, NULL, 0), 0);
+    check_int(crdi_dcp_take(NULL, NULL, 0, NULL, 0), CRD_DCP_NONE);
+    check_int(crdi_dcp_take(&s, &type, 1, NULL, 0), CRD_DCP_NONE);
+    check_int(crdi_dcp_put(&s, 1, NULL, 0), 0);
+    check_int(crdi_dcp_put(NULL, 0, NULL, 0), 0);
     const crd_dcp_slot huge = {.type = CRD_DCP_FLOAT64, .count = UINT32_MAX, .real = &x};
-    check_int(crd_dcp_take(&huge, &type, 1, (uint8_t*)&x, 8), CRD_DCP_E_INVALID_LENGTH);
+    check_int(crdi_dcp_take(&huge, &type, 1, (uint8_t*)&x, 8), CRD_DCP_E_INVALID_LENGTH);
 }
 
 // ---- join --------------------------------------------------------------------------------------
@@ -366,20 +366,20 @@ static void joined_slots_have_the_same_bytes(void** state)
     uint8_t types[] = {9, 9, 9, 8, 8, 10, 10, 4, 4, 5};
     enum { N = sizeof types };
     uint8_t before[128], after[128];
-    const size_t length = crd_dcp_put(slots, N, before, sizeof before);
-    check_int(crd_dcp_join(slots, types, N), 7);
+    const size_t length = crdi_dcp_put(slots, N, before, sizeof before);
+    check_int(crdi_dcp_join(slots, types, N), 7);
     const uint32_t counts[] = {3, 1, 2, 1, 1, 2, 1};
     const uint8_t kept[] = {9, 9, 8, 10, 10, 4, 5};
     for (int i = 0; i < 7; i++) {
         check_int(slots[i].count, counts[i]);
         check_int(types[i], kept[i]);
     }
-    check_int(crd_dcp_put(slots, 7, after, sizeof after), length);
+    check_int(crdi_dcp_put(slots, 7, after, sizeof after), length);
     check(memcmp(before, after, length) == 0);
-    check_int(crd_dcp_join(slots, NULL, 7), 6); // for put, the source types are of no interest
-    check_int(crd_dcp_put(slots, 6, after, sizeof after), length);
+    check_int(crdi_dcp_join(slots, NULL, 7), 6); // for put, the source types are of no interest
+    check_int(crdi_dcp_put(slots, 6, after, sizeof after), length);
     check(memcmp(before, after, length) == 0);
-    check_int(crd_dcp_join(slots, NULL, 0), 0);
+    check_int(crdi_dcp_join(slots, NULL, 0), 0);
 }
 
 int main(void)

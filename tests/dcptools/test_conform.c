@@ -49,41 +49,41 @@ static size_t spoil(place* p, uint8_t* b, size_t n)
 {
     switch (p->wrong) {
     case WRONG_CODE:
-        if (b[0] == CRD_DCP_RSP_NACK) { b[6] ^= 0x40; }
+        if (b[0] == CRDI_DCP_RSP_NACK) { b[6] ^= 0x40; }
         break;
     case WRONG_EXPECTED:
-        if (b[0] == CRD_DCP_RSP_NACK) { b[4] ^= 0x40; }
+        if (b[0] == CRDI_DCP_RSP_NACK) { b[4] ^= 0x40; }
         break;
     case WRONG_STATE:
-        if (b[0] == CRD_DCP_RSP_STATE_ACK && b[4] != CRD_DCP_ALIVE) { b[4] ^= 1; }
+        if (b[0] == CRDI_DCP_RSP_STATE_ACK && b[4] != CRD_DCP_ALIVE) { b[4] ^= 1; }
         break;
     case WRONG_SENDER:
-        if (b[0] == CRD_DCP_RSP_STATE_ACK) { b[3] ^= 0x20; }
+        if (b[0] == CRDI_DCP_RSP_STATE_ACK) { b[3] ^= 0x20; }
         break;
     case NO_NOTIFICATION:
-        return b[0] == CRD_DCP_NTF_STATE_CHANGED ? 0 : n;
+        return b[0] == CRDI_DCP_NTF_STATE_CHANGED ? 0 : n;
     case NO_DATA:
-        return b[0] == CRD_DCP_DAT_INPUT_OUTPUT ? 0 : n;
+        return b[0] == CRDI_DCP_DAT_INPUT_OUTPUT ? 0 : n;
     case CALM: // until it is looked for by hand
-        if (b[0] == CRD_DCP_NTF_STATE_CHANGED && b[2] == CRD_DCP_ERRORHANDLING) { return 0; }
+        if (b[0] == CRDI_DCP_NTF_STATE_CHANGED && b[2] == CRD_DCP_ERRORHANDLING) { return 0; }
         break;
     case LIKE_DCPLIB:
-        if (b[0] == CRD_DCP_RSP_NACK && p->r->slave->state == CRD_DCP_ALIVE &&
-            p->type != CRD_DCP_STC_REGISTER) {
+        if (b[0] == CRDI_DCP_RSP_NACK && p->r->slave->state == CRD_DCP_ALIVE &&
+            p->type != CRDI_DCP_STC_REGISTER) {
             b[3] = 0;
             b[4] = 1;
             b[5] = 0;
         }
-        if (b[0] == CRD_DCP_RSP_ERROR_ACK) { b[4] = b[5] = 0; }
+        if (b[0] == CRDI_DCP_RSP_ERROR_ACK) { b[4] = b[5] = 0; }
         break;
     case EASY_GOING:
-        if (b[0] >= CRD_DCP_RSP_ACK && b[0] <= CRD_DCP_RSP_LOG_ACK) {
+        if (b[0] >= CRDI_DCP_RSP_ACK && b[0] <= CRDI_DCP_RSP_LOG_ACK) {
             b[1] = (uint8_t)p->seq;
             b[2] = (uint8_t)(p->seq >> 8);
         }
         break;
     case NO_LOG:
-        if (b[0] == CRD_DCP_RSP_LOG_ACK) { b[0] = CRD_DCP_RSP_ACK; }
+        if (b[0] == CRDI_DCP_RSP_LOG_ACK) { b[0] = CRDI_DCP_RSP_ACK; }
         break;
     default:
         break;
@@ -98,8 +98,8 @@ static bool send_spoiled(void* user, const crd_dcp_address* to, const uint8_t* b
     check(n > 0 && n <= sizeof copy);
     memcpy(copy, bytes, n);
     n = spoil(p, copy, n);
-    if (p->wrong == ENDLESS_DATA && copy[0] == CRD_DCP_NTF_STATE_CHANGED) {
-        const uint8_t data[13] = {CRD_DCP_DAT_INPUT_OUTPUT, 77, 0, 10, 0};
+    if (p->wrong == ENDLESS_DATA && copy[0] == CRDI_DCP_NTF_STATE_CHANGED) {
+        const uint8_t data[13] = {CRDI_DCP_DAT_INPUT_OUTPUT, 77, 0, 10, 0};
         p->link.send(p->link.user, &p->local, data, sizeof data);
     }
     return n == 0 || p->link.send(p->link.user, to, copy, n);
@@ -123,48 +123,48 @@ static void close_too(void* user)
     p->link.close(p->link.user);
 }
 
-static void answer(place* p, const crd_dcp_packet* got, crd_dcp_pdu a)
+static void answer(place* p, const crd_dcp_packet* got, crdi_dcp_pdu a)
 {
     uint8_t bytes[32];
-    crd_dcp_net_send(p->bench, &got->from, bytes, crd_dcp_encode(&a, bytes, sizeof bytes));
+    crdi_dcp_net_send(p->bench, &got->from, bytes, crdi_dcp_encode(&a, bytes, sizeof bytes));
 }
 
 // false: the slave does not get it.
 static bool hears(place* p, const crd_dcp_packet* got)
 {
-    crd_dcp_pdu q = {0};
-    const crd_dcp_decoded decoded = crd_dcp_decode(got->bytes, got->length, &q);
-    const bool good = decoded == CRD_DCP_GOOD;
+    crdi_dcp_pdu q = {0};
+    const crdi_dcp_decoded decoded = crdi_dcp_decode(got->bytes, got->length, &q);
+    const bool good = decoded == CRDI_DCP_GOOD;
     const bool alive = crd_dcp_slave_state(p->r->slave) == CRD_DCP_ALIVE;
-    const bool stc = good && q.type > CRD_DCP_STC_REGISTER && q.type <= CRD_DCP_STC_RESET;
-    const bool cfg = good && q.type >= CRD_DCP_CFG_TIME_RES && q.type <= CRD_DCP_CFG_SCOPE;
+    const bool stc = good && q.type > CRDI_DCP_STC_REGISTER && q.type <= CRDI_DCP_STC_RESET;
+    const bool cfg = good && q.type >= CRDI_DCP_CFG_TIME_RES && q.type <= CRDI_DCP_CFG_SCOPE;
     const bool strange =
-        decoded == CRD_DCP_UNKNOWN || (q.type >= CRD_DCP_RSP_ACK) || (!alive && q.peer != 1);
+        decoded == CRDI_DCP_UNKNOWN || (q.type >= CRDI_DCP_RSP_ACK) || (!alive && q.peer != 1);
     if (p->wrong == TALKATIVE && strange) {
-        answer(p, got, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK, .seq = 9999, .peer = 1});
+        answer(p, got, (crdi_dcp_pdu){.type = CRDI_DCP_RSP_ACK, .seq = 9999, .peer = 1});
     }
     if ((p->wrong == REFUSES_CFG && cfg) || (p->wrong == REFUSES_STC && stc && !alive)) {
         answer(p, got,
-               (crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
-                             .seq = q.seq,
-                             .peer = q.peer,
-                             .expected = (uint16_t)(q.seq + 1),
-                             .error = CRD_DCP_E_GENERIC});
+               (crdi_dcp_pdu){.type = CRDI_DCP_RSP_NACK,
+                              .seq = q.seq,
+                              .peer = q.peer,
+                              .expected = (uint16_t)(q.seq + 1),
+                              .error = CRD_DCP_E_GENERIC});
         return false;
     }
     p->type = good ? q.type : 0;
     const uint16_t back = (uint16_t)(p->r->slave->registered + 1);
     if (p->wrong == LIKE_DCPLIB && !alive && p->r->slave->rewind && good && q.seq != back &&
-        q.type < CRD_DCP_RSP_ACK) { // counts from STC_register again
+        q.type < CRDI_DCP_RSP_ACK) { // counts from STC_register again
         answer(p, got,
-               (crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
-                             .seq = q.seq,
-                             .peer = q.peer,
-                             .expected = back,
-                             .error = CRD_DCP_E_INVALID_SEQUENCE_ID});
+               (crdi_dcp_pdu){.type = CRDI_DCP_RSP_NACK,
+                              .seq = q.seq,
+                              .peer = q.peer,
+                              .expected = back,
+                              .error = CRD_DCP_E_INVALID_SEQUENCE_ID});
         return false;
     }
-    if (p->wrong == NERVOUS && q.type >= CRD_DCP_DAT_INPUT_OUTPUT && good) {
+    if (p->wrong == NERVOUS && q.type >= CRDI_DCP_DAT_INPUT_OUTPUT && good) {
         crd_dcp_slave_fault(p->r->slave, CRD_DCP_E_GENERIC, got->time);
     }
     return true;
@@ -180,7 +180,7 @@ static bool pump(void* user)
         check(got.length <= sizeof bytes);
         if (got.length) { memcpy(bytes, got.bytes, got.length); }
         if (!hears(p, &got)) { continue; }
-        if (p->wrong == EASY_GOING && got.length >= 4 && bytes[0] < CRD_DCP_RSP_ACK &&
+        if (p->wrong == EASY_GOING && got.length >= 4 && bytes[0] < CRDI_DCP_RSP_ACK &&
             crd_dcp_slave_state(p->r->slave) != CRD_DCP_ALIVE) {
             const uint16_t next = (uint16_t)(p->r->slave->last + 1);
             p->seq = (uint16_t)(bytes[1] | bytes[2] << 8);
@@ -407,11 +407,11 @@ static void a_network_that_damages_everything_is_survived(void** state)
 
 static void occupy(place* p)
 {
-    crd_dcp_pdu q = {
-        .type = CRD_DCP_STC_REGISTER, .seq = 77, .peer = 1, .op_mode = CRD_DCP_NRT, .major = 1};
+    crdi_dcp_pdu q = {
+        .type = CRDI_DCP_STC_REGISTER, .seq = 77, .peer = 1, .op_mode = CRD_DCP_NRT, .major = 1};
     uint8_t bytes[32];
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
-    const size_t n = crd_dcp_encode(&q, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(&q, bytes, sizeof bytes);
     const crd_dcp_address other = {MASTER, 9999, CRD_DCP_UDP};
     crd_dcp_slave_receive(p->r->slave, &other, &p->control, bytes, n, testnet_now(p->t));
     check_int(crd_dcp_slave_state(p->r->slave), CRD_DCP_CONFIGURATION);

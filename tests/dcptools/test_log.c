@@ -531,7 +531,7 @@ static void our_own_captures_are_read_back_bit_by_bit(void** state)
                                          bytes, n));
         }
         // One that is longer than a segment.
-        static uint8_t longest[100000] = {CRD_DCP_DAT_INPUT_OUTPUT};
+        static uint8_t longest[100000] = {CRDI_DCP_DAT_INPUT_OUTPUT};
         if (tcp) { check_ok(crd_dcp_capture_add(c, 1006, &a, &b, longest, sizeof longest)); }
         check_ok(crd_dcp_capture_close(c));
         FILE* f = fopen(path, "rb");
@@ -549,12 +549,12 @@ static void our_own_captures_are_read_back_bit_by_bit(void** state)
 
 // ---- names and values --------------------------------------------------------------------------
 
-static void tell(watcher* w, crd_dcp_pdu p)
+static void tell(watcher* w, crdi_dcp_pdu p)
 {
     uint8_t bytes[256];
     char hex[600] = "";
     p.peer = 1;
-    const size_t n = crd_dcp_encode(&p, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
     check(n > 0);
     for (size_t i = 0; i < n; i++) {
         snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
@@ -568,24 +568,25 @@ static void data_have_names_and_values_once_they_were_configured(void** state)
     static watcher w;
     const crd_dcp_description d = rig_description();
     open_watcher(&w, NULL, 0, &d);
-    crd_dcp_pdu reg = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
+    crdi_dcp_pdu reg = {.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
     memcpy(reg.uuid, d.uuid, sizeof reg.uuid);
     tell(&w, reg);
-    tell(&w, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11});
+    tell(&w, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 0, .vr = 11});
     check_contains(w.lines[1], "source_vr=11 (shaft.speed)");
-    tell(&w, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 13});
-    tell(&w, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 3, .data_type = 10});
-    tell(&w, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 6, .data_type = 8});
+    tell(&w, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT, .id = 10, .pos = 1, .vr = 13});
+    tell(&w, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT, .id = 20, .vr = 3, .data_type = 10});
     tell(&w,
-         (crd_dcp_pdu){
-             .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 9100, .address = 0x7F000001});
+         (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT, .id = 20, .pos = 1, .vr = 6, .data_type = 8});
     tell(&w,
-         (crd_dcp_pdu){.type = CRD_DCP_CFG_TUNABLE_PARAMETER, .id = 10, .vr = 22, .data_type = 9});
+         (crdi_dcp_pdu){
+             .type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 9100, .address = 0x7F000001});
+    tell(&w, (crdi_dcp_pdu){
+                 .type = CRDI_DCP_CFG_TUNABLE_PARAMETER, .id = 10, .vr = 22, .data_type = 9});
     const crd_dcp_address data = {0x7F000001, 9100, CRD_DCP_UDP},
                           own = {0x7F000001, 40099, CRD_DCP_UDP};
     int n = w.count;
     // float64 2.5, and as much of ticks as its type has; the address is known by its configuration
-    const size_t ticks = crd_dcp_size_of(rig_variables[RIG_TICKS].type);
+    const size_t ticks = crdi_dcp_size_of(rig_variables[RIG_TICKS].type);
     char hex[64];
     snprintf(hex, sizeof hex, "f003000a000000000000000440%.*s", (int)(2 * ticks),
              "0700000000000000");
@@ -603,7 +604,7 @@ static void data_have_names_and_values_once_they_were_configured(void** state)
     // Another length than was configured: bytes.
     show_udp(&w, &master, &slave, "f001001400020000006869");
     check_contains(w.lines[n + 3], "payload=020000006869");
-    tell(&w, (crd_dcp_pdu){.type = CRD_DCP_CFG_CLEAR});
+    tell(&w, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_CLEAR});
     show_udp(&w, &master, &slave, "f0020014000200000068690000803fcdcccc3d0000c07f");
     check_contains(w.lines[n + 5], "payload=");
     show_udp(&w, &slave, &master, "b107000108001120");

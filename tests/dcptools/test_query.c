@@ -71,10 +71,10 @@ static int add_slave(place* p, const crd_dcp_description* d, uint8_t transport)
 static void occupy(place* p, int i, uint8_t id)
 {
     uint8_t bytes[64];
-    crd_dcp_pdu q = {
-        .type = CRD_DCP_STC_REGISTER, .seq = 40, .peer = id, .op_mode = CRD_DCP_NRT, .major = 1};
+    crdi_dcp_pdu q = {
+        .type = CRDI_DCP_STC_REGISTER, .seq = 40, .peer = id, .op_mode = CRD_DCP_NRT, .major = 1};
     memcpy(q.uuid, p->rigs[i]->d.uuid, sizeof q.uuid);
-    const size_t n = crd_dcp_encode(&q, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(&q, bytes, sizeof bytes);
     const crd_dcp_address master = {0x0A0000FE, 8081, CRD_DCP_UDP}, at = address(i, CRD_DCP_UDP);
     crd_dcp_slave_receive(p->rigs[i]->slave, &master, &at, bytes, n, testnet_now(p->t));
     check_int(crd_dcp_slave_state(p->rigs[i]->slave), CRD_DCP_CONFIGURATION);
@@ -95,11 +95,11 @@ static void close_place(place* p)
     check_int(p->allocator.live, 0);
 }
 
-static void answer(place* p, crd_dcp_net* n, const crd_dcp_packet* got, crd_dcp_pdu a)
+static void answer(place* p, crd_dcp_net* n, const crd_dcp_packet* got, crdi_dcp_pdu a)
 {
     uint8_t bytes[64];
     (void)p;
-    crd_dcp_net_send(n, &got->from, bytes, crd_dcp_encode(&a, bytes, sizeof bytes));
+    crdi_dcp_net_send(n, &got->from, bytes, crdi_dcp_encode(&a, bytes, sizeof bytes));
 }
 
 // ---- addresses ---------------------------------------------------------------------------------
@@ -242,14 +242,14 @@ static void a_description_that_is_expected_is_the_only_one_tried(void** state)
 // Tells its state to its master only, as the reference implementation does.
 static void guarded(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
 {
-    crd_dcp_pdu q;
-    if (crd_dcp_decode(got->bytes, got->length, &q) != CRD_DCP_GOOD || q.peer != 3) { return; }
+    crdi_dcp_pdu q;
+    if (crdi_dcp_decode(got->bytes, got->length, &q) != CRDI_DCP_GOOD || q.peer != 3) { return; }
     answer(p, n, got,
-           (crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
-                         .seq = q.seq,
-                         .peer = q.peer,
-                         .expected = 7,
-                         .error = CRD_DCP_E_INVALID_SEQUENCE_ID});
+           (crdi_dcp_pdu){.type = CRDI_DCP_RSP_NACK,
+                          .seq = q.seq,
+                          .peer = q.peer,
+                          .expected = 7,
+                          .error = CRD_DCP_E_INVALID_SEQUENCE_ID});
 }
 
 static void a_slave_that_answers_its_master_only_is_seen(void** state)
@@ -271,11 +271,11 @@ static void a_slave_that_answers_its_master_only_is_seen(void** state)
 // Registers whoever comes.
 static void careless(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
 {
-    crd_dcp_pdu q;
-    if (crd_dcp_decode(got->bytes, got->length, &q) != CRD_DCP_GOOD) { return; }
-    p->deregistered += q.type == CRD_DCP_STC_DEREGISTER;
-    const uint8_t type = q.type == CRD_DCP_INF_STATE ? CRD_DCP_RSP_STATE_ACK : CRD_DCP_RSP_ACK;
-    answer(p, n, got, (crd_dcp_pdu){.type = type, .seq = q.seq, .peer = q.peer});
+    crdi_dcp_pdu q;
+    if (crdi_dcp_decode(got->bytes, got->length, &q) != CRDI_DCP_GOOD) { return; }
+    p->deregistered += q.type == CRDI_DCP_STC_DEREGISTER;
+    const uint8_t type = q.type == CRDI_DCP_INF_STATE ? CRDI_DCP_RSP_STATE_ACK : CRDI_DCP_RSP_ACK;
+    answer(p, n, got, (crdi_dcp_pdu){.type = type, .seq = q.seq, .peer = q.peer});
 }
 
 static void a_slave_that_lets_itself_be_registered_is_deregistered_again(void** state)
@@ -334,7 +334,7 @@ static void echo(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
     if (got->length) { memcpy(bytes, got->bytes, got->length); }
     const double shift = p->skew + p->drift * (got->time - 1000);
     if (crdi_dcp_echo(bytes, got->length, got->time + shift, got->time + shift + 0.003)) {
-        crd_dcp_net_send(n, &got->from, bytes, got->length);
+        crdi_dcp_net_send(n, &got->from, bytes, got->length);
     }
 }
 
@@ -513,9 +513,9 @@ static void an_echo_answers_questions_only_and_nothing_longer(void** state)
     static const uint8_t came[8] = {0x00, 0x2f, 0x68, 0x59}; // 1.5e9 ns
     check(memcmp(bytes + 28, came, 8) == 0);
     check_int(bytes[22], 77);
-    crd_dcp_pdu q; // to a slave it is data of an id that it does not have
-    check_int(crd_dcp_decode(bytes, sizeof bytes, &q), CRD_DCP_GOOD);
-    check_int(q.type, CRD_DCP_DAT_INPUT_OUTPUT);
+    crdi_dcp_pdu q; // to a slave it is data of an id that it does not have
+    check_int(crdi_dcp_decode(bytes, sizeof bytes, &q), CRDI_DCP_GOOD);
+    check_int(q.type, CRDI_DCP_DAT_INPUT_OUTPUT);
     check_int(q.id, 0xFFFF);
 }
 

@@ -41,7 +41,7 @@ static void open_line(line* l, const crdi_dcp_relay_options* opt, uint8_t transp
     check_ok(crdi_dcp_relay_create(l->ctx, l->near, l->far, &o, &l->relay));
     check_ok(crdi_dcp_relay_add(l->relay, &l->at, &l->to));
     check(l->at.port != 0);
-    if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(l->a, &l->at)); }
+    if (transport == CRD_DCP_TCP) { check_ok(crdi_dcp_net_connect(l->a, &l->at)); }
 }
 
 static void close_line(line* l)
@@ -82,7 +82,7 @@ static int run_line(line* l, int count, double step, size_t length, arrival* out
             bytes[0] = 0xF0;
             memcpy(bytes + 16, &i, 4);
             memcpy(bytes + 24, &now, 8);
-            crd_dcp_net_send(l->a, &l->at, bytes, length);
+            crdi_dcp_net_send(l->a, &l->at, bytes, length);
             i++;
             continue;
         }
@@ -534,7 +534,7 @@ static void open_place(place* p, const crdi_dcp_relay_options* opt, uint8_t tran
             control = middle;
         }
         check_ok(crdi_dcp_relay_add(p->relay, &p->at[i], &control));
-        if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->master, &p->at[i])); }
+        if (transport == CRD_DCP_TCP) { check_ok(crdi_dcp_net_connect(p->master, &p->at[i])); }
     }
 }
 
@@ -570,7 +570,7 @@ static double next_event(const place* p)
 }
 
 // Everything that arrives until then; the answer to request `seq`, if it comes.
-static bool pass(place* p, double until, uint16_t seq, crd_dcp_pdu* answer)
+static bool pass(place* p, double until, uint16_t seq, crdi_dcp_pdu* answer)
 {
     for (;;) {
         const double now = testnet_advance(p->t, fmin(until, next_event(p)));
@@ -585,13 +585,13 @@ static bool pass(place* p, double until, uint16_t seq, crd_dcp_pdu* answer)
             crd_dcp_slave_advance(p->r[i]->slave, now);
         }
         while (crd_dcp_net_receive(p->master, &got)) {
-            crd_dcp_pdu in;
-            check_int(crd_dcp_decode(got.bytes, got.length, &in), CRD_DCP_GOOD);
-            if (in.type == CRD_DCP_DAT_INPUT_OUTPUT) {
+            crdi_dcp_pdu in;
+            check_int(crdi_dcp_decode(got.bytes, got.length, &in), CRDI_DCP_GOOD);
+            if (in.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
                 p->outputs++;
                 memcpy(&p->last_output, in.payload, 8);
             }
-            if (in.type >= CRD_DCP_RSP_ACK && in.type <= CRD_DCP_RSP_LOG_ACK && in.seq == seq &&
+            if (in.type >= CRDI_DCP_RSP_ACK && in.type <= CRDI_DCP_RSP_LOG_ACK && in.seq == seq &&
                 answer) {
                 *answer = in;
                 return true;
@@ -607,38 +607,38 @@ static void settle(place* p, double seconds)
 }
 
 // Sends a request until it is answered. A duplicate that was refused has been executed.
-static crd_dcp_pdu ask(place* p, int slave, crd_dcp_pdu q)
+static crdi_dcp_pdu ask(place* p, int slave, crdi_dcp_pdu q)
 {
     q.seq = p->seq[slave];
     q.peer = (uint8_t)(slave + 1);
     uint8_t bytes[RIG_BYTES];
-    const size_t n = crd_dcp_encode(&q, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(&q, bytes, sizeof bytes);
     const double patience = p->transport == CRD_DCP_TCP ? 60 : 0.5;
     for (int i = 0; i < 200; i++) {
-        crd_dcp_pdu a;
-        crd_dcp_net_send(p->master, &p->at[slave], bytes, n);
+        crdi_dcp_pdu a;
+        crdi_dcp_net_send(p->master, &p->at[slave], bytes, n);
         p->repeats += i > 0;
         if (pass(p, testnet_now(p->t) + patience, q.seq, &a)) {
             const uint16_t next = (uint16_t)(q.seq + 1);
-            if (a.type == CRD_DCP_RSP_NACK && a.error == CRD_DCP_E_INVALID_SEQUENCE_ID) {
+            if (a.type == CRDI_DCP_RSP_NACK && a.error == CRD_DCP_E_INVALID_SEQUENCE_ID) {
                 check_int(a.expected, next);
-                a.type = CRD_DCP_RSP_ACK;
+                a.type = CRDI_DCP_RSP_ACK;
             }
             p->seq[slave] = next;
             return a;
         }
     }
     fail_msg("no answer to 0x%02x", q.type);
-    return (crd_dcp_pdu){0};
+    return (crdi_dcp_pdu){0};
 }
 
-static void say(place* p, int slave, crd_dcp_pdu q)
+static void say(place* p, int slave, crdi_dcp_pdu q)
 {
-    const crd_dcp_pdu a = ask(p, slave, q);
-    if (a.type != CRD_DCP_RSP_ACK) { fail_msg("0x%02x: error 0x%04x", q.type, a.error); }
+    const crdi_dcp_pdu a = ask(p, slave, q);
+    if (a.type != CRDI_DCP_RSP_ACK) { fail_msg("0x%02x: error 0x%04x", q.type, a.error); }
 }
 
-static void change(place* p, int slave, crd_dcp_pdu q, int want)
+static void change(place* p, int slave, crdi_dcp_pdu q, int want)
 {
     q.state = (uint8_t)p->state[slave];
     say(p, slave, q);
@@ -647,15 +647,15 @@ static void change(place* p, int slave, crd_dcp_pdu q, int want)
             fail_msg("slave %d stays in state %d, error 0x%04x", slave, p->state[slave],
                      crd_dcp_slave_error(p->r[slave]->slave));
         }
-        const crd_dcp_pdu a = ask(p, slave, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
-        if (a.type == CRD_DCP_RSP_STATE_ACK) { p->state[slave] = a.state; }
+        const crdi_dcp_pdu a = ask(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
+        if (a.type == CRDI_DCP_RSP_STATE_ACK) { p->state[slave] = a.state; }
         if (p->state[slave] == want) { return; }
     }
 }
 
 static void log_in(place* p, int slave, crd_dcp_op_mode mode)
 {
-    crd_dcp_pdu q = {.type = CRD_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = 1};
+    crdi_dcp_pdu q = {.type = CRDI_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = 1};
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
     p->seq[slave] = (uint16_t)(65500 + 10 * slave);
     p->state[slave] = CRD_DCP_ALIVE;
@@ -666,24 +666,25 @@ static void log_in(place* p, int slave, crd_dcp_op_mode mode)
 static void configure(place* p, int slave, crd_dcp_address target)
 {
     const uint16_t out = (uint16_t)(10 + slave), in = (uint16_t)(20 + slave);
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = out, .vr = 11});
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = out, .steps = 1});
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = out});
     say(p, slave,
-        (crd_dcp_pdu){.type = CRD_DCP_CFG_TARGET_NETWORK,
-                      .id = out,
-                      .transport = p->transport,
-                      .port = target.port,
-                      .address = target.ip});
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = in, .vr = 1, .data_type = 9});
-    say(p, slave, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = in});
+        (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
+    say(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT, .id = out, .vr = 11});
+    say(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_STEPS, .id = out, .steps = 1});
+    say(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = out});
     say(p, slave,
-        (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
-                      .id = in,
-                      .transport = p->transport,
-                      .port = (uint16_t)(9001 + slave),
-                      .address = p->near_ip});
+        (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TARGET_NETWORK,
+                       .id = out,
+                       .transport = p->transport,
+                       .port = target.port,
+                       .address = target.ip});
+    say(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT, .id = in, .vr = 1, .data_type = 9});
+    say(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = in});
+    say(p, slave,
+        (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SOURCE_NETWORK,
+                       .id = in,
+                       .transport = p->transport,
+                       .port = (uint16_t)(9001 + slave),
+                       .address = p->near_ip});
 }
 
 static crd_dcp_address master_of(const place* p)
@@ -693,32 +694,32 @@ static crd_dcp_address master_of(const place* p)
 
 static void make_ready(place* p, int slave)
 {
-    change(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
-    change(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
+    change(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
+    change(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
 }
 
 static void run(place* p, int slave)
 {
-    change(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
-    change(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_RUNNING);
+    change(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
+    change(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN}, CRD_DCP_RUNNING);
 }
 
 static void log_out(place* p, int slave)
 {
-    change(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_STOP}, CRD_DCP_STOPPED);
-    const crd_dcp_pdu gone =
-        ask(p, slave, (crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER, .state = CRD_DCP_STOPPED});
-    check(gone.type == CRD_DCP_RSP_ACK || gone.error == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE);
+    change(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_STOP}, CRD_DCP_STOPPED);
+    const crdi_dcp_pdu gone =
+        ask(p, slave, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DEREGISTER, .state = CRD_DCP_STOPPED});
+    check(gone.type == CRDI_DCP_RSP_ACK || gone.error == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE);
     check_int(crd_dcp_slave_state(p->r[slave]->slave), CRD_DCP_ALIVE);
 }
 
 static void send_u(place* p, int slave, uint16_t seq, double u)
 {
-    uint8_t bytes[13] = {CRD_DCP_DAT_INPUT_OUTPUT, (uint8_t)seq, (uint8_t)(seq >> 8),
+    uint8_t bytes[13] = {CRDI_DCP_DAT_INPUT_OUTPUT, (uint8_t)seq, (uint8_t)(seq >> 8),
                          (uint8_t)(20 + slave), 0};
     memcpy(bytes + 5, &u, 8);
     const crd_dcp_address to = {p->near_ip, (uint16_t)(9001 + slave), p->transport};
-    crd_dcp_net_send(p->master, &to, bytes, sizeof bytes);
+    crdi_dcp_net_send(p->master, &to, bytes, sizeof bytes);
 }
 
 static int ports_of(const crd_dcp_net* n)
@@ -746,13 +747,14 @@ static void a_whole_session_passes_the_relay_with_its_data(void** state)
         make_ready(&p, 0);
         run(&p, 0);
         const crd_dcp_address data = {p.near_ip, 9001, CRD_DCP_TCP};
-        if (tcp) { check_ok(crd_dcp_net_connect(p.master, &data)); }
+        if (tcp) { check_ok(crdi_dcp_net_connect(p.master, &data)); }
         for (uint16_t i = 0; i < 20; i++) {
             send_u(&p, 0, i, 0.125 * (i + 1));
             settle(&p, tcp ? 0.5 : 0.1);
-            change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
+            change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1},
+                   CRD_DCP_COMPUTED);
             check_near(p.r[0]->u, 0.125 * (i + 1), 0);
-            change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
+            change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
             settle(&p, tcp ? 0.5 : 0.1);
             check_int(p.outputs, i + 1);
             check_near(p.last_output, p.r[0]->speed, 0);
@@ -788,15 +790,15 @@ static void ports_for_data_close_after_reset_clear_and_a_new_registration(void**
     check_int(ports_of(p.far), 2);
     configure(&p, 0, master_of(&p)); // the same again opens nothing
     check_int(crdi_dcp_relay_get_counts(p.relay).opened, 2);
-    say(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_CFG_CLEAR});
+    say(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_CLEAR});
     check_int(ports_of(p.near), 1);
     check_int(ports_of(p.far), 1);
     configure(&p, 0, master_of(&p));
     make_ready(&p, 0);
     check_int(crdi_dcp_relay_get_counts(p.relay).opened, 4);
-    change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_STOP}, CRD_DCP_STOPPED);
+    change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_STOP}, CRD_DCP_STOPPED);
     check_int(ports_of(p.near), 2);
-    change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_RESET}, CRD_DCP_CONFIGURATION);
+    change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RESET}, CRD_DCP_CONFIGURATION);
     check_int(ports_of(p.near), 1);
     configure(&p, 0, master_of(&p));
     check_int(crdi_dcp_relay_get_counts(p.relay).opened, 6);
@@ -836,17 +838,17 @@ static void requests_that_follow_a_registration_at_once_keep_their_ports(void** 
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = o.back = (crdi_dcp_path){.delay = 0.1};
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
-    crd_dcp_pdu q = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1, .peer = 1};
+    crdi_dcp_pdu q = {.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1, .peer = 1};
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
     uint8_t bytes[64];
-    crd_dcp_net_send(p.master, &p.at[0], bytes, crd_dcp_encode(&q, bytes, sizeof bytes));
-    q = (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
-                      .seq = 1,
-                      .peer = 1,
-                      .id = 20,
-                      .port = 9001,
-                      .address = NEAR_IP};
-    crd_dcp_net_send(p.master, &p.at[0], bytes, crd_dcp_encode(&q, bytes, sizeof bytes));
+    crdi_dcp_net_send(p.master, &p.at[0], bytes, crdi_dcp_encode(&q, bytes, sizeof bytes));
+    q = (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SOURCE_NETWORK,
+                       .seq = 1,
+                       .peer = 1,
+                       .id = 20,
+                       .port = 9001,
+                       .address = NEAR_IP};
+    crdi_dcp_net_send(p.master, &p.at[0], bytes, crdi_dcp_encode(&q, bytes, sizeof bytes));
     settle(&p, 1);
     check_int(crd_dcp_slave_get_counts(p.r[0]->slave).acks, 2);
     check_int(ports_of(p.near), 2);
@@ -870,28 +872,28 @@ static void two_slaves_exchange_data_through_the_relay(void** state)
         // data_id is that of the input.
         configure(&p, 0, (crd_dcp_address){p.near_ip, 9002, p.transport});
         configure(&p, 1, master_of(&p));
-        say(&p, 1, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 10, .vr = 2, .data_type = 9});
-        say(&p, 1, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 10});
+        say(&p, 1, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT, .id = 10, .vr = 2, .data_type = 9});
+        say(&p, 1, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = 10});
         say(&p, 1,
-            (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
-                          .id = 10,
-                          .transport = p.transport,
-                          .port = 9002,
-                          .address = p.near_ip});
+            (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SOURCE_NETWORK,
+                           .id = 10,
+                           .transport = p.transport,
+                           .port = 9002,
+                           .address = p.near_ip});
         for (int i = 0; i < 2; i++) {
-            change(&p, i, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
+            change(&p, i, (crdi_dcp_pdu){.type = CRDI_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
         }
         for (int i = 0; i < 2; i++) {
-            change(&p, i, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
+            change(&p, i, (crdi_dcp_pdu){.type = CRDI_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
         }
         for (int i = 0; i < 2; i++) {
             run(&p, i);
         }
         p.r[0]->u = 7;
-        change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
-        change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
+        change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
+        change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
         settle(&p, 1);
-        change(&p, 1, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
+        change(&p, 1, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
         check(p.r[0]->speed != 0);
         check_near(p.r[1]->torque, p.r[0]->speed, 0);
         check_int(crdi_dcp_relay_get_counts(p.relay).unmapped, 0);
@@ -916,10 +918,10 @@ static void a_master_that_keeps_to_control_only_is_handed_on_word_by_word(void**
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
     // The relay's far address is the slave's master: other targets are refused by it.
-    const crd_dcp_pdu a =
+    const crdi_dcp_pdu a =
         ask(&p, 0,
-            (crd_dcp_pdu){
-                .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 8081, .address = MASTER});
+            (crdi_dcp_pdu){
+                .type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 8081, .address = MASTER});
     check_int(a.error, CRD_DCP_E_INVALID_NETWORK_INFORMATION);
     check_int(crdi_dcp_relay_get_counts(p.relay).opened, 0);
     close_place(&p);
@@ -933,12 +935,12 @@ static void addresses_that_are_not_the_relays_are_left_alone(void** state)
     log_in(&p, 0, CRD_DCP_NRT);
     // Its own address as a source, the other slave's as a target.
     say(&p, 0,
-        (crd_dcp_pdu){
-            .type = CRD_DCP_CFG_SOURCE_NETWORK, .id = 20, .port = 9001, .address = SLAVE});
-    const crd_dcp_pdu a =
+        (crdi_dcp_pdu){
+            .type = CRDI_DCP_CFG_SOURCE_NETWORK, .id = 20, .port = 9001, .address = SLAVE});
+    const crdi_dcp_pdu a =
         ask(&p, 0,
-            (crd_dcp_pdu){
-                .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 9002, .address = SLAVE + 1});
+            (crdi_dcp_pdu){
+                .type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 9002, .address = SLAVE + 1});
     check_int(a.error, CRD_DCP_E_INVALID_NETWORK_INFORMATION); // not in the slave's list
     check_int(crdi_dcp_relay_get_counts(p.relay).outside, 2);
     check_int(crdi_dcp_relay_get_counts(p.relay).opened, 0);
@@ -954,13 +956,13 @@ static void a_port_that_is_taken_is_said_and_counted(void** state)
     open_place(&p, &o, CRD_DCP_UDP, 2, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
     log_in(&p, 1, CRD_DCP_NRT);
-    const crd_dcp_pdu q = {
-        .type = CRD_DCP_CFG_SOURCE_NETWORK, .id = 20, .port = 9001, .address = NEAR_IP};
+    const crdi_dcp_pdu q = {
+        .type = CRDI_DCP_CFG_SOURCE_NETWORK, .id = 20, .port = 9001, .address = NEAR_IP};
     say(&p, 0, q);
     (void)ask(&p, 1, q);
     check_int(crdi_dcp_relay_get_counts(p.relay).unmapped, 1);
     for (uint16_t i = 0; i < 3; i++) {
-        crd_dcp_pdu more = q;
+        crdi_dcp_pdu more = q;
         more.port = (uint16_t)(9100 + i);
         (void)ask(&p, 0, more);
     }
@@ -978,22 +980,24 @@ static void answers_go_to_who_has_asked_and_strangers_do_not_rule(void** state)
     check_ok(testnet_join(p.t, MASTER + 1, &stranger));
     log_in(&p, 0, CRD_DCP_NRT);
     uint8_t bytes[64];
-    const crd_dcp_pdu state_q = {.type = CRD_DCP_INF_STATE, .seq = 4242, .peer = 1};
+    const crdi_dcp_pdu state_q = {.type = CRDI_DCP_INF_STATE, .seq = 4242, .peer = 1};
     crd_dcp_packet got;
-    crd_dcp_pdu in;
+    crdi_dcp_pdu in;
     crd_dcp_net* both[] = {scout, stranger};
     for (int i = 0; i < 2; i++) {
-        crd_dcp_net_send(both[i], &p.at[0], bytes, crd_dcp_encode(&state_q, bytes, sizeof bytes));
+        crdi_dcp_net_send(both[i], &p.at[0], bytes, crdi_dcp_encode(&state_q, bytes, sizeof bytes));
         settle(&p, 0.1);
         check(crd_dcp_net_receive(both[i], &got));
-        check_int(crd_dcp_decode(got.bytes, got.length, &in), CRD_DCP_GOOD);
+        check_int(crdi_dcp_decode(got.bytes, got.length, &in), CRDI_DCP_GOOD);
         check_int(in.seq, 4242);
         check(crd_dcp_address_equal(&got.from, &p.at[0]));
         check(!crd_dcp_net_receive(both[i], &got));
     }
-    const crd_dcp_pdu end = {
-        .type = CRD_DCP_STC_DEREGISTER, .seq = p.seq[0], .peer = 1, .state = CRD_DCP_CONFIGURATION};
-    crd_dcp_net_send(stranger, &p.at[0], bytes, crd_dcp_encode(&end, bytes, sizeof bytes));
+    const crdi_dcp_pdu end = {.type = CRDI_DCP_STC_DEREGISTER,
+                              .seq = p.seq[0],
+                              .peer = 1,
+                              .state = CRD_DCP_CONFIGURATION};
+    crdi_dcp_net_send(stranger, &p.at[0], bytes, crdi_dcp_encode(&end, bytes, sizeof bytes));
     settle(&p, 0.1);
     check_int(crd_dcp_slave_state(p.r[0]->slave), CRD_DCP_CONFIGURATION);
     check_int(crdi_dcp_relay_get_counts(p.relay).strangers, 1);
@@ -1018,8 +1022,8 @@ static void a_stream_that_ends_on_one_side_ends_on_the_other(void** state)
     settle(&p, 1);
     check_int(crd_dcp_net_get_counts(p.bench[0]).connections, 0);
     // A new one goes on.
-    check_ok(crd_dcp_net_connect(p.master, &p.at[0]));
-    say(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_CFG_CLEAR});
+    check_ok(crdi_dcp_net_connect(p.master, &p.at[0]));
+    say(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_CLEAR});
     settle(&p, 0.5);
     check_int(crd_dcp_net_get_counts(p.bench[0]).connections, 1);
     // And the slave's end.
@@ -1028,7 +1032,7 @@ static void a_stream_that_ends_on_one_side_ends_on_the_other(void** state)
     const crd_dcp_address control = {SLAVE, 8090, CRD_DCP_TCP};
     crd_dcp_net_close(p.bench[0], &control);
     settle(&p, 1);
-    check(!crd_dcp_net_connected(p.master, &p.at[0]));
+    check(!crdi_dcp_net_connected(p.master, &p.at[0]));
     close_place(&p);
 }
 
@@ -1042,7 +1046,7 @@ static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** st
     log_in(&p, 0, CRD_DCP_SRT);
     configure(&p, 0, master_of(&p));
     make_ready(&p, 0);
-    change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN, .time = 50000}, CRD_DCP_SYNCHRONIZING);
+    change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_RUN, .time = 50000}, CRD_DCP_SYNCHRONIZING);
     // The same ports in a relay that has become bad: its maps are the first one's.
     const crd_dcp_slave_counts before = crd_dcp_slave_get_counts(p.r[0]->slave);
     crd_dcp_address data = {0};
@@ -1103,13 +1107,13 @@ static void a_session_over_a_bad_relay_does_each_step_once(void** state)
     double last = 0;
     for (uint16_t i = 0; i < 100; i++) {
         send_u(&p, 0, i, 0.125 * (i + 1));
-        change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
+        change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
         check_int(p.r[0]->step_count, i + 1);
         const double k = p.r[0]->u / 0.125; // one that was sent, none older than the last
         check_near(k, round(k), 0);
         check(p.r[0]->u >= last && k <= i + 1);
         last = p.r[0]->u;
-        change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
+        change(&p, 0, (crdi_dcp_pdu){.type = CRDI_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
     }
     check(p.repeats > 100);
     log_out(&p, 0);
@@ -1130,13 +1134,13 @@ static void one_net_serves_both_sides(void** state)
     check_ok(crdi_dcp_relay_create(l.ctx, l.near, l.near, &o, &r));
     crd_dcp_address at = {NEAR_IP, 7000, CRD_DCP_UDP}, to = l.to;
     check_ok(crdi_dcp_relay_add(r, &at, &to));
-    const uint8_t q[4] = {CRD_DCP_INF_STATE, 9, 0, 1}, a[5] = {CRD_DCP_RSP_STATE_ACK, 9, 0, 1, 0};
+    const uint8_t q[4] = {CRDI_DCP_INF_STATE, 9, 0, 1}, a[5] = {CRDI_DCP_RSP_STATE_ACK, 9, 0, 1, 0};
     crd_dcp_packet p;
-    check(crd_dcp_net_send(l.a, &at, q, sizeof q));
+    check(crdi_dcp_net_send(l.a, &at, q, sizeof q));
     (void)crdi_dcp_relay_poll(r);
     check(crd_dcp_net_receive(l.b, &p));
     check_int(p.length, 4);
-    check(crd_dcp_net_send(l.b, &p.from, a, sizeof a));
+    check(crdi_dcp_net_send(l.b, &p.from, a, sizeof a));
     (void)crdi_dcp_relay_poll(r);
     check(crd_dcp_net_receive(l.a, &p));
     check_int(p.length, 5);
@@ -1173,15 +1177,15 @@ static void sockets_send_from_the_address_that_is_wanted(void** state)
     const crd_dcp_address gone = {HOST + 5, 9, CRD_DCP_UDP};
     const crd_dcp_address* from[] = {&second, &first, NULL, &gone};
     for (int i = 0; i < 4; i++) {
-        check(crd_dcp_net_send_from(a, from[i], &to, (const uint8_t*)"x", 1));
+        check(crdi_dcp_net_send_from(a, from[i], &to, (const uint8_t*)"x", 1));
         check(next_packet(b, &p));
         check(crd_dcp_address_equal(&p.from, i == 0 ? &second : &first));
     }
     // Two streams to the same peer, from two addresses.
     for (uint32_t i = 0; i < 2; i++) {
         const crd_dcp_address own = {HOST + i, 0, CRD_DCP_TCP};
-        check_ok(crd_dcp_net_connect_from(a, own.ip, &stream));
-        check(crd_dcp_net_send_from(a, &own, &stream, (const uint8_t*)"y", 1));
+        check_ok(crdi_dcp_net_connect_from(a, own.ip, &stream));
+        check(crdi_dcp_net_send_from(a, &own, &stream, (const uint8_t*)"y", 1));
     }
     uint32_t sum = 0;
     for (int i = 0; i < 2; i++) {

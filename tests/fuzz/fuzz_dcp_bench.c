@@ -2,7 +2,8 @@
 //
 // A bench behind a slave, and the bytes are what happens to it, two each: requests, set values,
 // texts, faults of the rig, time. Its set values stay within its limits.
-#include "cardan/dcp_bench.h"
+#include "shared/dcp.h"
+#include "shared/dcp_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -139,13 +140,13 @@ typedef struct hand {
 static const crd_dcp_address master = {0x7F000001, 8081, CRD_DCP_UDP};
 static const crd_dcp_address control = {0x7F000001, 8080, CRD_DCP_UDP};
 
-static void tell(hand* h, crd_dcp_pdu p)
+static void tell(hand* h, crdi_dcp_pdu p)
 {
     uint8_t bytes[2048];
     p.peer = 1;
-    if (p.type < CRD_DCP_DAT_INPUT_OUTPUT) { p.seq = h->seq++; }
-    if (p.type <= CRD_DCP_STC_RESET) { p.state = (uint8_t)crd_dcp_slave_state(h->s); }
-    const size_t n = crd_dcp_encode(&p, bytes, sizeof bytes);
+    if (p.type < CRDI_DCP_DAT_INPUT_OUTPUT) { p.seq = h->seq++; }
+    if (p.type <= CRDI_DCP_STC_RESET) { p.state = (uint8_t)crd_dcp_slave_state(h->s); }
+    const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
     if (n > 0 && n <= sizeof bytes) {
         crd_dcp_slave_receive(h->s, &master, &control, bytes, n, h->now);
     }
@@ -155,33 +156,33 @@ static void configure(hand* h, bool extension)
 {
     const uint8_t on = extension;
     for (uint16_t i = 0; i < QUANTITIES; i++) {
-        tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT,
-                              .id = 1,
-                              .pos = i,
-                              .vr = 1u + i,
-                              .data_type = CRD_DCP_FLOAT64});
+        tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT,
+                               .id = 1,
+                               .pos = i,
+                               .vr = 1u + i,
+                               .data_type = CRD_DCP_FLOAT64});
     }
     for (uint16_t i = 0; i < 2; i++) {
-        tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT,
-                              .id = 1,
-                              .pos = (uint16_t)(4 + i),
-                              .vr = 105u + i,
-                              .data_type = CRD_DCP_UINT32});
+        tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_INPUT,
+                               .id = 1,
+                               .pos = (uint16_t)(4 + i),
+                               .vr = 105u + i,
+                               .data_type = CRD_DCP_UINT32});
     }
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 1});
-    tell(h, (crd_dcp_pdu){
-                .type = CRD_DCP_CFG_SOURCE_NETWORK, .id = 1, .port = 8080, .address = 0x7F000001});
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 2, .vr = 107});
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = 2, .steps = 1});
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 2});
-    tell(h, (crd_dcp_pdu){
-                .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 2, .port = 8081, .address = 0x7F000001});
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_LOGGING, .level = 2, .mode = 2});
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                          .vr = 100,
-                          .data_type = CRD_DCP_UINT8,
-                          .payload = &on,
-                          .payload_length = 1});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = 1});
+    tell(h, (crdi_dcp_pdu){
+                .type = CRDI_DCP_CFG_SOURCE_NETWORK, .id = 1, .port = 8080, .address = 0x7F000001});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT, .id = 2, .vr = 107});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_STEPS, .id = 2, .steps = 1});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = 2});
+    tell(h, (crdi_dcp_pdu){
+                .type = CRDI_DCP_CFG_TARGET_NETWORK, .id = 2, .port = 8081, .address = 0x7F000001});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_LOGGING, .level = 2, .mode = 2});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_PARAMETER,
+                           .vr = 100,
+                           .data_type = CRD_DCP_UINT8,
+                           .payload = &on,
+                           .payload_length = 1});
 }
 
 // Limits of the peer, test case or initial temperatures: the text up to the next zero.
@@ -195,11 +196,11 @@ static size_t say_text(hand* h, const uint8_t* at, size_t left, uint8_t which)
     payload[0] = (uint8_t)n;
     payload[1] = payload[2] = payload[3] = 0;
     memcpy(payload + 4, at, n);
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                          .vr = 102u + which % 3,
-                          .data_type = CRD_DCP_STRING,
-                          .payload = payload,
-                          .payload_length = n + 4});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_CFG_PARAMETER,
+                           .vr = 102u + which % 3,
+                           .data_type = CRD_DCP_STRING,
+                           .payload = payload,
+                           .payload_length = n + 4});
     return n;
 }
 
@@ -214,11 +215,11 @@ static void feed(hand* h, uint8_t what)
     const uint32_t numbers[2] = {++h->number, h->number};
     memcpy(payload, values, 32);
     memcpy(payload + 32, numbers, 8);
-    tell(h, (crd_dcp_pdu){.type = CRD_DCP_DAT_INPUT_OUTPUT,
-                          .seq = h->data++,
-                          .id = 1,
-                          .payload = payload,
-                          .payload_length = 40});
+    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                           .seq = h->data++,
+                           .id = 1,
+                           .payload = payload,
+                           .payload_length = 40});
 }
 
 static void wait(hand* h, double seconds)
@@ -256,15 +257,15 @@ static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
         const uint8_t what = data[i + 1];
         switch (data[i] % 10) {
         case 0:
-            tell(&h, (crd_dcp_pdu){.type = CRD_DCP_STC_REGISTER,
-                                   .op_mode = what & 1 ? CRD_DCP_SRT : CRD_DCP_NRT,
-                                   .major = 1});
+            tell(&h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_REGISTER,
+                                    .op_mode = what & 1 ? CRD_DCP_SRT : CRD_DCP_NRT,
+                                    .major = 1});
             break;
         case 1:
             configure(&h, what & 1);
             break;
         case 2:
-            tell(&h, (crd_dcp_pdu){.type = (uint8_t)(2 + what % 9), .steps = 1});
+            tell(&h, (crdi_dcp_pdu){.type = (uint8_t)(2 + what % 9), .steps = 1});
             break;
         case 3:
             feed(&h, what);

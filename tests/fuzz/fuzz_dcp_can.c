@@ -8,9 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cardan/dcp.h"
+#include "dcp/can/can.h"
 #include "fuzz.h"
 #include "shared/base.h"
+#include "shared/dcp.h"
 
 static int faults(const crd_dcp_finding* findings, int count)
 {
@@ -30,10 +31,10 @@ static void round_trip(crd_context* ctx, crd_dcp_can_description* d)
     int count = 0;
     crd_text_init(&first, ctx);
     crd_text_init(&second, ctx);
-    if (crd_dcp_can_write(d, &first) < 0 ||
+    if (crdi_dcp_can_write(d, &first) < 0 ||
         crd_dcp_can_parse(ctx, first.data, first.length, "back", &back, &findings, &count) < 0 ||
         faults(findings, count) || back->message_count != d->message_count ||
-        back->slave_count != d->slave_count || crd_dcp_can_write(back, &second) < 0 ||
+        back->slave_count != d->slave_count || crdi_dcp_can_write(back, &second) < 0 ||
         first.length != second.length || memcmp(first.data, second.data, first.length) != 0) {
         __builtin_trap();
     }
@@ -51,20 +52,20 @@ static void frames(crd_context* ctx, const crd_dcp_can_description* d)
     if (fd[0] < 0 && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd) != 0) { abort(); }
     if (crd_dcp_can_create(ctx, d, fd[1], &c) != CRD_OK) { abort(); }
     for (int i = 0; i < d->message_count && i < 64; i++) {
-        const crd_dcp_can_message* m = &d->messages[i];
+        const crdi_dcp_can_message* m = &d->messages[i];
         struct can_frame f = {.can_id = m->can_id, .can_dlc = m->length}, back;
-        crd_dcp_pdu p;
+        crdi_dcp_pdu p;
         uint8_t sender = 0;
         if (m->can_id > 2047) { f.can_id |= CAN_EFF_FLAG; }
         for (int k = 0; k < m->item_count; k++) {
             memset(f.data + m->items[k].offset, 7 + k, m->items[k].length);
         }
         if (write(fd[0], &f, sizeof f) != (ssize_t)sizeof f) { abort(); }
-        if (!crd_dcp_can_receive(c, &p, &sender) || p.type != m->type || sender != m->sender) {
+        if (!crdi_dcp_can_receive(c, &p, &sender) || p.type != m->type || sender != m->sender) {
             abort();
         }
         if (m->item_count == 0) { continue; }
-        if (!crd_dcp_can_send(c, &p, sender) ||
+        if (!crdi_dcp_can_send(c, &p, sender) ||
             read(fd[0], &back, sizeof back) != (ssize_t)sizeof back ||
             memcmp(&back, &f, sizeof f) != 0) {
             abort();

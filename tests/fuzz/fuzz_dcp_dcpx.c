@@ -2,9 +2,9 @@
 //
 // Any bytes as the description of a DCP slave: parser and rules; what breaks no rule is written,
 // read again, and written to the same bytes.
-#include "cardan/dcp_bench.h"
 #include "fuzz.h"
 #include "shared/base.h"
+#include "shared/dcp_bench.h"
 
 #include <string.h>
 
@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
             const int k = crd_dcp_find_vr(d, d->variables[i].vr);
             if (k < 0 || k > i || d->variables[k].vr != d->variables[i].vr) { __builtin_trap(); }
         }
-        crd_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
-        const int n = crd_dcp_bench_pairs(d, pairs);
+        crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
+        const int n = crdi_dcp_bench_pairs(d, pairs);
         for (int i = 0; i < n; i++) {
             if (pairs[i].input >= d->variable_count || pairs[i].output >= d->variable_count) {
                 __builtin_trap();

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "../dcp/rig_description.h"
-#include "cardan/dcp_master.h"
 #include "dcp/net/net.h"
+#include "shared/dcp.h"
 
 enum { HONEST, DROP, DAMAGE, TWICE, RAW, ANSWER, TIME, FAULT, KINDS };
 enum { QUEUE = 32, ROOM = 1200, MOST_WAITS = 400000 };
@@ -108,9 +108,9 @@ static bool net_send(crd_dcp_net* base, const crd_dcp_address* to, const uint8_t
                      size_t length, crd_dcp_address* from)
 {
     world* w = (world*)base;
-    crd_dcp_pdu p;
-    if (crd_dcp_decode(bytes, length, &p) != CRD_DCP_GOOD) { abort(); }
-    if (p.type < CRD_DCP_RSP_ACK) {
+    crdi_dcp_pdu p;
+    if (crdi_dcp_decode(bytes, length, &p) != CRDI_DCP_GOOD) { abort(); }
+    if (p.type < CRDI_DCP_RSP_ACK) {
         w->seq = p.seq;
         w->id = p.peer;
     }
@@ -141,11 +141,11 @@ static void invent(world* w, int kind, uint8_t n)
     w->left -= length;
     w->invented = true;
     if (kind == ANSWER && length >= 4) {
-        if (bytes[0] < CRD_DCP_NTF_STATE_CHANGED) {
+        if (bytes[0] < CRDI_DCP_NTF_STATE_CHANGED) {
             bytes[1] = (uint8_t)w->seq;
             bytes[2] = (uint8_t)(w->seq >> 8);
             bytes[3] = w->id;
-        } else if (bytes[0] < CRD_DCP_DAT_INPUT_OUTPUT) {
+        } else if (bytes[0] < CRDI_DCP_DAT_INPUT_OUTPUT) {
             bytes[1] = w->id;
         }
     } else if (n % 8 == 7) {
@@ -196,19 +196,19 @@ static void refuse_all(world* w)
 {
     packet p;
     while (get(&w->to_slave, &p)) {
-        crd_dcp_pdu q;
+        crdi_dcp_pdu q;
         uint8_t out[8];
-        if (crd_dcp_decode(p.bytes, p.length, &q) != CRD_DCP_GOOD || q.type >= CRD_DCP_RSP_ACK) {
+        if (crdi_dcp_decode(p.bytes, p.length, &q) != CRDI_DCP_GOOD || q.type >= CRDI_DCP_RSP_ACK) {
             continue;
         }
-        const bool state = q.type == CRD_DCP_INF_STATE;
-        const crd_dcp_pdu answer = {.type = state ? CRD_DCP_RSP_STATE_ACK : CRD_DCP_RSP_NACK,
-                                    .seq = q.seq,
-                                    .peer = q.peer,
-                                    .state = w->state,
-                                    .expected = (uint16_t)(q.seq + 1),
-                                    .error = w->code};
-        put(&w->to_master, &slave_at, &p.from, out, crd_dcp_encode(&answer, out, sizeof out));
+        const bool state = q.type == CRDI_DCP_INF_STATE;
+        const crdi_dcp_pdu answer = {.type = state ? CRDI_DCP_RSP_STATE_ACK : CRDI_DCP_RSP_NACK,
+                                     .seq = q.seq,
+                                     .peer = q.peer,
+                                     .state = w->state,
+                                     .expected = (uint16_t)(q.seq + 1),
+                                     .error = w->code};
+        put(&w->to_master, &slave_at, &p.from, out, crdi_dcp_encode(&answer, out, sizeof out));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "shared/dcp.h"
 #include "shared/dcptools_log.h"
 
 static crdi_dcp_log* current;
@@ -11,11 +12,11 @@ static crdi_dcp_log* current;
 static bool see(void* user, const crdi_dcp_seen* s)
 {
     char line[4096];
-    crd_dcp_pdu again;
+    crdi_dcp_pdu again;
     int* count = user;
     const int n = crdi_dcp_log_print(current, s, line, sizeof line);
     if (n < 0 || ((size_t)n < sizeof line && strlen(line) != (size_t)n)) { __builtin_trap(); }
-    if (crd_dcp_decode(s->bytes, s->length, &again) != s->decoded || again.type != s->pdu->type) {
+    if (crdi_dcp_decode(s->bytes, s->length, &again) != s->decoded || again.type != s->pdu->type) {
         __builtin_trap();
     }
     return ++*count < 1000;

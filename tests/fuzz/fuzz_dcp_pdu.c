@@ -1,6 +1,6 @@
 // modules: dcp base
 // Any bytes as a PDU, as a CAN frame, and as a payload with a layout.
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,39 +12,39 @@ static void must(bool holds)
     if (!holds) { abort(); }
 }
 
-static void print(const crd_dcp_pdu* p)
+static void print(const crdi_dcp_pdu* p)
 {
-    const int length = crd_dcp_print(p, NULL, 0);
+    const int length = crdi_dcp_print(p, NULL, 0);
     must(length > 0);
     char* text = malloc((size_t)length + 1);
-    must(text && crd_dcp_print(p, text, (size_t)length + 1) == length);
+    must(text && crdi_dcp_print(p, text, (size_t)length + 1) == length);
     must(strlen(text) == (size_t)length);
     free(text);
 }
 
 static void as_pdu(const uint8_t* data, size_t size)
 {
-    crd_dcp_pdu p;
-    const crd_dcp_decoded got = crd_dcp_decode(data, size, &p);
-    if (got == CRD_DCP_UNKNOWN) { return; }
-    must(p.type == data[0] && crd_dcp_type_name(p.type));
+    crdi_dcp_pdu p;
+    const crdi_dcp_decoded got = crdi_dcp_decode(data, size, &p);
+    if (got == CRDI_DCP_UNKNOWN) { return; }
+    must(p.type == data[0] && crdi_dcp_type_name(p.type));
     print(&p);
-    must((got == CRD_DCP_BAD_LENGTH) == (p.bad_length != 0));
-    if (got != CRD_DCP_GOOD) { return; }
+    must((got == CRDI_DCP_BAD_LENGTH) == (p.bad_length != 0));
+    if (got != CRDI_DCP_GOOD) { return; }
     uint8_t* again = malloc(size);
-    must(again && crd_dcp_encode(&p, again, size) == size);
+    must(again && crdi_dcp_encode(&p, again, size) == size);
     must(memcmp(again, data, size) == 0);
-    must(crd_dcp_encode(&p, again, size - 1) == size);
+    must(crdi_dcp_encode(&p, again, size - 1) == size);
     free(again);
 }
 
 static void as_frame(const uint8_t* data, size_t size)
 {
     if (size == 0) { return; }
-    crd_dcp_pdu p = {.type = data[0]};
-    uint8_t again[CRD_DCP_CAN_ROOM];
-    if (crd_dcp_can_decode(data + 1, size - 1, &p) != CRD_DCP_GOOD) { return; }
-    must(crd_dcp_can_encode(&p, again) == (int)size - 1);
+    crdi_dcp_pdu p = {.type = data[0]};
+    uint8_t again[CRDI_DCP_CAN_ROOM];
+    if (crdi_dcp_can_decode(data + 1, size - 1, &p) != CRDI_DCP_GOOD) { return; }
+    must(crdi_dcp_can_encode(&p, again) == (int)size - 1);
     must(memcmp(again, data + 1, size - 1) == 0);
 }
 
@@ -90,21 +90,21 @@ static bool is_alike(const crd_dcp_slot* slots, const uint8_t* types, int count)
 static void taken(crd_dcp_slot* slots, const uint8_t* types, int count, const uint8_t* payload,
                   size_t length)
 {
-    const size_t own = crd_dcp_put(slots, count, NULL, 0);
+    const size_t own = crdi_dcp_put(slots, count, NULL, 0);
     uint8_t *first = malloc(own + 1), *second = malloc(own + 1), own_types[SLOTS];
     must(first && second);
-    must(crd_dcp_put(slots, count, first, own) == own);
+    must(crdi_dcp_put(slots, count, first, own) == own);
     if (is_alike(slots, types, count)) {
         must(own == length && (own == 0 || memcmp(first, payload, own) == 0));
     }
     for (int i = 0; i < count; i++) {
         own_types[i] = slots[i].type;
     }
-    must(crd_dcp_take(slots, own_types, count, first, own) == CRD_DCP_NONE);
-    const int joined = crd_dcp_join(slots, own_types, count);
+    must(crdi_dcp_take(slots, own_types, count, first, own) == CRD_DCP_NONE);
+    const int joined = crdi_dcp_join(slots, own_types, count);
     must(joined <= count);
-    must(crd_dcp_take(slots, own_types, joined, first, own) == CRD_DCP_NONE);
-    must(crd_dcp_put(slots, joined, second, own) == own && memcmp(first, second, own) == 0);
+    must(crdi_dcp_take(slots, own_types, joined, first, own) == CRD_DCP_NONE);
+    must(crdi_dcp_put(slots, joined, second, own) == own && memcmp(first, second, own) == 0);
     free(first);
     free(second);
 }
@@ -121,7 +121,7 @@ static void as_payload(const uint8_t* data, size_t size)
     memset(&s, 0x5A, sizeof s);
     before = s;
     lay_out(&s, data + 1, count, slots, types);
-    const crd_dcp_error got = crd_dcp_take(slots, types, count, data + begin, size - begin);
+    const crd_dcp_error got = crdi_dcp_take(slots, types, count, data + begin, size - begin);
     if (got != CRD_DCP_NONE) {
         must(memcmp(&s, &before, sizeof s) == 0);
         return;

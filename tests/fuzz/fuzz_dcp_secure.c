@@ -181,7 +181,7 @@ static void send(uint8_t n)
         pdu[i] = (uint8_t)(w.serials + (int)i);
     }
     w.sender[w.serials++] = from;
-    (void)crd_dcp_net_send(w.net[from], &w.end[to]->at, pdu, 4 + more);
+    (void)crdi_dcp_net_send(w.net[from], &w.end[to]->at, pdu, 4 + more);
 }
 
 static void happen(int what, uint8_t n, const uint8_t* more, size_t length)

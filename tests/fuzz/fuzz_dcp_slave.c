@@ -78,8 +78,10 @@ static crd_dcp_outcome get(void* user, int variable, crd_dcp_slot* v)
 static bool sent(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     world* w = user;
-    crd_dcp_pdu p;
-    if (crd_dcp_decode(bytes, length, &p) != CRD_DCP_GOOD || p.type < CRD_DCP_RSP_ACK) { abort(); }
+    crdi_dcp_pdu p;
+    if (crdi_dcp_decode(bytes, length, &p) != CRDI_DCP_GOOD || p.type < CRDI_DCP_RSP_ACK) {
+        abort();
+    }
     return to->port != 7 && w->outcomes != 0xFD;
 }
 
@@ -98,12 +100,12 @@ static void receive(world* w, int kind, const uint8_t* data, size_t length)
     uint8_t* bytes = malloc(length ? length : 1); // exactly so many
     if (!bytes) { abort(); }
     if (length) { memcpy(bytes, data, length); }
-    if (kind == PATCHED && length >= 4 && bytes[0] < CRD_DCP_RSP_ACK) {
+    if (kind == PATCHED && length >= 4 && bytes[0] < CRDI_DCP_RSP_ACK) {
         const uint16_t seq = (uint16_t)(w->slave->last + 1);
         bytes[1] = (uint8_t)seq;
         bytes[2] = (uint8_t)(seq >> 8);
         bytes[3] = w->slave->id ? w->slave->id : 1;
-        if (length >= 5 && bytes[0] <= CRD_DCP_STC_RESET) { bytes[4] = (uint8_t)w->slave->state; }
+        if (length >= 5 && bytes[0] <= CRDI_DCP_STC_RESET) { bytes[4] = (uint8_t)w->slave->state; }
     }
     crd_dcp_slave_receive(w->slave, kind == STRANGE ? &other : &master, &control, bytes, length,
                           w->now);

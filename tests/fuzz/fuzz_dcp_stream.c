@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cardan/dcp.h"
 #include "fuzz.h"
+#include "shared/dcp.h"
 
 enum { MOST_PDU = 64, MOST_PIECES = 32 };
 

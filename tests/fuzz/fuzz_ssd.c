@@ -1,6 +1,6 @@
 // Any bytes as a system structure description: parser, schema, and what becomes of the system.
 // modules: ssp system archive xml base
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "fuzz.h"
 #include "ssp/read.h"
 

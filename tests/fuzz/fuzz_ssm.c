@@ -1,6 +1,6 @@
 // Any bytes as a parameter mapping, and what its transformations do to a value.
 // modules: ssp system archive xml base
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "fuzz.h"
 #include "ssp/read.h"
 

@@ -1,6 +1,6 @@
 // Any bytes as a parameter set, and its values on their way through a transformation.
 // modules: ssp system archive xml base
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "fuzz.h"
 #include "ssp/read.h"
 

@@ -6,6 +6,7 @@
 
 #include "cardan/master.h"
 #include "cardan/unit.h"
+#include "shared/dcp.h"
 #include "shared/serve.h"
 
 enum { PACKETS = 128, PACKET = 4096, MOST = 64, OUT = 10, IN = 20, TUNED = 30 };
@@ -127,16 +128,16 @@ static inline const crd_dcp_variable* hand_variable(const hand* h, const char* n
 
 // ---- asking ------------------------------------------------------------------------------------
 
-static inline void hand_tell(hand* h, const crd_dcp_pdu* p)
+static inline void hand_tell(hand* h, const crdi_dcp_pdu* p)
 {
     uint8_t bytes[PACKET];
-    const size_t n = crd_dcp_encode(p, bytes, sizeof bytes);
+    const size_t n = crdi_dcp_encode(p, bytes, sizeof bytes);
     check(n > 0);
     crd_dcp_slave_receive(crdi_serve_slave(h->serve), &hand_master, &hand_control, bytes, n,
                           h->now);
 }
 
-static inline void hand_take_data(hand* h, const crd_dcp_pdu* p)
+static inline void hand_take_data(hand* h, const crdi_dcp_pdu* p)
 {
     crd_dcp_slot slots[MOST];
     uint8_t types[MOST];
@@ -144,25 +145,25 @@ static inline void hand_take_data(hand* h, const crd_dcp_pdu* p)
         slots[i] = h->outs[i].slot;
         types[i] = h->outs[i].slot.type;
     }
-    check_int(crd_dcp_take(slots, types, h->out_count_of, p->payload, p->payload_length),
+    check_int(crdi_dcp_take(slots, types, h->out_count_of, p->payload, p->payload_length),
               CRD_DCP_NONE);
 }
 
 /// Looks at what was sent: states and logs are written down, data taken, an answer is handed back.
-static inline crd_dcp_pdu hand_look(hand* h)
+static inline crdi_dcp_pdu hand_look(hand* h)
 {
-    crd_dcp_pdu answer = {0};
+    crdi_dcp_pdu answer = {0};
     for (int i = 0; i < h->out_count; i++) {
-        crd_dcp_pdu p;
-        check_int(crd_dcp_decode(h->out[i].bytes, h->out[i].length, &p), CRD_DCP_GOOD);
-        if (p.type == CRD_DCP_NTF_STATE_CHANGED) {
+        crdi_dcp_pdu p;
+        check_int(crdi_dcp_decode(h->out[i].bytes, h->out[i].length, &p), CRDI_DCP_GOOD);
+        if (p.type == CRDI_DCP_NTF_STATE_CHANGED) {
             const size_t n = strlen(h->states);
             snprintf(h->states + n, sizeof h->states - n, "%02x", p.state);
-        } else if (p.type == CRD_DCP_NTF_LOG) {
+        } else if (p.type == CRDI_DCP_NTF_LOG) {
             const size_t n = strlen(h->logs);
             snprintf(h->logs + n, sizeof h->logs - n, "%d:%.*s\n", p.template_id,
                      (int)p.payload_length - 4, (const char*)p.payload + 4);
-        } else if (p.type == CRD_DCP_DAT_INPUT_OUTPUT) {
+        } else if (p.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
             hand_take_data(h, &p);
         } else {
             answer = p;
@@ -172,11 +173,11 @@ static inline crd_dcp_pdu hand_look(hand* h)
     return answer;
 }
 
-static inline crd_dcp_pdu hand_ask(hand* h, crd_dcp_pdu p)
+static inline crdi_dcp_pdu hand_ask(hand* h, crdi_dcp_pdu p)
 {
     p.seq = h->seq++;
     p.peer = 1;
-    if (p.type <= CRD_DCP_STC_RESET) {
+    if (p.type <= CRDI_DCP_STC_RESET) {
         p.state = (uint8_t)crd_dcp_slave_state(crdi_serve_slave(h->serve));
     }
     hand_look(h);
@@ -187,8 +188,8 @@ static inline crd_dcp_pdu hand_ask(hand* h, crd_dcp_pdu p)
 
 #define hand_do(h, ...)                                                                            \
     do {                                                                                           \
-        const crd_dcp_pdu hand_a = hand_ask(h, (crd_dcp_pdu){__VA_ARGS__});                        \
-        if (hand_a.type != CRD_DCP_RSP_ACK) {                                                      \
+        const crdi_dcp_pdu hand_a = hand_ask(h, (crdi_dcp_pdu){__VA_ARGS__});                      \
+        if (hand_a.type != CRDI_DCP_RSP_ACK) {                                                     \
             fail_msg("%s:%d: answered by 0x%02x, error %s", __FILE__, __LINE__, hand_a.type,       \
                      crd_dcp_error_name(hand_a.error));                                            \
         }                                                                                          \
@@ -207,16 +208,16 @@ static inline void hand_change(hand* h, int type, const char* states)
 
 static inline void hand_register(hand* h, crd_dcp_op_mode mode)
 {
-    crd_dcp_pdu p = {.type = CRD_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = 1};
+    crdi_dcp_pdu p = {.type = CRDI_DCP_STC_REGISTER, .op_mode = (uint8_t)mode, .major = 1};
     memcpy(p.uuid, h->d->uuid, sizeof p.uuid);
-    check_int(hand_ask(h, p).type, CRD_DCP_RSP_ACK);
+    check_int(hand_ask(h, p).type, CRDI_DCP_RSP_ACK);
     check_text(h->states, "01");
 }
 
 static inline void hand_log(hand* h)
 {
     for (uint8_t level = 0; level < 5; level++) {
-        hand_do(h, .type = CRD_DCP_CFG_LOGGING, .category = 0, .level = level, .mode = 2);
+        hand_do(h, .type = CRDI_DCP_CFG_LOGGING, .category = 0, .level = level, .mode = 2);
     }
 }
 
@@ -263,22 +264,22 @@ static inline void hand_configure(hand* h, uint32_t denominator, const char* inp
                                   const char* outputs, const char* tuned)
 {
     if (denominator) {
-        hand_do(h, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = denominator);
+        hand_do(h, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = denominator);
     }
-    h->in_count = hand_group(h, h->ins, CRD_DCP_CFG_INPUT, IN, inputs);
-    h->out_count_of = hand_group(h, h->outs, CRD_DCP_CFG_OUTPUT, OUT, outputs);
-    h->tuned_count = hand_group(h, h->tuned, CRD_DCP_CFG_TUNABLE_PARAMETER, TUNED, tuned);
+    h->in_count = hand_group(h, h->ins, CRDI_DCP_CFG_INPUT, IN, inputs);
+    h->out_count_of = hand_group(h, h->outs, CRDI_DCP_CFG_OUTPUT, OUT, outputs);
+    h->tuned_count = hand_group(h, h->tuned, CRDI_DCP_CFG_TUNABLE_PARAMETER, TUNED, tuned);
     h->data_seq = h->tuned_seq = 0;
     if (h->in_count) {
-        hand_do(h, .type = CRD_DCP_CFG_SCOPE, .id = IN);
-        hand_network(h, CRD_DCP_CFG_SOURCE_NETWORK, IN, 9001);
+        hand_do(h, .type = CRDI_DCP_CFG_SCOPE, .id = IN);
+        hand_network(h, CRDI_DCP_CFG_SOURCE_NETWORK, IN, 9001);
     }
     if (h->out_count_of) {
-        hand_do(h, .type = CRD_DCP_CFG_SCOPE, .id = OUT);
-        hand_do(h, .type = CRD_DCP_CFG_STEPS, .id = OUT, .steps = 1);
-        hand_network(h, CRD_DCP_CFG_TARGET_NETWORK, OUT, 8081);
+        hand_do(h, .type = CRDI_DCP_CFG_SCOPE, .id = OUT);
+        hand_do(h, .type = CRDI_DCP_CFG_STEPS, .id = OUT, .steps = 1);
+        hand_network(h, CRDI_DCP_CFG_TARGET_NETWORK, OUT, 8081);
     }
-    if (h->tuned_count) { hand_network(h, CRD_DCP_CFG_PARAM_NETWORK, TUNED, 9002); }
+    if (h->tuned_count) { hand_network(h, CRDI_DCP_CFG_PARAM_NETWORK, TUNED, 9002); }
 }
 
 static inline void hand_send_group(hand* h, uint8_t type, uint16_t id, uint16_t seq, mirror* list,
@@ -289,20 +290,20 @@ static inline void hand_send_group(hand* h, uint8_t type, uint16_t id, uint16_t 
     for (int i = 0; i < count; i++) {
         slots[i] = list[i].slot;
     }
-    const size_t n = crd_dcp_put(slots, count, payload, sizeof payload);
+    const size_t n = crdi_dcp_put(slots, count, payload, sizeof payload);
     check(n > 0 && n <= sizeof payload);
-    hand_tell(h, &(crd_dcp_pdu){
+    hand_tell(h, &(crdi_dcp_pdu){
                      .type = type, .seq = seq, .id = id, .payload = payload, .payload_length = n});
 }
 
 static inline void hand_inputs(hand* h)
 {
-    hand_send_group(h, CRD_DCP_DAT_INPUT_OUTPUT, IN, h->data_seq++, h->ins, h->in_count);
+    hand_send_group(h, CRDI_DCP_DAT_INPUT_OUTPUT, IN, h->data_seq++, h->ins, h->in_count);
 }
 
 static inline void hand_tune(hand* h)
 {
-    hand_send_group(h, CRD_DCP_DAT_PARAMETER, TUNED, h->tuned_seq++, h->tuned, h->tuned_count);
+    hand_send_group(h, CRDI_DCP_DAT_PARAMETER, TUNED, h->tuned_seq++, h->tuned, h->tuned_count);
 }
 
 /// CFG_parameter with the value of a mirror.
@@ -310,37 +311,37 @@ static inline void hand_parameter(hand* h, mirror* m)
 {
     uint8_t value[PACKET];
     const crd_dcp_variable* v = &h->d->variables[m->variable];
-    const size_t n = crd_dcp_put(&m->slot, 1, value, sizeof value);
-    hand_do(h, .type = CRD_DCP_CFG_PARAMETER, .vr = v->vr, .data_type = v->type, .payload = value,
+    const size_t n = crdi_dcp_put(&m->slot, 1, value, sizeof value);
+    hand_do(h, .type = CRDI_DCP_CFG_PARAMETER, .vr = v->vr, .data_type = v->type, .payload = value,
             .payload_length = n);
 }
 
 /// From CONFIGURATION to CONFIGURED, RUNNING.
 static inline void hand_make_ready(hand* h)
 {
-    hand_change(h, CRD_DCP_STC_PREPARE, "0203");
-    hand_change(h, CRD_DCP_STC_CONFIGURE, "0405");
+    hand_change(h, CRDI_DCP_STC_PREPARE, "0203");
+    hand_change(h, CRDI_DCP_STC_CONFIGURE, "0405");
 }
 
 static inline void hand_run(hand* h)
 {
-    hand_change(h, CRD_DCP_STC_RUN, "090a");
-    hand_change(h, CRD_DCP_STC_RUN, "0b");
+    hand_change(h, CRDI_DCP_STC_RUN, "090a");
+    hand_change(h, CRDI_DCP_STC_RUN, "0b");
 }
 
 /// Outputs of the initial state.
 static inline void hand_initialize(hand* h)
 {
-    hand_change(h, CRD_DCP_STC_INITIALIZE, "0607");
-    hand_change(h, CRD_DCP_STC_SEND_OUTPUTS, "0805");
+    hand_change(h, CRDI_DCP_STC_INITIALIZE, "0607");
+    hand_change(h, CRDI_DCP_STC_SEND_OUTPUTS, "0805");
 }
 
 /// One NRT step; its outputs are in the mirrors.
 static inline void hand_step(hand* h, uint32_t steps)
 {
-    hand_do(h, .type = CRD_DCP_STC_DO_STEP, .steps = steps);
+    hand_do(h, .type = CRDI_DCP_STC_DO_STEP, .steps = steps);
     if (strcmp(h->states, "0c0d") != 0) {
         fail_msg("states %s, expected 0c0d: %s", h->states, crdi_serve_failure(h->serve));
     }
-    hand_change(h, CRD_DCP_STC_SEND_OUTPUTS, "0e0b");
+    hand_change(h, CRDI_DCP_STC_SEND_OUTPUTS, "0e0b");
 }

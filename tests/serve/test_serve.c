@@ -318,8 +318,8 @@ static void a_run_has_the_bits_of_the_unit_stepped_directly(void** state)
             hand_configure(&h, 1000, "f", "x2 v2", "");
             hand_make_ready(&h);
             compare_with_direct(&h);
-            hand_change(&h, CRD_DCP_STC_STOP, "0f10");
-            hand_change(&h, CRD_DCP_STC_RESET, "01");
+            hand_change(&h, CRDI_DCP_STC_STOP, "0f10");
+            hand_change(&h, CRDI_DCP_STC_RESET, "01");
         }
         hand_close(&h);
     }
@@ -451,8 +451,8 @@ static void structural_parameters_size_the_arrays(void** state)
         hand_inputs(&h);
         hand_step(&h, 1);
         check_near(h.outs[0].real[0], n * (n + 1) / 2, 0);
-        hand_change(&h, CRD_DCP_STC_STOP, "0f10");
-        hand_change(&h, CRD_DCP_STC_RESET, "01");
+        hand_change(&h, CRDI_DCP_STC_STOP, "0f10");
+        hand_change(&h, CRDI_DCP_STC_RESET, "01");
     }
     hand_configure(&h, 100, "a", "sum", ""); // as described: two elements
     hand_make_ready(&h);
@@ -478,7 +478,7 @@ static void one_master_after_the_other_finds_a_fresh_unit(void** state)
         hand_register(&h, CRD_DCP_NRT);
         hand_configure(&h, 100, "f", "x2", "");
         if (i == 1) { // a session that ends before it has begun
-            hand_do(&h, .type = CRD_DCP_STC_DEREGISTER);
+            hand_do(&h, .type = CRDI_DCP_STC_DEREGISTER);
             continue;
         }
         hand_make_ready(&h);
@@ -488,8 +488,8 @@ static void one_master_after_the_other_finds_a_fresh_unit(void** state)
         hand_step(&h, 7);
         if (i == 0) { first = h.outs[0].real[0]; }
         check(h.outs[0].real[0] == first);
-        hand_change(&h, CRD_DCP_STC_STOP, "0f10");
-        hand_do(&h, .type = CRD_DCP_STC_DEREGISTER);
+        hand_change(&h, CRDI_DCP_STC_STOP, "0f10");
+        hand_do(&h, .type = CRDI_DCP_STC_DEREGISTER);
         check_text(h.states, "00");
     }
     hand_close(&h);
@@ -509,7 +509,7 @@ static void an_error_before_anything_ran_leaves_the_unit_as_it_was(void** state)
     crd_dcp_slave_advance(crdi_serve_slave(h.serve), h.now);
     hand_look(&h);
     check_text(h.states, "1112");
-    hand_do(&h, .type = CRD_DCP_STC_DEREGISTER);
+    hand_do(&h, .type = CRDI_DCP_STC_DEREGISTER);
     hand_register(&h, CRD_DCP_NRT);
     hand_configure(&h, 100, "f", "x2", "");
     hand_make_ready(&h);
@@ -633,8 +633,8 @@ static void a_system_has_its_free_inputs_and_runs_as_the_master_runs_it(void** s
         check(fabs(found[0]) > 1e-3);
         crd_master_destroy(m);
         crd_system_destroy(s);
-        hand_change(&h, CRD_DCP_STC_STOP, "0f10");
-        hand_change(&h, CRD_DCP_STC_RESET, "01");
+        hand_change(&h, CRDI_DCP_STC_STOP, "0f10");
+        hand_change(&h, CRDI_DCP_STC_RESET, "01");
     }
     hand_close(&h);
 }
@@ -717,17 +717,17 @@ static void a_failing_or_crashing_fmu_ends_in_error_and_a_reset_makes_a_new_one(
     for (int i = 0; i < 4; i++) {
         h.logs[0] = 0;
         faulty_run(&h, modes[i], 0.005);
-        hand_do(&h, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        hand_do(&h, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
         check_text(h.states, "0c1112");
         check_contains(h.logs, "1:");
         check_contains(h.logs, says[i]);
         check_contains(crdi_serve_failure(h.serve), says[i]);
-        const crd_dcp_pdu a = hand_ask(&h, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR});
+        const crdi_dcp_pdu a = hand_ask(&h, (crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR});
         check_int(a.error, CRD_DCP_E_GENERIC);
-        hand_change(&h, CRD_DCP_STC_RESET, "01");
+        hand_change(&h, CRDI_DCP_STC_RESET, "01");
         faulty_run(&h, 0, 0);
-        hand_change(&h, CRD_DCP_STC_STOP, "0f10");
-        hand_change(&h, CRD_DCP_STC_RESET, "01");
+        hand_change(&h, CRDI_DCP_STC_STOP, "0f10");
+        hand_change(&h, CRDI_DCP_STC_RESET, "01");
     }
     hand_close(&h);
 }
@@ -760,13 +760,13 @@ static void a_bad_start_and_a_wish_to_stop_are_told(void** state)
     hand_parameter(&h, &p);
     hand_configure(&h, 100, "u", "y", "");
     hand_make_ready(&h);
-    hand_do(&h, .type = CRD_DCP_STC_RUN);
+    hand_do(&h, .type = CRDI_DCP_STC_RUN);
     check_text(h.states, "091112");
     check_contains(crdi_serve_failure(h.serve), "initialisation fails");
-    hand_change(&h, CRD_DCP_STC_RESET, "01");
+    hand_change(&h, CRDI_DCP_STC_RESET, "01");
     faulty_run(&h, 6, 0.005); // wants the end
     hand_step(&h, 1);
-    hand_do(&h, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    hand_do(&h, .type = CRDI_DCP_STC_DO_STEP, .steps = 1);
     check_text(h.states, "0c1112");
     check_contains(crdi_serve_failure(h.serve), "has ended the run at t = 0.02 s");
     hand_close(&h);
@@ -881,15 +881,15 @@ static void preparing_survives_every_failing_allocation(void** state)
     for (int64_t n = 0;; n++) {
         hand_configure(&h, 100, "in_f64 in_s", "out_f64 out_s", "par_s");
         h.allocator.fail_at = h.allocator.allocations + n;
-        hand_do(&h, .type = CRD_DCP_STC_PREPARE);
+        hand_do(&h, .type = CRDI_DCP_STC_PREPARE);
         h.allocator.fail_at = -1;
         if (strcmp(h.states, "0203") == 0) { break; }
         check_text(h.states, "021112");
         check_contains(crdi_serve_failure(h.serve), "memory");
-        hand_change(&h, CRD_DCP_STC_RESET, "01");
+        hand_change(&h, CRDI_DCP_STC_RESET, "01");
         check(n < 10000);
     }
-    hand_change(&h, CRD_DCP_STC_CONFIGURE, "0405");
+    hand_change(&h, CRDI_DCP_STC_CONFIGURE, "0405");
     hand_run(&h);
     hand_step(&h, 1);
     hand_close(&h);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cardan/dcp_master.h"
+#include "shared/dcp.h"
 #include "shared/serve.h"
 #include "testnet/testnet.h"
 
@@ -249,15 +249,15 @@ static crd_model_status no_start(void* self, const crd_model_host* host, double 
     return CRD_MODEL_OK;
 }
 
-static void ask(crd_dcp_net* from, const crd_dcp_address* to, crd_dcp_pdu p)
+static void ask(crd_dcp_net* from, const crd_dcp_address* to, crdi_dcp_pdu p)
 {
     static uint16_t seq;
     uint8_t bytes[64];
-    if (p.type == CRD_DCP_STC_REGISTER) { seq = 0; }
+    if (p.type == CRDI_DCP_STC_REGISTER) { seq = 0; }
     p.seq = seq++;
     p.peer = 1;
-    const size_t n = crd_dcp_encode(&p, bytes, sizeof bytes);
-    check(crd_dcp_net_send(from, to, bytes, n));
+    const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
+    check(crdi_dcp_net_send(from, to, bytes, n));
 }
 
 // A slave is busy with a step for longer than the heartbeat; the master asked meanwhile.
@@ -296,26 +296,26 @@ static void heartbeats_that_come_during_a_long_step_count(void** state)
         check_ok(crd_dcp_net_listen(w.master_net, &mine));
         const crd_dcp_link link = crd_dcp_net_link(w.nets[0]);
         check_ok(crdi_serve_start(w.serves[0], &link, NULL, NULL, NULL));
-        crd_dcp_pdu p = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
+        crdi_dcp_pdu p = {.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
         memcpy(p.uuid, crdi_serve_description(w.serves[0])->uuid, 16);
         ask(w.master_net, &at, p);
         ask(w.master_net, &at,
-            (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 10});
-        static const uint8_t way[] = {CRD_DCP_STC_PREPARE, CRD_DCP_STC_CONFIGURE, CRD_DCP_STC_RUN,
-                                      CRD_DCP_STC_RUN};
+            (crdi_dcp_pdu){.type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 10});
+        static const uint8_t way[] = {CRDI_DCP_STC_PREPARE, CRDI_DCP_STC_CONFIGURE,
+                                      CRDI_DCP_STC_RUN, CRDI_DCP_STC_RUN};
         static const uint8_t states[] = {CRD_DCP_CONFIGURATION, CRD_DCP_PREPARED,
                                          CRD_DCP_CONFIGURED, CRD_DCP_SYNCHRONIZED};
         for (int i = 0; i < 4; i++) {
-            ask(w.master_net, &at, (crd_dcp_pdu){.type = way[i], .state = states[i]});
+            ask(w.master_net, &at, (crdi_dcp_pdu){.type = way[i], .state = states[i]});
         }
         crdi_serve_turn(w.serves[0], w.nets[0], 0);
         check_int(crd_dcp_slave_state(crdi_serve_slave(w.serves[0])), CRD_DCP_RUNNING);
         spent = 1.5;
         ask(w.master_net, &at,
-            (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .state = CRD_DCP_RUNNING, .steps = 1});
+            (crdi_dcp_pdu){.type = CRDI_DCP_STC_DO_STEP, .state = CRD_DCP_RUNNING, .steps = 1});
         const testnet_faults later = {.delay = 0.8};
         check_ok(testnet_set(w.t, &later));
-        if (beats) { ask(w.master_net, &at, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}); }
+        if (beats) { ask(w.master_net, &at, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}); }
         crdi_serve_turn(w.serves[0], w.nets[0], 0);
         check_int(crd_dcp_slave_state(crdi_serve_slave(w.serves[0])),
                   beats ? CRD_DCP_COMPUTED : CRD_DCP_ERRORRESOLVED);

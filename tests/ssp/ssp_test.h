@@ -1,6 +1,6 @@
 // What the tests of the reader share: documents in a few words, files and archives, the log.
 #pragma once
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "check.h"
 #include "shared/archive.h"
 #include "ssp/read.h"

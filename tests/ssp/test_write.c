@@ -1,5 +1,5 @@
 // Systems written as packages: the text of the files, and what the reader makes of them.
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "check.h"
 #include "shared/archive.h"
 #include "shared/xml.h"

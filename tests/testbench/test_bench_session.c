@@ -18,8 +18,8 @@ typedef struct place {
     crdi_testbench_kind kind;
     crdi_testbench* b;
     int64_t allocations; // until it was started
-    crd_dcp_bench_plan plan;
-    crd_dcp_bench_peer* p;
+    crdi_dcp_bench_plan plan;
+    crdi_dcp_bench_peer* p;
     crd_dcp_master* m;
     double step; // of the master
     crd_dcp_op_mode mode;
@@ -55,14 +55,14 @@ static void open_place(place* p, const crdi_testbench_options* o)
     const crd_dcp_link link = crd_dcp_net_link(p->bench_net);
     check_ok(crdi_testbench_start(p->b, &link, &opt));
     testnet_attach(p->bench_net, crdi_testbench_slave(p->b));
-    p->plan = crd_dcp_bench_plan_defaults();
+    p->plan = crdi_dcp_bench_plan_defaults();
     p->plan.name = crdi_testbench_kind_name((int)o->kind);
     p->plan.gap_limit = 1000;
 }
 
 static void close_master(place* p)
 {
-    crd_dcp_bench_peer_destroy(p->p);
+    crdi_dcp_bench_peer_destroy(p->p);
     crd_dcp_master_destroy(p->m);
     p->p = NULL;
     p->m = NULL;
@@ -92,7 +92,7 @@ static double now_of(const place* p)
 static void notice(void* user, const crd_dcp_notice* n)
 {
     place* p = user;
-    if (p->p) { crd_dcp_bench_peer_notice(p->p, n); }
+    if (p->p) { crdi_dcp_bench_peer_notice(p->p, n); }
 }
 
 static bool asked(void* user)
@@ -134,11 +134,11 @@ static crd_status open_master(place* p)
                                      .numerator = 1,
                                      .denominator = p->step < 0.005 ? 1000 : 100};
     check_ok(crd_dcp_master_create(p->ctx, p->net, &o, &p->m));
-    CRD_TRY(crd_dcp_bench_peer_create(p->ctx, d, &p->plan, &p->p));
+    CRD_TRY(crdi_dcp_bench_peer_create(p->ctx, d, &p->plan, &p->p));
     check_ok(crd_dcp_master_add(p->m, &spec, &index));
-    check_ok(crd_dcp_bench_peer_bind(p->p, p->m, index));
-    in_count += crd_dcp_bench_peer_inputs(p->p, in + in_count);
-    out_count += crd_dcp_bench_peer_outputs(p->p, out + out_count);
+    check_ok(crdi_dcp_bench_peer_bind(p->p, p->m, index));
+    in_count += crdi_dcp_bench_peer_inputs(p->p, in + in_count);
+    out_count += crdi_dcp_bench_peer_outputs(p->p, out + out_count);
     check_ok(crd_dcp_master_feed(p->m, index, in, in_count));
     check_ok(crd_dcp_master_watch(p->m, index, out, out_count, 1));
     CRD_TRY(crd_dcp_master_configure(p->m));
@@ -174,10 +174,10 @@ static crd_dcp_bench_reason reason_of(const place* p)
 static void begin_run(place* p)
 {
     if (crd_dcp_master_run(p->m, 0, NULL) < 0) {
-        fail_msg("%s; %s; %s", crd_error_text(p->ctx), crd_dcp_bench_peer_view(p->p).why,
+        fail_msg("%s; %s; %s", crd_error_text(p->ctx), crdi_dcp_bench_peer_view(p->p).why,
                  crdi_testbench_why(p->b));
     }
-    crd_dcp_bench_peer_begin(p->p, crd_dcp_master_now(p->m));
+    crdi_dcp_bench_peer_begin(p->p, crd_dcp_master_now(p->m));
     p->allocations = p->allocator.allocations;
 }
 
@@ -185,10 +185,10 @@ static crd_status interval(place* p)
 {
     crd_status st = CRD_OK;
     const double now = crd_dcp_master_now(p->m);
-    crd_dcp_bench_peer_send(p->p, now);
+    crdi_dcp_bench_peer_send(p->p, now);
     CRD_TRY(crd_dcp_master_send(p->m, 0));
     CRD_TRY(crd_dcp_master_wait(p->m, now + p->step));
-    CRD_TRY(crd_dcp_bench_peer_check(p->p, crd_dcp_master_now(p->m)));
+    CRD_TRY(crdi_dcp_bench_peer_check(p->p, crd_dcp_master_now(p->m)));
 fail:
     return st;
 }
@@ -200,7 +200,7 @@ static void drive(place* p, double seconds)
         const crd_status st = interval(p);
         if (st < 0) {
             fail_msg("after %g s: %s; %s; %s", i * p->step, crd_error_text(p->ctx),
-                     crd_dcp_bench_peer_view(p->p).why, crdi_testbench_why(p->b));
+                     crdi_dcp_bench_peer_view(p->p).why, crdi_testbench_why(p->b));
         }
     }
     check_int(p->allocator.allocations, p->allocations);
@@ -248,7 +248,7 @@ static double voltage(const place* p)
 static void bring_up(place* p)
 {
     if (open_master(p) < 0) {
-        fail_msg("%s; %s", crd_error_text(p->ctx), crd_dcp_bench_peer_view(p->p).why);
+        fail_msg("%s; %s", crd_error_text(p->ctx), crdi_dcp_bench_peer_view(p->p).why);
     }
     begin_run(p);
     set_point(p, false);
@@ -378,7 +378,7 @@ static void preparation_waits_for_the_checklist(void** state)
     p.switch_on = 6;
     check_ok(open_master(&p));
     check(now_of(&p) >= 6 && now_of(&p) < 6.5);
-    check_contains(crd_dcp_bench_peer_view(p.p).missing, "all items are met");
+    check_contains(crdi_dcp_bench_peer_view(p.p).missing, "all items are met");
     close_place(&p);
 }
 
@@ -518,7 +518,7 @@ static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
         check_contains(crdi_testbench_why(p.b), c->why);
         check_order(&p, watch_stop(&p, held));
         crd_dcp_master_wait(p.m, crd_dcp_master_now(p.m) + 0.1); // its log is here by now
-        check_contains(crd_dcp_bench_peer_view(p.p).why, c->says);
+        check_contains(crdi_dcp_bench_peer_view(p.p).why, c->says);
         close_master(&p);
         // mended, acknowledged, registered anew
         pass(&p, 2);
@@ -687,7 +687,7 @@ static void in_steps_a_run_repeats_bit_by_bit(void** state)
         begin_run(&p);
         set_point(&p, true);
         for (int i = 0; i < 100; i++) {
-            crd_dcp_bench_peer_send(p.p, crd_dcp_master_now(p.m));
+            crdi_dcp_bench_peer_send(p.p, crd_dcp_master_now(p.m));
             check_ok(crd_dcp_master_begin_step(p.m, 0, 1));
             check_ok(crd_dcp_master_end_step(p.m, 0));
         }

@@ -341,19 +341,19 @@ static void a_session_goes_as_figure_7_shows_and_once_more_from_alive(void** sta
     // leaves APPLY with the slower one.
     const double em_done = first(t, "em.state", CRD_DCP_CONFIGURED, 0);
     const double ice_done = first(t, "ice.state", CRD_DCP_CONFIGURED, 0);
-    const double left = first(t, "master.state", CRD_DCP_MASTER_INITIALIZE, 0);
+    const double left = first(t, "master.state", CRDI_DCP_MASTER_INITIALIZE, 0);
     check(em_done < ice_done - 0.05); // the machine's oil is warm before the engine
     check_near(left, ice_done, 1e-9);
     check_near(first(t, "em.heat", 35, 0), first(t, "em.state", CRD_DCP_CONFIGURING, 0), 0.1);
     check_near(first(t, "ice.heat", 55, 0), first(t, "ice.state", CRD_DCP_CONFIGURING, 0), 0.1);
     check(first(t, "ice.heat", 0, 0) <= ice_done);
     // The abort reaches both at once, and each comes to rest in its order.
-    const double stop = first(t, "master.state", CRD_DCP_MASTER_STOP, 0);
+    const double stop = first(t, "master.state", CRDI_DCP_MASTER_STOP, 0);
     check_near(first(t, "em.state", CRD_DCP_STOPPING, 0), stop, 5e-3);
     check_near(first(t, "ice.state", CRD_DCP_STOPPING, 0), stop, 5e-3);
     check(first(t, "em.state", CRD_DCP_STOPPED, 0) > stop + 1);
     check_near(
-        first(t, "master.state", CRD_DCP_MASTER_STOPPED, 0),
+        first(t, "master.state", CRDI_DCP_MASTER_STOPPED, 0),
         fmax(first(t, "em.state", CRD_DCP_STOPPED, 0), first(t, "ice.state", CRD_DCP_STOPPED, 0)),
         1e-9);
     crd_table_destroy(t);
@@ -361,7 +361,7 @@ static void a_session_goes_as_figure_7_shows_and_once_more_from_alive(void** sta
     run_and_abort(&p, &begin[1]); // as it was, and warm from the beginning
     check(begin[1] > begin[0]);
     t = read_record(&p);
-    check(first(t, "master.state", CRD_DCP_MASTER_RUN, 0) < 1.5);
+    check(first(t, "master.state", CRDI_DCP_MASTER_RUN, 0) < 1.5);
     crd_table_destroy(t);
     close_place(&p);
 }

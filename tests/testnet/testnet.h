@@ -1,6 +1,6 @@
 // A network of the test kind, for the tests of everything that speaks DCP.
 #pragma once
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
 /// A network in memory on a virtual clock: every packet that is sent gets a delay, may be lost,
 /// doubled, reordered or damaged, from a seed. Several crd_dcp_net hang on one of them.

@@ -2,8 +2,8 @@
 #include "check.h"
 #include "json_tree.h"
 
-#include "cardan/dcp.h"
-#include "cardan/dcp_bench.h"
+#include "shared/dcp.h"
+#include "shared/dcp_bench.h"
 #include "web/web.h"
 
 #include <stdio.h>

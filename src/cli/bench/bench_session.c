@@ -1,9 +1,9 @@
 // cardan bench session: who was in which state when, from records of sessions; as a table, as JSON,
 // and drawn as Rautenberg 2023, Figure 7.
-#include "cardan/dcp_bench.h"
 #include "cardan/results.h"
 #include "cli/cli.h"
 #include "shared/board.h"
+#include "shared/dcp_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ static crd_status read_record(command* c, const char* file, record* r)
     CRD_TRY(bench_session_find_column(c, r, "utc", &r->utc));
     r->note = crd_table_find(r->t, "note");
     CRD_TRY(find_benches(c, r));
-    CRD_TRY(check_states(c, r, r->master, CRD_DCP_MASTER_STATE_COUNT));
+    CRD_TRY(check_states(c, r, r->master, CRDI_DCP_MASTER_STATE_COUNT));
     for (int i = 0; i < c->bench_count; i++) {
         CRD_TRY(check_states(c, r, r->benches[i].state, CRD_DCP_STATE_COUNT));
         CRD_TRY(check_states(c, r, r->benches[i].phase, PHASES));
@@ -274,7 +274,7 @@ fail:
 static const char* state_name(const entry* e)
 {
     const char* name =
-        e->who < 0 ? crd_dcp_master_state_name(e->state) : crd_dcp_state_name(e->state);
+        e->who < 0 ? crdi_dcp_master_state_name(e->state) : crd_dcp_state_name(e->state);
     return e->state < 0 || !name ? "unknown" : name;
 }
 
@@ -471,8 +471,8 @@ static crd_status draw_master(command* c, picture* p)
     }
     *s = series_of("", l, false);
     crd_plot_scale* scale = &p->scales[p->count];
-    scale->y_name_count = CRD_DCP_MASTER_STATE_COUNT;
-    CRD_TRY(names_of(c, crd_dcp_master_state_name, scale->y_name_count, &scale->y_names));
+    scale->y_name_count = CRDI_DCP_MASTER_STATE_COUNT;
+    CRD_TRY(names_of(c, crdi_dcp_master_state_name, scale->y_name_count, &scale->y_names));
     p->panels[p->count++] =
         (crd_plot_panel){.title = "state of the master", .series = s, .series_count = 1};
 fail:

@@ -109,7 +109,7 @@ static crd_status play(conformer* c, const char* address, crdi_result* out)
     CRD_TRY(fill_options(c, &opt));
     CRD_TRY(crdi_query_open(ctx, c->o->key, c->o->capture, &query));
     opt.local = control;
-    opt.local.ip = crd_dcp_net_source_ip(query.net, &control);
+    opt.local.ip = crdi_dcp_net_source_ip(query.net, &control);
     opt.local.port = 0;
     CRD_TRY(crd_dcp_net_listen(query.net, &opt.local));
     c->begin = crdi_now_ns();

@@ -396,7 +396,7 @@ static crd_status open_emulator(emulator* x)
     CRD_TRY(dcp_emulate_read_ports(ctx, o->ports, &opt));
     CRD_TRY(open_net(x, o->listen_key, &x->near));
     CRD_TRY(open_net(x, o->to_key, &x->far));
-    if (opt.far_ip == 0) { opt.far_ip = crd_dcp_net_source_ip(x->far, &x->to[0]); }
+    if (opt.far_ip == 0) { opt.far_ip = crdi_dcp_net_source_ip(x->far, &x->to[0]); }
     if (o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, o->capture, &x->capture));
         crd_dcp_net_capture(x->near, x->capture);

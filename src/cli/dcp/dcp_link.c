@@ -37,7 +37,7 @@ static void answer_all(crd_dcp_net* net, uint8_t* bytes, echo_counts* c)
     while (crd_dcp_net_receive(net, &p)) {
         if (p.length) { memcpy(bytes, p.bytes, p.length); }
         if (crdi_dcp_echo(bytes, p.length, p.time, crd_dcp_net_now(net))) {
-            crd_dcp_net_send_from(net, &p.at, &p.from, bytes, p.length);
+            crdi_dcp_net_send_from(net, &p.at, &p.from, bytes, p.length);
             c->answered++;
         } else {
             c->ignored++;
@@ -242,7 +242,7 @@ static void dcp_link_show_progress(void* user, int sent)
 
 static crd_status listen_for_answers(crd_dcp_net* net, const crd_dcp_address* to)
 {
-    crd_dcp_address at = {.ip = crd_dcp_net_source_ip(net, to), .transport = CRD_DCP_UDP};
+    crd_dcp_address at = {.ip = crdi_dcp_net_source_ip(net, to), .transport = CRD_DCP_UDP};
     return to->transport == CRD_DCP_UDP ? crd_dcp_net_listen(net, &at) : CRD_OK;
 }
 

@@ -98,14 +98,14 @@ static void print_json(reader* r, const crdi_dcp_seen* s)
     crdi_result *o = crdi_line_begin(&line, r->cli->ctx), *values = NULL;
     (void)crd_dcp_address_print(&s->from, from, sizeof from);
     (void)crd_dcp_address_print(&s->to, to, sizeof to);
-    const char* type = crd_dcp_type_name(s->pdu->type);
+    const char* type = crdi_dcp_type_name(s->pdu->type);
     crdi_put(o, REAL("time", s->time), TEXT("from", from), TEXT("to", to),
              TEXT("type", type ? type : "unknown"), TEXT("text", r->line),
              INT("length", s->length));
-    if (s->pdu->type != CRD_DCP_NTF_STATE_CHANGED && s->pdu->type != CRD_DCP_NTF_LOG) {
+    if (s->pdu->type != CRDI_DCP_NTF_STATE_CHANGED && s->pdu->type != CRDI_DCP_NTF_LOG) {
         crdi_put(o, INT("seq", s->pdu->seq));
     }
-    if (s->decoded == CRD_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
+    if (s->decoded == CRDI_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
     for (int next = 0; crdi_dcp_log_next(r->log, s, &next, &v);) {
         if (!values) { values = crdi_object(o, "values"); }
         dcp_log_put_value(values, crdi_result_copy(o, v.variable->name), v.text);

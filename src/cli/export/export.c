@@ -2,7 +2,6 @@
 // open.
 #include "cli/export/export.h"
 #include "cardan/fmi.h"
-#include "cardan/ssp.h"
 #include "cardan/system.h"
 #include "cli/circuit/circuit.h"
 

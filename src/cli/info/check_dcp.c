@@ -81,7 +81,8 @@ crd_status crdi_check_can(crdi_cli* cli, const char* path, crdi_result* out)
     const crd_dcp_finding* f = NULL;
     int count = 0;
     crd_status st = crd_dcp_can_load(cli->ctx, path, &d, &f, &count);
-    st = put_findings(cli, path, st, f, count, d ? d->message_count : 0, "message", out);
+    st =
+        put_findings(cli, path, st, f, count, d ? crd_dcp_can_message_count(d) : 0, "message", out);
     crd_dcp_can_description_destroy(d);
     return st;
 }

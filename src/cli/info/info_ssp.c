@@ -1,5 +1,5 @@
 // cardan info on an SSP.
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "cli/info/info.h"
 
 // A list of texts, in text one below the other.

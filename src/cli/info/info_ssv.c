@@ -1,5 +1,5 @@
 // cardan info on a parameter set or a mapping.
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "cli/info/info.h"
 
 static void info_ssv_put_parameters(crdi_result* out, const crd_ssp_parameters* p,

@@ -2,7 +2,7 @@
 // recording, or with all units running again and the recorded delays.
 #include "cli/replay/replay.h"
 #include "cardan/coupling.h"
-#include "cardan/ssp.h"
+#include "cardan/system.h"
 #include "shared/archive.h"
 #include "shared/base_interrupt.h"
 

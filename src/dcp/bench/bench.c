@@ -82,7 +82,7 @@ static crd_status find_quantity_variable(crd_dcp_bench* b, const char* name, uin
 }
 
 // A value in the unit of a limit as one in the unit of the quantity.
-static double in_unit(const crdi_bench_quantity* q, const crd_dcp_limit* l, double x)
+static double in_unit(const crdi_bench_quantity* q, const crdi_dcp_limit* l, double x)
 {
     return crdi_bench_convert(x, l, q->unit, &q->dimension);
 }
@@ -92,7 +92,7 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
     crd_status st = CRD_OK;
     const crd_dcp_quantity* spec = &b->c.quantities[i];
     crdi_bench_quantity* q = &b->q[i];
-    const crd_dcp_limit* l = crd_dcp_limits_find(&b->own, spec->name);
+    const crdi_dcp_limit* l = crdi_dcp_limits_find(&b->own, spec->name);
     q->spec = spec;
     q->unit = spec->unit ? spec->unit : l ? l->unit : "";
     q->told = -INFINITY;
@@ -138,7 +138,7 @@ static int find_quantity(const crd_dcp_bench* b, const char* name)
 static crd_status read_regions(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->own.avoid_count; i++) {
-        const crd_dcp_region* g = &b->own.avoid[i];
+        const crdi_dcp_region* g = &b->own.avoid[i];
         crdi_bench_region* r = &b->regions[i];
         r->where = find_quantity(b, g->where.name);
         r->with = find_quantity(b, g->with.name);
@@ -169,7 +169,7 @@ static crd_status read_config(crd_dcp_bench* b)
     const size_t count = (size_t)b->d->variable_count;
     const char* limits = b->c.limits ? b->c.limits : "";
     CRD_TRY(check_config(b->ctx, &b->c));
-    CRD_TRY(crd_dcp_limits_parse(b->ctx, limits, strlen(limits), &b->own));
+    CRD_TRY(crdi_dcp_limits_parse(b->ctx, limits, strlen(limits), &b->own));
     b->set = crdi_arena_new(&b->arena, count, sizeof *b->set);
     b->get = crdi_arena_new(&b->arena, count, sizeof *b->get);
     CRD_TRY(b->set && b->get ? CRD_OK : CRD_E_MEMORY);
@@ -181,12 +181,12 @@ static crd_status read_config(crd_dcp_bench* b)
         CRD_TRY(bench_read_quantity(b, i));
     }
     CRD_TRY(read_regions(b));
-    crd_dcp_limits media;
+    crdi_dcp_limits media;
     double tolerance;
     const char* initial = b->c.initial ? b->c.initial : "";
-    CRD_TRY(crd_dcp_initial_parse(b->ctx, initial, strlen(initial), &media, &tolerance));
+    CRD_TRY(crdi_dcp_initial_parse(b->ctx, initial, strlen(initial), &media, &tolerance));
     CRD_TRY(crdi_bench_read_media(b, &media, tolerance));
-    b->declared = crd_dcp_bench_find(b->d, &b->at);
+    b->declared = crdi_dcp_bench_find(b->d, &b->at);
     for (int i = 0; i < CRDI_LOG_COUNT; i++) {
         b->logs[i] = crdi_bench_template(b->d, i);
     }
@@ -266,7 +266,7 @@ static void take_set_value(crd_dcp_bench* b, int i, double value)
 static crd_dcp_outcome take_text(crd_dcp_bench* b, int i, const crd_dcp_slot* value)
 {
     const uint32_t n = *value->byte_count;
-    if (n > CRD_DCP_LIMITS_TEXT) { return CRD_DCP_FAILED; }
+    if (n > CRDI_DCP_LIMITS_TEXT) { return CRD_DCP_FAILED; }
     b->lengths[i] = n;
     if (n) { memcpy(b->texts[i], value->bytes, n); }
     return CRD_DCP_DONE;
@@ -276,7 +276,7 @@ static crd_dcp_outcome take_text(crd_dcp_bench* b, int i, const crd_dcp_slot* va
 static bool set_extension(crd_dcp_bench* b, int variable, const crd_dcp_slot* value,
                           crd_dcp_outcome* outcome)
 {
-    const crd_dcp_bench_variables* at = &b->at;
+    const crdi_dcp_bench_variables* at = &b->at;
     *outcome = CRD_DCP_DONE;
     if (variable == at->sequence) {
         const bool fresh = crdi_bench_take_number(&b->numbers, (uint32_t)*value->integer);
@@ -311,7 +311,7 @@ static crd_dcp_outcome bench_set(void* user, int variable, const crd_dcp_slot* v
 
 static bool get_extension(crd_dcp_bench* b, int variable, crd_dcp_slot* value)
 {
-    const crd_dcp_bench_variables* at = &b->at;
+    const crdi_dcp_bench_variables* at = &b->at;
     if (variable == at->sequence_out) {
         crdi_bench_next_number(&b->numbers, b->slave->now);
         *value->integer = b->numbers.sent;

@@ -1,9 +1,9 @@
 // The bench between its files: bench.c is the slave's plant, run.c control, watch and duties,
 // describe.c what the description lists, limits.c the texts, peer.c the master.
 #pragma once
-#include "cardan/dcp_bench.h"
 #include "dcp/slave/slave.h"
 #include "shared/base.h"
+#include "shared/dcp_bench.h"
 
 enum { CRDI_BENCH_ITEMS = 31, CRDI_BENCH_RING = 256 }; // items by bits; 31 is the error memory
 
@@ -70,20 +70,20 @@ struct crd_dcp_bench {
     crd_dcp_bench_config c;
     crd_dcp_rig rig;
     crd_dcp_slave* slave;
-    crd_dcp_bench_variables at;
+    crdi_dcp_bench_variables at;
     bool declared;
     const crd_dcp_log_template* logs[CRDI_LOG_COUNT]; // NULL: not in the description
     crdi_bench_quantity q[CRD_DCP_LIMITS_MAX];
     int speed;    // index, -1
     int16_t* set; // (variable_count) quantity of a set value, -1
     int16_t* get; // (variable_count) quantity of a measured value, -1
-    crd_dcp_limits own;
-    crdi_bench_region regions[CRD_DCP_REGIONS_MAX];
+    crdi_dcp_limits own;
+    crdi_bench_region regions[CRDI_DCP_REGIONS_MAX];
     crdi_bench_medium media[CRD_DCP_LIMITS_MAX];
     int media_count;
     // said by the master
     bool extension;
-    char texts[3][CRD_DCP_LIMITS_TEXT]; // its limits, the case, initial
+    char texts[3][CRDI_DCP_LIMITS_TEXT]; // its limits, the case, initial
     uint32_t lengths[3];
     // now
     crd_dcp_bench_phase phase;
@@ -110,7 +110,7 @@ struct crd_dcp_bench {
 // limits.c
 bool crdi_bench_dimension(const char* unit, crd_dimension* out);
 /// A value in the unit of a limit as one in another unit of the same dimension.
-double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
+double crdi_bench_convert(double x, const crdi_dcp_limit* from, const char* unit,
                           const crd_dimension* dimension);
 
 // describe.c
@@ -122,7 +122,8 @@ void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* te
 
 // run.c
 /// Which media are to be conditioned to what.
-crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial, double tolerance);
+crd_status crdi_bench_read_media(crd_dcp_bench* b, const crdi_dcp_limits* initial,
+                                 double tolerance);
 /// Parses and checks what the master has said; false: refused, and the slave is in error.
 bool crdi_bench_agree(crd_dcp_bench* b, double now);
 void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason);

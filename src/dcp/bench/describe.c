@@ -11,11 +11,11 @@
 typedef struct row {
     const char* name;
     uint8_t causality, type;
-    size_t at; // of its index in crd_dcp_bench_variables
+    size_t at; // of its index in crdi_dcp_bench_variables
     const char* description;
 } row;
 
-#define AT(field) offsetof(crd_dcp_bench_variables, field)
+#define AT(field) offsetof(crdi_dcp_bench_variables, field)
 static const row rows[] = {
     {"bench.extension", CRD_PARAMETER, CRD_DCP_UINT8, AT(extension),
      "1 switches the bench extension on"},
@@ -48,7 +48,7 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-bool crd_dcp_bench_find(const crd_dcp_description* d, crd_dcp_bench_variables* out)
+bool crdi_dcp_bench_find(const crd_dcp_description* d, crdi_dcp_bench_variables* out)
 {
     for (int i = 0; i < ROWS; i++) {
         const int k = crdi_dcp_find_name(d, rows[i].name);
@@ -189,14 +189,14 @@ static int bench_describe_find_variable(const crd_dcp_description* d, const char
     return i >= 0 && d->variables[i].causality == causality ? i : -1;
 }
 
-int crd_dcp_bench_pairs(const crd_dcp_description* d, crd_dcp_bench_pair* out)
+int crdi_dcp_bench_pairs(const crd_dcp_description* d, crdi_dcp_bench_pair* out)
 {
-    crd_dcp_bench_variables v;
-    const char* text = crd_dcp_bench_find(d, &v) ? d->variables[v.clamped].description : NULL;
+    crdi_dcp_bench_variables v;
+    const char* text = crdi_dcp_bench_find(d, &v) ? d->variables[v.clamped].description : NULL;
     const char* at = text ? strchr(text, ';') : NULL;
     int count = 0;
     for (at = at ? at + 1 + strspn(at + 1, " ") : ""; *at && count < CRD_DCP_LIMITS_MAX; count++) {
-        crd_dcp_bench_pair* p = &out[count];
+        crdi_dcp_bench_pair* p = &out[count];
         char bit[8], input[128], output[128];
         if (!next_pair_word(&at, " ", bit, sizeof bit) || strtol(bit, NULL, 10) != count ||
             !next_pair_word(&at, " ", p->name, sizeof p->name) || *at++ != '(' ||
@@ -222,7 +222,7 @@ static crd_dcp_variable make_variable(const row* r, uint64_t vr, const char* sta
     v.type = r->type;
     v.variability = r->causality == CRD_PARAMETER ? CRD_FIXED : CRD_DISCRETE;
     v.start = start;
-    if (r->type == CRD_DCP_STRING) { v.max_size = CRD_DCP_LIMITS_TEXT; }
+    if (r->type == CRD_DCP_STRING) { v.max_size = CRDI_DCP_LIMITS_TEXT; }
     if (r->causality == CRD_OUTPUT) { // as often as the measured values beside it
         v.fixed_steps = false;
         v.default_steps = v.min_steps = 1;
@@ -304,14 +304,14 @@ crd_status crd_dcp_bench_declare(crd_dcp_description* d, const crd_dcp_bench_con
                                  uint64_t first_vr)
 {
     crd_status st = CRD_OK;
-    crd_dcp_limits l;
-    char text[CRD_DCP_LIMITS_TEXT + 1];
+    crdi_dcp_limits l;
+    char text[CRDI_DCP_LIMITS_TEXT + 1];
     const char* limits = c->limits ? c->limits : "";
-    CRD_TRY(crd_dcp_limits_parse(d->ctx, limits, strlen(limits), &l));
-    const int length = crd_dcp_limits_print(&l, text, sizeof text); // as one line
-    if (length > CRD_DCP_LIMITS_TEXT) {
+    CRD_TRY(crdi_dcp_limits_parse(d->ctx, limits, strlen(limits), &l));
+    const int length = crdi_dcp_limits_print(&l, text, sizeof text); // as one line
+    if (length > CRDI_DCP_LIMITS_TEXT) {
         return crdi_fail(d->ctx, CRD_E_RANGE, "bench: limits of %d bytes, expected up to %d",
-                         length, CRD_DCP_LIMITS_TEXT);
+                         length, CRDI_DCP_LIMITS_TEXT);
     }
     CRD_TRY(check_free(d, first_vr));
     const char* start = crdi_arena_text(&d->arena, text, (size_t)length);

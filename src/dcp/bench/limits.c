@@ -84,7 +84,7 @@ bool crdi_bench_dimension(const char* unit, crd_dimension* out)
     return crd_dimension_parse(unit, out);
 }
 
-static crd_status limits_read_unit(reader* r, crd_dcp_limit* l)
+static crd_status limits_read_unit(reader* r, crdi_dcp_limit* l)
 {
     const size_t n = word_length(r);
     if (n == 0 || is_keyword(r, n)) {
@@ -115,7 +115,7 @@ static bool read_limit_number(reader* r, double* out)
 }
 
 // "a..b", "a..", "..b", "a".
-static crd_status read_range(reader* r, crd_dcp_limit* l)
+static crd_status read_range(reader* r, crdi_dcp_limit* l)
 {
     static const char expected[] = "expected a range of numbers as 0..6500, ..400 or 20..";
     word_length(r);
@@ -136,7 +136,7 @@ static crd_status read_range(reader* r, crd_dcp_limit* l)
 
 // "2000 1/min/s": the unit of the quantity over one of time. Without a unit of its own yet, the
 // quantity gets this one.
-static crd_status read_rate(reader* r, crd_dcp_limit* l, bool has_unit)
+static crd_status read_rate(reader* r, crdi_dcp_limit* l, bool has_unit)
 {
     static const char expected[] = "expected a rate above 0 with its unit over a time, as "
                                    "2000 1/min/s";
@@ -170,17 +170,17 @@ static crd_status read_rate(reader* r, crd_dcp_limit* l, bool has_unit)
     return l->rate > 0 && isfinite(l->rate) ? CRD_OK : fail_statement(r, expected);
 }
 
-static crd_dcp_limit unbounded(void)
+static crdi_dcp_limit unbounded(void)
 {
-    return (crd_dcp_limit){.min = -INFINITY, .max = INFINITY, .rate = INFINITY};
+    return (crdi_dcp_limit){.min = -INFINITY, .max = INFINITY, .rate = INFINITY};
 }
 
-static crd_status read_limit(reader* r, crd_dcp_limits* out)
+static crd_status read_limit(reader* r, crdi_dcp_limits* out)
 {
     crd_status st = CRD_OK;
-    crd_dcp_limit l = unbounded();
+    crdi_dcp_limit l = unbounded();
     CRD_TRY(read_name(r, l.name));
-    if (crd_dcp_limits_find(out, l.name)) { return fail_statement(r, "it has been given before"); }
+    if (crdi_dcp_limits_find(out, l.name)) { return fail_statement(r, "it has been given before"); }
     if (out->count == CRD_DCP_LIMITS_MAX) {
         return fail_statement(r, "there are more than 16 quantities");
     }
@@ -193,11 +193,11 @@ fail:
     return st;
 }
 
-static crd_status read_region(reader* r, crd_dcp_limits* out)
+static crd_status read_region(reader* r, crdi_dcp_limits* out)
 {
     crd_status st = CRD_OK;
-    crd_dcp_region g = {.where = unbounded(), .with = unbounded()};
-    if (out->avoid_count == CRD_DCP_REGIONS_MAX) {
+    crdi_dcp_region g = {.where = unbounded(), .with = unbounded()};
+    if (out->avoid_count == CRDI_DCP_REGIONS_MAX) {
         return fail_statement(r, "there are more than 8 forbidden regions");
     }
     CRD_TRY(read_name(r, g.where.name));
@@ -222,10 +222,10 @@ fail:
     return st;
 }
 
-crd_status crd_dcp_limits_parse(crd_context* ctx, const char* text, size_t length,
-                                crd_dcp_limits* out)
+crd_status crdi_dcp_limits_parse(crd_context* ctx, const char* text, size_t length,
+                                 crdi_dcp_limits* out)
 {
-    crd_dcp_limits l = {0};
+    crdi_dcp_limits l = {0};
     crd_status st = CRD_OK;
     if (length > 0 && memchr(text, 0, length)) {
         return crdi_fail(ctx, CRD_E_FORMAT, "limits with a zero byte, expected text");
@@ -247,13 +247,13 @@ fail:
     return st;
 }
 
-crd_status crd_dcp_initial_parse(crd_context* ctx, const char* text, size_t length,
-                                 crd_dcp_limits* out, double* tolerance)
+crd_status crdi_dcp_initial_parse(crd_context* ctx, const char* text, size_t length,
+                                  crdi_dcp_limits* out, double* tolerance)
 {
     crd_status st = CRD_OK;
-    crd_dcp_limits l;
+    crdi_dcp_limits l;
     crd_dimension kelvin;
-    CRD_TRY(crd_dcp_limits_parse(ctx, text, length, &l));
+    CRD_TRY(crdi_dcp_limits_parse(ctx, text, length, &l));
     CRD_TRY(crd_dimension_parse("K", &kelvin) ? CRD_OK : CRD_E_FORMAT);
     if (l.avoid_count > 0) {
         return crdi_fail(ctx, CRD_E_FORMAT, "initial temperatures have nothing to avoid");
@@ -261,7 +261,7 @@ crd_status crd_dcp_initial_parse(crd_context* ctx, const char* text, size_t leng
     int kept = 0;
     double found = NAN;
     for (int i = 0; i < l.count; i++) {
-        const crd_dcp_limit* t = &l.of[i];
+        const crdi_dcp_limit* t = &l.of[i];
         if (t->min != t->max || !crd_dimension_equal(&t->dimension, &kelvin)) {
             return crdi_fail(ctx, CRD_E_FORMAT,
                              "initial temperatures: %s, expected one temperature as %s 80 degC",
@@ -303,7 +303,7 @@ static void put_shortest(crdi_dcp_line* w, double x)
     limits_put_words(w, text);
 }
 
-static void put_range(crdi_dcp_line* w, const crd_dcp_limit* l)
+static void put_range(crdi_dcp_line* w, const crdi_dcp_limit* l)
 {
     limits_put_words(w, l->name);
     if (l->min > -INFINITY || l->max < INFINITY) {
@@ -323,7 +323,7 @@ static void put_range(crdi_dcp_line* w, const crd_dcp_limit* l)
     }
 }
 
-int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
+int crdi_dcp_limits_print(const crdi_dcp_limits* l, char* out, size_t room)
 {
     crdi_dcp_line w = {.out = out, .room = room};
     crdi_dcp_line_put(&w, "", 0);
@@ -346,7 +346,7 @@ int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
 
 // ---- checking ----------------------------------------------------------------------------------
 
-const crd_dcp_limit* crd_dcp_limits_find(const crd_dcp_limits* l, const char* name)
+const crdi_dcp_limit* crdi_dcp_limits_find(const crdi_dcp_limits* l, const char* name)
 {
     for (int i = 0; i < l->count; i++) {
         if (strcmp(l->of[i].name, name) == 0) { return &l->of[i]; }
@@ -354,7 +354,7 @@ const crd_dcp_limit* crd_dcp_limits_find(const crd_dcp_limits* l, const char* na
     return NULL;
 }
 
-double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
+double crdi_bench_convert(double x, const crdi_dcp_limit* from, const char* unit,
                           const crd_dimension* dimension)
 {
     if (strcmp(from->unit, unit) == 0 || !isfinite(x)) { return x; }
@@ -363,7 +363,7 @@ double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
 }
 
 // A value of `from` in the unit of `to`.
-static double convert_limit(double x, const crd_dcp_limit* from, const crd_dcp_limit* to)
+static double convert_limit(double x, const crdi_dcp_limit* from, const crdi_dcp_limit* to)
 {
     return crdi_bench_convert(x, from, to->unit, &to->dimension);
 }
@@ -374,13 +374,13 @@ static bool at_most(double a, double b) // but for rounding of units
     return a - b <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-static void describe_limit(const crd_dcp_limit* l, char* out, size_t room)
+static void describe_limit(const crdi_dcp_limit* l, char* out, size_t room)
 {
-    crd_dcp_limits one = {.count = 1, .of = {*l}};
-    crd_dcp_limits_print(&one, out, room);
+    crdi_dcp_limits one = {.count = 1, .of = {*l}};
+    crdi_dcp_limits_print(&one, out, room);
 }
 
-static crd_status check_range(crd_context* ctx, const crd_dcp_limit* p, const crd_dcp_limit* l,
+static crd_status check_range(crd_context* ctx, const crdi_dcp_limit* p, const crdi_dcp_limit* l,
                               const char* who)
 {
     if (!crd_dimension_equal(&p->dimension, &l->dimension)) {
@@ -409,10 +409,10 @@ static crd_status check_range(crd_context* ctx, const crd_dcp_limit* p, const cr
 }
 
 // Whether the test case has points of the region, as far as its ranges tell.
-static bool touches(const crd_dcp_limits* planned, const crd_dcp_region* g)
+static bool touches(const crdi_dcp_limits* planned, const crdi_dcp_region* g)
 {
-    const crd_dcp_limit* a = crd_dcp_limits_find(planned, g->where.name);
-    const crd_dcp_limit* b = crd_dcp_limits_find(planned, g->with.name);
+    const crdi_dcp_limit* a = crdi_dcp_limits_find(planned, g->where.name);
+    const crdi_dcp_limit* b = crdi_dcp_limits_find(planned, g->with.name);
     if (!a || !b) { return false; }
     const bool ranged = !isnan(g->with.min);
     if (!crd_dimension_equal(&a->dimension, &g->where.dimension) ||
@@ -428,8 +428,8 @@ static bool touches(const crd_dcp_limits* planned, const crd_dcp_region* g)
            convert_limit(b->min, b, &g->with) <= g->with.max;
 }
 
-static bool covers_range(const crd_dcp_limit* wide, const crd_dcp_limit* narrow,
-                         const crd_dcp_limit* planned)
+static bool covers_range(const crdi_dcp_limit* wide, const crdi_dcp_limit* narrow,
+                         const crdi_dcp_limit* planned)
 {
     if (!crd_dimension_equal(&wide->dimension, &narrow->dimension)) { return false; }
     // Only the part of it that the test case reaches counts.
@@ -441,12 +441,12 @@ static bool covers_range(const crd_dcp_limit* wide, const crd_dcp_limit* narrow,
 }
 
 // Whether the test case says that it keeps clear of it.
-static bool keeps_clear(const crd_dcp_limits* planned, const crd_dcp_region* g)
+static bool keeps_clear(const crdi_dcp_limits* planned, const crdi_dcp_region* g)
 {
-    const crd_dcp_limit* a = crd_dcp_limits_find(planned, g->where.name);
-    const crd_dcp_limit* b = crd_dcp_limits_find(planned, g->with.name);
+    const crdi_dcp_limit* a = crdi_dcp_limits_find(planned, g->where.name);
+    const crdi_dcp_limit* b = crdi_dcp_limits_find(planned, g->with.name);
     for (int i = 0; i < planned->avoid_count; i++) {
-        const crd_dcp_region* p = &planned->avoid[i];
+        const crdi_dcp_region* p = &planned->avoid[i];
         if (strcmp(p->where.name, g->where.name) != 0 || strcmp(p->with.name, g->with.name) != 0 ||
             !covers_range(&p->where, &g->where, a)) {
             continue;
@@ -460,20 +460,20 @@ static bool keeps_clear(const crd_dcp_limits* planned, const crd_dcp_region* g)
     return false;
 }
 
-crd_status crd_dcp_limits_check(crd_context* ctx, const crd_dcp_limits* planned,
-                                const crd_dcp_limits* limits, const char* who)
+crd_status crdi_dcp_limits_check(crd_context* ctx, const crdi_dcp_limits* planned,
+                                 const crdi_dcp_limits* limits, const char* who)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < planned->count; i++) {
-        const crd_dcp_limit* l = crd_dcp_limits_find(limits, planned->of[i].name);
+        const crdi_dcp_limit* l = crdi_dcp_limits_find(limits, planned->of[i].name);
         if (l) { CRD_TRY(check_range(ctx, &planned->of[i], l, who)); }
     }
     for (int i = 0; i < limits->avoid_count; i++) {
-        const crd_dcp_region* g = &limits->avoid[i];
+        const crdi_dcp_region* g = &limits->avoid[i];
         if (!touches(planned, g) || keeps_clear(planned, g)) { continue; }
         char text[192];
-        const crd_dcp_limits one = {.avoid_count = 1, .avoid = {*g}};
-        crd_dcp_limits_print(&one, text, sizeof text);
+        const crdi_dcp_limits one = {.avoid_count = 1, .avoid = {*g}};
+        crdi_dcp_limits_print(&one, text, sizeof text);
         return crdi_fail(ctx, CRD_E_RANGE,
                          "limit '%s' of %s: the test case goes there; it says the same if it does "
                          "not",
@@ -484,7 +484,7 @@ fail:
 }
 
 typedef struct names {
-    const crd_dcp_limits* of[2];
+    const crdi_dcp_limits* of[2];
     int at;
 } names;
 
@@ -499,13 +499,13 @@ static const char* next_quantity(void* user)
     return NULL;
 }
 
-crd_status crd_dcp_limits_agree(crd_context* ctx, const crd_dcp_limits* planned,
-                                const crd_dcp_limits* bench, const crd_dcp_limits* peer)
+crd_status crdi_dcp_limits_agree(crd_context* ctx, const crdi_dcp_limits* planned,
+                                 const crdi_dcp_limits* bench, const crdi_dcp_limits* peer)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < planned->count; i++) {
         const char* name = planned->of[i].name;
-        if (crd_dcp_limits_find(bench, name) || crd_dcp_limits_find(peer, name)) { continue; }
+        if (crdi_dcp_limits_find(bench, name) || crdi_dcp_limits_find(peer, name)) { continue; }
         names n = {.of = {bench, peer}};
         const char* near = crdi_nearest(name, next_quantity, &n);
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -513,8 +513,8 @@ crd_status crd_dcp_limits_agree(crd_context* ctx, const crd_dcp_limits* planned,
                          "it%s%s%s",
                          name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    CRD_TRY(crd_dcp_limits_check(ctx, planned, bench, "the bench"));
-    CRD_TRY(crd_dcp_limits_check(ctx, planned, peer, "its peer"));
+    CRD_TRY(crdi_dcp_limits_check(ctx, planned, bench, "the bench"));
+    CRD_TRY(crdi_dcp_limits_check(ctx, planned, peer, "its peer"));
 fail:
     return st;
 }

@@ -45,64 +45,64 @@ void crdi_bench_take_echo(crdi_bench_sequence* s, uint32_t number, double now)
 
 // ---- states of a master ------------------------------------------------------------------------
 
-const char* crd_dcp_master_state_name(int state)
+const char* crdi_dcp_master_state_name(int state)
 {
     static const char* const names[] = {"REGISTER", "CONFIGURE", "APPLY", "INITIALIZE", "SEND_I",
                                         "RUN",      "SEND_D",    "STOP",  "STOPPED"};
-    return state >= 0 && state < CRD_DCP_MASTER_STATE_COUNT ? names[state] : NULL;
+    return state >= 0 && state < CRDI_DCP_MASTER_STATE_COUNT ? names[state] : NULL;
 }
 
-static crd_dcp_master_state with(crd_dcp_state slave)
+static crdi_dcp_master_state with(crd_dcp_state slave)
 {
     switch (slave) {
     case CRD_DCP_ALIVE:
-        return CRD_DCP_MASTER_REGISTER;
+        return CRDI_DCP_MASTER_REGISTER;
     case CRD_DCP_CONFIGURATION:
-        return CRD_DCP_MASTER_CONFIGURE;
+        return CRDI_DCP_MASTER_CONFIGURE;
     case CRD_DCP_PREPARING:
     case CRD_DCP_PREPARED:
     case CRD_DCP_CONFIGURING:
-        return CRD_DCP_MASTER_APPLY;
+        return CRDI_DCP_MASTER_APPLY;
     case CRD_DCP_CONFIGURED:
     case CRD_DCP_INITIALIZING:
     case CRD_DCP_INITIALIZED:
-        return CRD_DCP_MASTER_INITIALIZE;
+        return CRDI_DCP_MASTER_INITIALIZE;
     case CRD_DCP_SENDING_I:
-        return CRD_DCP_MASTER_SEND_I;
+        return CRDI_DCP_MASTER_SEND_I;
     case CRD_DCP_SENDING_D:
-        return CRD_DCP_MASTER_SEND_D;
+        return CRDI_DCP_MASTER_SEND_D;
     case CRD_DCP_STOPPED:
-        return CRD_DCP_MASTER_STOPPED;
+        return CRDI_DCP_MASTER_STOPPED;
     case CRD_DCP_STOPPING:
     case CRD_DCP_ERRORHANDLING:
     case CRD_DCP_ERRORRESOLVED:
-        return CRD_DCP_MASTER_STOP;
+        return CRDI_DCP_MASTER_STOP;
     default:
-        return CRD_DCP_MASTER_RUN;
+        return CRDI_DCP_MASTER_RUN;
     }
 }
 
-crd_dcp_master_state crd_dcp_master_state_of(const crd_dcp_state* slaves, int count, bool ready)
+crdi_dcp_master_state crdi_dcp_master_state_of(const crd_dcp_state* slaves, int count, bool ready)
 {
-    crd_dcp_master_state least = CRD_DCP_MASTER_STOPPED;
+    crdi_dcp_master_state least = CRDI_DCP_MASTER_STOPPED;
     bool stop = false;
     for (int i = 0; i < count; i++) {
-        const crd_dcp_master_state s = with(slaves[i]);
+        const crdi_dcp_master_state s = with(slaves[i]);
         if (s < least) { least = s; }
-        stop = stop || s == CRD_DCP_MASTER_STOP;
+        stop = stop || s == CRDI_DCP_MASTER_STOP;
     }
-    if (stop) { return CRD_DCP_MASTER_STOP; }
-    const bool waits = !ready && least > CRD_DCP_MASTER_APPLY && least < CRD_DCP_MASTER_RUN;
-    return waits ? CRD_DCP_MASTER_APPLY : least;
+    if (stop) { return CRDI_DCP_MASTER_STOP; }
+    const bool waits = !ready && least > CRDI_DCP_MASTER_APPLY && least < CRDI_DCP_MASTER_RUN;
+    return waits ? CRDI_DCP_MASTER_APPLY : least;
 }
 
 // ---- create ------------------------------------------------------------------------------------
 
-struct crd_dcp_bench_peer {
+struct crdi_dcp_bench_peer {
     crd_context* ctx;
     const crd_dcp_description* d; // borrowed
-    crd_dcp_bench_plan plan;      // NULLs are ""
-    crd_dcp_bench_variables at;
+    crdi_dcp_bench_plan plan;     // NULLs are ""
+    crdi_dcp_bench_variables at;
     // slots of the session
     int64_t *sequence, *echo, *sequence_out, *echo_out, *status, *reason, *clamped, *clamps,
         *refused;
@@ -113,29 +113,29 @@ struct crd_dcp_bench_peer {
     char missing[200], progress[200], why[200];
 };
 
-crd_dcp_bench_plan crd_dcp_bench_plan_defaults(void)
+crdi_dcp_bench_plan crdi_dcp_bench_plan_defaults(void)
 {
-    return (crd_dcp_bench_plan){.name = "bench",
-                                .limits = "",
-                                .planned = "",
-                                .initial = "",
-                                .gap_limit = 100,
-                                .watchdog = 0.5};
+    return (crdi_dcp_bench_plan){.name = "bench",
+                                 .limits = "",
+                                 .planned = "",
+                                 .initial = "",
+                                 .gap_limit = 100,
+                                 .watchdog = 0.5};
 }
 
-static crd_status check_initial(crd_dcp_bench_peer* p, const crd_dcp_limits* bench)
+static crd_status check_initial(crdi_dcp_bench_peer* p, const crdi_dcp_limits* bench)
 {
     crd_status st = CRD_OK;
-    crd_dcp_limits initial;
+    crdi_dcp_limits initial;
     double tolerance;
-    CRD_TRY(crd_dcp_initial_parse(p->ctx, p->plan.initial, strlen(p->plan.initial), &initial,
-                                  &tolerance));
-    CRD_TRY(crd_dcp_limits_check(p->ctx, &initial, bench, "the bench"));
+    CRD_TRY(crdi_dcp_initial_parse(p->ctx, p->plan.initial, strlen(p->plan.initial), &initial,
+                                   &tolerance));
+    CRD_TRY(crdi_dcp_limits_check(p->ctx, &initial, bench, "the bench"));
 fail:
     return st;
 }
 
-static crd_status check_plan(crd_dcp_bench_peer* p)
+static crd_status check_plan(crdi_dcp_bench_peer* p)
 {
     crd_status st = CRD_OK;
     const struct {
@@ -144,7 +144,7 @@ static crd_status check_plan(crd_dcp_bench_peer* p)
     } texts[] = {{p->plan.limits, crdi_bench_words[0], p->at.peer_limits},
                  {p->plan.planned, crdi_bench_words[1], p->at.planned},
                  {p->plan.initial, crdi_bench_words[2], p->at.initial}};
-    crd_dcp_limits all[2], bench;
+    crdi_dcp_limits all[2], bench;
     for (int i = 0; i < 3; i++) {
         const size_t n = strlen(texts[i].text);
         const uint32_t room = p->d->variables[texts[i].variable].max_size;
@@ -153,26 +153,26 @@ static crd_status check_plan(crd_dcp_bench_peer* p)
                              texts[i].what, n, (unsigned)room);
         }
         if (i == 2) { break; }
-        st = crd_dcp_limits_parse(p->ctx, texts[i].text, n, &all[i]);
+        st = crdi_dcp_limits_parse(p->ctx, texts[i].text, n, &all[i]);
         if (st < 0) { return crdi_fail_in(p->ctx, st, "%s", texts[i].what); }
     }
     const char* declared = p->d->variables[p->at.limits].start;
     if (!declared) { declared = ""; }
-    st = crd_dcp_limits_parse(p->ctx, declared, strlen(declared), &bench);
+    st = crdi_dcp_limits_parse(p->ctx, declared, strlen(declared), &bench);
     if (st < 0) { return crdi_fail_in(p->ctx, st, "bench.limits of its description"); }
-    CRD_TRY(crd_dcp_limits_agree(p->ctx, &all[1], &bench, &all[0]));
+    CRD_TRY(crdi_dcp_limits_agree(p->ctx, &all[1], &bench, &all[0]));
     CRD_TRY(check_initial(p, &bench));
 fail:
     return st;
 }
 
-crd_status crd_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description* d,
-                                     const crd_dcp_bench_plan* plan, crd_dcp_bench_peer** out)
+crd_status crdi_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description* d,
+                                      const crdi_dcp_bench_plan* plan, crdi_dcp_bench_peer** out)
 {
     crd_status st = CRD_OK;
-    crd_dcp_bench_variables at;
+    crdi_dcp_bench_variables at;
     const char* name = plan->name ? plan->name : "bench";
-    if (!crd_dcp_bench_find(d, &at)) {
+    if (!crdi_dcp_bench_find(d, &at)) {
         return crdi_fail(
             ctx, CRD_E_UNSUPPORTED,
             "%s: its description has no bench extension (bench.extension, bench.limits "
@@ -183,9 +183,9 @@ crd_status crd_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description
         return crdi_fail(ctx, CRD_E_RANGE, "%s: watchdog = %g s, expected >= 0", name,
                          plan->watchdog);
     }
-    crd_dcp_bench_peer* p = crdi_new(ctx, sizeof *p);
+    crdi_dcp_bench_peer* p = crdi_new(ctx, sizeof *p);
     if (!p) { return CRD_E_MEMORY; }
-    *p = (crd_dcp_bench_peer){.ctx = ctx, .d = d, .plan = *plan, .at = at};
+    *p = (crdi_dcp_bench_peer){.ctx = ctx, .d = d, .plan = *plan, .at = at};
     p->plan.name = name;
     p->ratio = 1;
     p->plan.limits = plan->limits ? plan->limits : "";
@@ -197,11 +197,11 @@ crd_status crd_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description
     *out = p;
     return CRD_OK;
 fail:
-    crd_dcp_bench_peer_destroy(p);
+    crdi_dcp_bench_peer_destroy(p);
     return crdi_fail_in(ctx, st, "%s", name);
 }
 
-void crd_dcp_bench_peer_destroy(crd_dcp_bench_peer* p)
+void crdi_dcp_bench_peer_destroy(crdi_dcp_bench_peer* p)
 {
     if (p) { crd_free(p->ctx, p); }
 }
@@ -218,10 +218,10 @@ static crd_status set_text(crd_dcp_master* m, int slave, int variable, const cha
     return crd_dcp_master_set(m, slave, variable);
 }
 
-crd_status crd_dcp_bench_peer_bind(crd_dcp_bench_peer* p, crd_dcp_master* m, int slave)
+crd_status crdi_dcp_bench_peer_bind(crdi_dcp_bench_peer* p, crd_dcp_master* m, int slave)
 {
     crd_status st = CRD_OK;
-    const crd_dcp_bench_variables* at = &p->at;
+    const crdi_dcp_bench_variables* at = &p->at;
     const struct {
         int variable;
         int64_t** to;
@@ -253,14 +253,14 @@ fail:
     return st;
 }
 
-int crd_dcp_bench_peer_inputs(const crd_dcp_bench_peer* p, int out[2])
+int crdi_dcp_bench_peer_inputs(const crdi_dcp_bench_peer* p, int out[2])
 {
     out[0] = p->at.sequence;
     out[1] = p->at.echo;
     return 2;
 }
 
-int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7])
+int crdi_dcp_bench_peer_outputs(const crdi_dcp_bench_peer* p, int out[7])
 {
     const int all[7] = {p->at.sequence_out, p->at.echo_out, p->at.status, p->at.reason,
                         p->at.clamped,      p->at.clamps,   p->at.refused};
@@ -268,7 +268,7 @@ int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7])
     return 7;
 }
 
-void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start)
+void crdi_dcp_bench_peer_begin(crdi_dcp_bench_peer* p, double start)
 {
     p->begun = start;
     p->numbers = (crdi_bench_sequence){0};
@@ -276,20 +276,20 @@ void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start)
     if (p->sequence_out) { *p->sequence_out = *p->echo_out = 0; } // of an earlier run
 }
 
-void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now)
+void crdi_dcp_bench_peer_send(crdi_dcp_bench_peer* p, double now)
 {
     crdi_bench_next_number(&p->numbers, now);
     *p->sequence = p->numbers.sent;
     *p->echo = p->numbers.theirs;
 }
 
-void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least)
+void crdi_dcp_bench_peer_set_pace(crdi_dcp_bench_peer* p, double ratio, double least)
 {
     p->ratio = fmax(1, ratio);
     p->least = (uint32_t)fmin(fmax(0, least), 1e9);
 }
 
-static uint32_t gap_of(const crd_dcp_bench_peer* p)
+static uint32_t gap_of(const crdi_dcp_bench_peer* p)
 {
     const crdi_bench_sequence* n = &p->numbers;
     const uint32_t behind = n->has_back ? n->sent - n->back : 0;
@@ -297,7 +297,7 @@ static uint32_t gap_of(const crd_dcp_bench_peer* p)
     return behind > lost ? behind : lost;
 }
 
-crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
+crd_status crdi_dcp_bench_peer_check(crdi_dcp_bench_peer* p, double now)
 {
     crdi_bench_sequence* n = &p->numbers;
     const uint32_t theirs = (uint32_t)*p->sequence_out;
@@ -331,7 +331,7 @@ crdi_bench_entry crdi_bench_find_entry(const char* line, const char** entry, con
     return (crdi_bench_entry)i;
 }
 
-void crd_dcp_bench_peer_notice(crd_dcp_bench_peer* p, const crd_dcp_notice* n)
+void crdi_dcp_bench_peer_notice(crdi_dcp_bench_peer* p, const crd_dcp_notice* n)
 {
     const char *entry = NULL, *text = NULL;
     if (n->kind != CRD_DCP_NOTICE_LOG || !n->text) { return; }
@@ -347,20 +347,20 @@ void crd_dcp_bench_peer_notice(crd_dcp_bench_peer* p, const crd_dcp_notice* n)
     snprintf(to, sizeof p->why, "%s", entry);
 }
 
-crd_dcp_bench_view crd_dcp_bench_peer_view(const crd_dcp_bench_peer* p)
+crdi_dcp_bench_view crdi_dcp_bench_peer_view(const crdi_dcp_bench_peer* p)
 {
     const bool bound = p->status != NULL;
-    return (crd_dcp_bench_view){.phase = bound ? (crd_dcp_bench_phase)*p->status : 0,
-                                .reason = bound ? (crd_dcp_bench_reason)*p->reason : 0,
-                                .clamped = bound ? (uint32_t)*p->clamped : 0,
-                                .clamps = bound ? *p->clamps : 0,
-                                .refused = bound ? *p->refused : 0,
-                                .gap = gap_of(p),
-                                .behind = p->numbers.sent - p->numbers.timed,
-                                .answers = p->numbers.round_trip.count > 0,
-                                .heard = p->heard,
-                                .round_trip = p->numbers.round_trip,
-                                .missing = p->missing,
-                                .progress = p->progress,
-                                .why = p->why};
+    return (crdi_dcp_bench_view){.phase = bound ? (crd_dcp_bench_phase)*p->status : 0,
+                                 .reason = bound ? (crd_dcp_bench_reason)*p->reason : 0,
+                                 .clamped = bound ? (uint32_t)*p->clamped : 0,
+                                 .clamps = bound ? *p->clamps : 0,
+                                 .refused = bound ? *p->refused : 0,
+                                 .gap = gap_of(p),
+                                 .behind = p->numbers.sent - p->numbers.timed,
+                                 .answers = p->numbers.round_trip.count > 0,
+                                 .heard = p->heard,
+                                 .round_trip = p->numbers.round_trip,
+                                 .missing = p->missing,
+                                 .progress = p->progress,
+                                 .why = p->why};
 }

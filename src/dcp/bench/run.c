@@ -44,11 +44,11 @@ static void fault(crd_dcp_bench* b, crd_dcp_bench_reason reason, crd_dcp_error c
 
 // ---- exchange of limits, in CONFIGURATION ------------------------------------------------------
 
-crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial, double tolerance)
+crd_status crdi_bench_read_media(crd_dcp_bench* b, const crdi_dcp_limits* initial, double tolerance)
 {
     b->media_count = 0;
     for (int k = 0; k < initial->count; k++) {
-        const crd_dcp_limit* l = &initial->of[k];
+        const crdi_dcp_limit* l = &initial->of[k];
         int i = 0;
         while (i < b->c.quantity_count && strcmp(b->q[i].spec->name, l->name) != 0) {
             i++;
@@ -71,23 +71,23 @@ crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial
     return CRD_OK;
 }
 
-static crd_status read_peer_texts(crd_dcp_bench* b, crd_dcp_limits* peer, crd_dcp_limits* planned,
-                                  crd_dcp_limits* initial, double* tolerance)
+static crd_status read_peer_texts(crd_dcp_bench* b, crdi_dcp_limits* peer, crdi_dcp_limits* planned,
+                                  crdi_dcp_limits* initial, double* tolerance)
 {
     crd_status st = CRD_OK;
     const char* mine = b->c.initial ? b->c.initial : "";
     const bool told = b->extension && b->lengths[2] > 0;
     const char* text = told ? b->texts[2] : mine;
     const size_t length = told ? b->lengths[2] : strlen(mine);
-    *peer = *planned = (crd_dcp_limits){0};
+    *peer = *planned = (crdi_dcp_limits){0};
     int i = 0;
     if (b->extension) {
-        CRD_TRY(crd_dcp_limits_parse(b->ctx, b->texts[0], b->lengths[0], peer));
+        CRD_TRY(crdi_dcp_limits_parse(b->ctx, b->texts[0], b->lengths[0], peer));
         i = 1;
-        CRD_TRY(crd_dcp_limits_parse(b->ctx, b->texts[1], b->lengths[1], planned));
+        CRD_TRY(crdi_dcp_limits_parse(b->ctx, b->texts[1], b->lengths[1], planned));
     }
     i = 2;
-    CRD_TRY(crd_dcp_initial_parse(b->ctx, text, length, initial, tolerance));
+    CRD_TRY(crdi_dcp_initial_parse(b->ctx, text, length, initial, tolerance));
     if (!told) { *tolerance = b->c.tolerance; }
     return CRD_OK;
 fail:
@@ -97,10 +97,10 @@ fail:
 bool crdi_bench_agree(crd_dcp_bench* b, double now)
 {
     crd_status st = CRD_OK;
-    crd_dcp_limits peer, planned, initial;
+    crdi_dcp_limits peer, planned, initial;
     double tolerance = 1;
     CRD_TRY(read_peer_texts(b, &peer, &planned, &initial, &tolerance));
-    CRD_TRY(crd_dcp_limits_agree(b->ctx, &planned, &b->own, &peer));
+    CRD_TRY(crdi_dcp_limits_agree(b->ctx, &planned, &b->own, &peer));
     CRD_TRY(crdi_bench_read_media(b, &initial, tolerance));
     return true;
 fail:
@@ -617,7 +617,7 @@ void crd_dcp_bench_stop(crd_dcp_bench* b, double now)
     crd_dcp_slave* s = b->slave;
     b->cause = CRD_DCP_BENCH_BY_OPERATOR;
     if (b->remote) { tell_stop(b, "by its operator"); } // before the master sees the state
-    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) {
+    if (crdi_dcp_next_state_event(s->state, CRDI_DCP_SIG_STOP, s->state) >= 0) {
         crd_dcp_slave_stop(s, now);
     } else if (s->state >= CRD_DCP_PREPARING && s->state <= CRD_DCP_SENDING_D) {
         crd_dcp_slave_fault(s, CRD_DCP_E_GENERIC, now); // the protocol has no other way from there

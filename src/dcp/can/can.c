@@ -20,19 +20,19 @@ struct crd_dcp_can {
     crd_context* ctx;
     int fd;
     int count;
-    const crd_dcp_can_message** by_id;      // (count)
-    const crd_dcp_can_message** by_meaning; // (count)
-    uint8_t frame[CRD_DCP_CAN_ROOM];
+    const crdi_dcp_can_message** by_id;      // (count)
+    const crdi_dcp_can_message** by_meaning; // (count)
+    uint8_t frame[CRDI_DCP_CAN_ROOM];
     uint8_t payload[CRDI_CAN_PAYLOAD];
     crd_dcp_can_counts counts;
 };
 
-int crdi_can_compare_id(const crd_dcp_can_message* x, const crd_dcp_can_message* y)
+int crdi_can_compare_id(const crdi_dcp_can_message* x, const crdi_dcp_can_message* y)
 {
     return x->can_id - y->can_id;
 }
 
-int crdi_can_compare_meaning(const crd_dcp_can_message* x, const crd_dcp_can_message* y)
+int crdi_can_compare_meaning(const crdi_dcp_can_message* x, const crdi_dcp_can_message* y)
 {
     if (x->type != y->type) { return x->type - y->type; }
     if (x->id != y->id) { return x->id - y->id; }
@@ -41,21 +41,22 @@ int crdi_can_compare_meaning(const crd_dcp_can_message* x, const crd_dcp_can_mes
 
 static int compare_id(const void* a, const void* b)
 {
-    return crdi_can_compare_id(*(const crd_dcp_can_message* const*)a,
-                               *(const crd_dcp_can_message* const*)b);
+    return crdi_can_compare_id(*(const crdi_dcp_can_message* const*)a,
+                               *(const crdi_dcp_can_message* const*)b);
 }
 
 static int compare_meaning(const void* a, const void* b)
 {
-    return crdi_can_compare_meaning(*(const crd_dcp_can_message* const*)a,
-                                    *(const crd_dcp_can_message* const*)b);
+    return crdi_can_compare_meaning(*(const crdi_dcp_can_message* const*)a,
+                                    *(const crdi_dcp_can_message* const*)b);
 }
 
-static const crd_dcp_can_message* find_message(const crd_dcp_can* c, const crd_dcp_can_message** in,
-                                               const crd_dcp_can_message* key,
-                                               int (*compare)(const void*, const void*))
+static const crdi_dcp_can_message* find_message(const crd_dcp_can* c,
+                                                const crdi_dcp_can_message** in,
+                                                const crdi_dcp_can_message* key,
+                                                int (*compare)(const void*, const void*))
 {
-    const crd_dcp_can_message** found =
+    const crdi_dcp_can_message** found =
         c->count ? bsearch(&key, in, (size_t)c->count, sizeof *in, compare) : NULL;
     return found ? *found : NULL;
 }
@@ -108,13 +109,13 @@ crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c)
 
 // Items of a payload, one behind the other, go to their places in the frame. A string that is
 // shorter than its place ends with zeros. false: it does not fit.
-static bool scatter_items(const crd_dcp_can_message* m, const uint8_t* payload, size_t length,
+static bool scatter_items(const crdi_dcp_can_message* m, const uint8_t* payload, size_t length,
                           uint8_t* frame)
 {
     size_t at = 0;
-    memset(frame, 0, CRD_DCP_CAN_ROOM);
+    memset(frame, 0, CRDI_DCP_CAN_ROOM);
     for (int i = 0; i < m->item_count; i++) {
-        const crd_dcp_can_item* t = &m->items[i];
+        const crdi_dcp_can_item* t = &m->items[i];
         size_t size = t->length;
         if (crdi_dcp_is_bytes(t->type)) {
             if (length - at < 4) { return false; }
@@ -132,11 +133,11 @@ static bool scatter_items(const crd_dcp_can_message* m, const uint8_t* payload, 
     return at == length;
 }
 
-static size_t gather_items(const crd_dcp_can_message* m, const uint8_t* frame, uint8_t* payload)
+static size_t gather_items(const crdi_dcp_can_message* m, const uint8_t* frame, uint8_t* payload)
 {
     size_t at = 0;
     for (int i = 0; i < m->item_count; i++) {
-        const crd_dcp_can_item* t = &m->items[i];
+        const crdi_dcp_can_item* t = &m->items[i];
         uint8_t size = t->length;
         if (crdi_dcp_is_bytes(t->type)) {
             while (t->type == CRD_DCP_STRING && size > 0 && frame[t->offset + size - 1] == 0) {
@@ -153,7 +154,7 @@ static size_t gather_items(const crd_dcp_can_message* m, const uint8_t* frame, u
 
 // ---- frames ------------------------------------------------------------------------------------
 
-static bool put_frame(crd_dcp_can* c, const crd_dcp_can_message* m, const uint8_t* bytes)
+static bool put_frame(crd_dcp_can* c, const crdi_dcp_can_message* m, const uint8_t* bytes)
 {
     struct can_frame f = {.can_id = m->can_id, .can_dlc = m->length};
     if (m->can_id > CRDI_CAN_STANDARD) { f.can_id |= CAN_EFF_FLAG; }
@@ -165,21 +166,21 @@ static bool put_frame(crd_dcp_can* c, const crd_dcp_can_message* m, const uint8_
     return k == (ssize_t)sizeof f;
 }
 
-bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender)
+bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
 {
-    const bool data = crdi_dcp_is_data(p->type), answer = p->type >= CRD_DCP_RSP_ACK && !data;
-    const crd_dcp_can_message key = {.type = p->type,
-                                     .sender = answer ? p->peer
-                                               : data ? sender
-                                                      : 0,
-                                     .id = data ? p->id : 0};
-    const crd_dcp_can_message* m = find_message(c, c->by_meaning, &key, compare_meaning);
-    uint8_t frame[CRD_DCP_CAN_ROOM];
+    const bool data = crdi_dcp_is_data(p->type), answer = p->type >= CRDI_DCP_RSP_ACK && !data;
+    const crdi_dcp_can_message key = {.type = p->type,
+                                      .sender = answer ? p->peer
+                                                : data ? sender
+                                                       : 0,
+                                      .id = data ? p->id : 0};
+    const crdi_dcp_can_message* m = find_message(c, c->by_meaning, &key, compare_meaning);
+    uint8_t frame[CRDI_DCP_CAN_ROOM];
     bool good = m != NULL;
     if (good && data) {
         good = scatter_items(m, p->payload, p->payload_length, frame);
     } else if (good) {
-        good = crd_dcp_can_encode(p, frame) == m->length;
+        good = crdi_dcp_can_encode(p, frame) == m->length;
     }
     if (!good || !put_frame(c, m, frame)) {
         c->counts.dropped++;
@@ -190,7 +191,7 @@ bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender)
 }
 
 // The message of a frame, NULL.
-static const crd_dcp_can_message* message_of(crd_dcp_can* c, const struct can_frame* f)
+static const crdi_dcp_can_message* message_of(crd_dcp_can* c, const struct can_frame* f)
 {
     const bool extended = f->can_id & CAN_EFF_FLAG;
     const uint32_t id = f->can_id & (extended ? CAN_EFF_MASK : CAN_SFF_MASK);
@@ -198,13 +199,14 @@ static const crd_dcp_can_message* message_of(crd_dcp_can* c, const struct can_fr
         extended != (id > CRDI_CAN_STANDARD)) {
         return NULL;
     }
-    const crd_dcp_can_message key = {.can_id = (uint16_t)id};
+    const crdi_dcp_can_message key = {.can_id = (uint16_t)id};
     return find_message(c, c->by_id, &key, compare_id);
 }
 
-static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* out, uint8_t* sender)
+static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crdi_dcp_pdu* out,
+                       uint8_t* sender)
 {
-    const crd_dcp_can_message* m = message_of(c, f);
+    const crdi_dcp_can_message* m = message_of(c, f);
     if (!m) {
         c->counts.unknown++;
         return false;
@@ -214,8 +216,8 @@ static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* o
         return false;
     }
     memcpy(c->frame, f->data, m->length);
-    *out = (crd_dcp_pdu){.type = m->type, .peer = m->sender, .id = m->id};
-    if (crd_dcp_can_decode(c->frame, m->length, out) != CRD_DCP_GOOD) {
+    *out = (crdi_dcp_pdu){.type = m->type, .peer = m->sender, .id = m->id};
+    if (crdi_dcp_can_decode(c->frame, m->length, out) != CRDI_DCP_GOOD) {
         c->counts.bad_length++;
         return false;
     }
@@ -229,14 +231,14 @@ static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* o
     return true;
 }
 
-bool crd_dcp_can_receive(crd_dcp_can* c, crd_dcp_pdu* out, uint8_t* sender)
+bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender)
 {
     for (int i = 0; i < BURST; i++) {
         struct can_frame f;
         const ssize_t k = read(c->fd, &f, sizeof f);
         if (k < 0 && errno == EINTR) { continue; }
         if (k <= 0) { return false; }
-        if (k != (ssize_t)sizeof f || f.can_dlc > CRD_DCP_CAN_ROOM) {
+        if (k != (ssize_t)sizeof f || f.can_dlc > CRDI_DCP_CAN_ROOM) {
             c->counts.unknown++;
             continue;
         }

@@ -8,6 +8,68 @@
 #pragma once
 #include "dcp/description/dcpx.h"
 
+/// A value in a data message.
+typedef struct crdi_dcp_can_item {
+    const char *name, *unit; ///< unit "" none
+    uint8_t type;            ///< crd_dcp_data_type
+    uint8_t offset;          ///< first byte
+    uint8_t length;          ///< bytes; given for string and binary, else that of the type
+    double min, max;         ///< NaN: not given
+    int line;                ///< here and below: in the file, 0 if made by hand
+} crdi_dcp_can_item;
+
+typedef struct crdi_dcp_can_message {
+    uint16_t can_id;                ///< up to 2047 a standard frame, beyond an extended one
+    uint8_t type;                   ///< crdi_dcp_pdu_type
+    uint8_t sender;                 ///< dcp id, 0 the master
+    uint16_t id;                    ///< data_id or param_id
+    uint8_t length;                 ///< bytes of the frame
+    const crdi_dcp_can_item* items; ///< of data, by `pos` of CFG_output and CFG_input
+    int item_count;                 ///< up to 8
+    const uint8_t* receivers;       ///< dcp ids, of data
+    int receiver_count;
+    int line;
+} crdi_dcp_can_message;
+
+typedef struct crdi_dcp_can_config { ///< of one slave
+    const char* name;                ///< "" none
+    uint8_t uuid[16];
+    uint8_t id;                   ///< dcp id
+    const crdi_dcp_pdu* settings; ///< CFG PDUs without sequence ids; CAN needs no addresses
+    const int* lines;             ///< (setting_count), NULL
+    int setting_count;
+    int line;
+} crdi_dcp_can_config;
+
+/// All memory is in its arena; made by crd_dcp_can_load, or by hand.
+typedef struct crd_dcp_can_description {
+    crd_context* ctx;
+    crd_arena arena;
+    const char* file;
+    const crdi_dcp_can_message* messages;
+    int message_count;
+    const crdi_dcp_can_config* slaves;
+    int slave_count;
+} crd_dcp_can_description;
+
+crd_status crdi_dcp_can_description_create(crd_context* ctx, crd_dcp_can_description** out);
+/// The rules, for a description made by hand as well.
+crd_status crdi_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_finding** findings,
+                                 int* count);
+/// As XML that the schema accepts, appended to `out`; reading it gives an equal description.
+/// CRD_E_RANGE with the first fault if the rules are broken.
+crd_status crdi_dcp_can_write(crd_dcp_can_description* d, crd_text* out);
+/// Adds the messages of control to a description made by hand: twelve requests from `first` on,
+/// then five per slave, in the order in which they should win the bus. Data come before or behind
+/// them.
+crd_status crdi_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first);
+/// By type, and by peer (answers, notifications) or id (data). Data and their payload as in a PDU.
+/// `sender` of data: 0 for the master.
+bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender);
+/// The next PDU that is there; false: none. The payload is valid until the next call; seq is 0.
+/// `*sender` (may be NULL) is the dcp id.
+bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender);
+
 enum {
     CRDI_CAN_FIELDS = 4,
     CRDI_CAN_ITEMS = 8,    // of a message
@@ -26,7 +88,7 @@ extern const crdi_can_kind crdi_can_kinds[]; // in the order of the schema
 extern const int crdi_can_kind_count;
 enum { CRDI_CAN_REQUESTS = 12 }; // the first of them
 
-// An attribute of a setting and its place in crd_dcp_pdu.
+// An attribute of a setting and its place in crdi_dcp_pdu.
 typedef struct crdi_can_field {
     const char* name;
     uint16_t offset;
@@ -44,8 +106,8 @@ extern const crdi_can_setting crdi_can_settings[]; // in the order of the schema
 extern const int crdi_can_setting_count;
 
 // can.c: orders of messages
-int crdi_can_compare_id(const crd_dcp_can_message* x, const crd_dcp_can_message* y);
-int crdi_can_compare_meaning(const crd_dcp_can_message* x, const crd_dcp_can_message* y);
+int crdi_can_compare_id(const crdi_dcp_can_message* x, const crdi_dcp_can_message* y);
+int crdi_can_compare_meaning(const crdi_dcp_can_message* x, const crdi_dcp_can_message* y);
 
 // rules.c
 extern const crdi_dcp_rules crdi_can_rules;

@@ -10,25 +10,25 @@
 #define STATE_FIXED "senderRef=0 f_type_id=H f_receiver=0 f_state_id=1"
 
 const crdi_can_kind crdi_can_kinds[] = {
-    {"STC_register", CRD_DCP_STC_REGISTER, 3, STATE_FIXED " f_op_mode=2"},
-    {"STC_deregister", CRD_DCP_STC_DEREGISTER, 2, STATE_FIXED},
-    {"STC_prepare", CRD_DCP_STC_PREPARE, 2, STATE_FIXED},
-    {"STC_configure", CRD_DCP_STC_CONFIGURE, 2, STATE_FIXED},
-    {"STC_initialize", CRD_DCP_STC_INITIALIZE, 2, STATE_FIXED},
-    {"STC_run", CRD_DCP_STC_RUN, 2, STATE_FIXED},
-    {"STC_dostep", CRD_DCP_STC_DO_STEP, 3, STATE_FIXED " f_steps=2"},
-    {"STC_send_outputs", CRD_DCP_STC_SEND_OUTPUTS, 2, STATE_FIXED},
-    {"STC_stop", CRD_DCP_STC_STOP, 2, STATE_FIXED},
-    {"STC_reset", CRD_DCP_STC_RESET, 2, STATE_FIXED},
-    {"INF_state_request", CRD_DCP_INF_STATE, 1, "senderRef=0 f_type_id=H f_receiver=0"},
-    {"INF_error_request", CRD_DCP_INF_ERROR, 1, "senderRef=0 f_type_id=H f_receiver=0"},
-    {"NTF_state_changed", CRD_DCP_NTF_STATE_CHANGED, 1, "f_type_id=H f_sender=H f_state_id=0"},
-    {"RSP_ack", CRD_DCP_RSP_ACK, 0, "f_type_id=H f_sender=H"},
-    {"RSP_nack", CRD_DCP_RSP_NACK, 1, "f_type_id=H f_sender=H f_error_code=0"},
-    {"RSP_state_ack", CRD_DCP_RSP_STATE_ACK, 1, "f_type_id=H f_sender=H f_state_id=0"},
-    {"RSP_error_ack", CRD_DCP_RSP_ERROR_ACK, 1, "f_type_id=H f_sender=H f_error_code=0"},
-    {"DAT_input_output", CRD_DCP_DAT_INPUT_OUTPUT, -1, "f_type_id=H f_data_id=H"},
-    {"DAT_parameter", CRD_DCP_DAT_PARAMETER, -1, "senderRef=0 f_type_id=H f_param_id=H"},
+    {"STC_register", CRDI_DCP_STC_REGISTER, 3, STATE_FIXED " f_op_mode=2"},
+    {"STC_deregister", CRDI_DCP_STC_DEREGISTER, 2, STATE_FIXED},
+    {"STC_prepare", CRDI_DCP_STC_PREPARE, 2, STATE_FIXED},
+    {"STC_configure", CRDI_DCP_STC_CONFIGURE, 2, STATE_FIXED},
+    {"STC_initialize", CRDI_DCP_STC_INITIALIZE, 2, STATE_FIXED},
+    {"STC_run", CRDI_DCP_STC_RUN, 2, STATE_FIXED},
+    {"STC_dostep", CRDI_DCP_STC_DO_STEP, 3, STATE_FIXED " f_steps=2"},
+    {"STC_send_outputs", CRDI_DCP_STC_SEND_OUTPUTS, 2, STATE_FIXED},
+    {"STC_stop", CRDI_DCP_STC_STOP, 2, STATE_FIXED},
+    {"STC_reset", CRDI_DCP_STC_RESET, 2, STATE_FIXED},
+    {"INF_state_request", CRDI_DCP_INF_STATE, 1, "senderRef=0 f_type_id=H f_receiver=0"},
+    {"INF_error_request", CRDI_DCP_INF_ERROR, 1, "senderRef=0 f_type_id=H f_receiver=0"},
+    {"NTF_state_changed", CRDI_DCP_NTF_STATE_CHANGED, 1, "f_type_id=H f_sender=H f_state_id=0"},
+    {"RSP_ack", CRDI_DCP_RSP_ACK, 0, "f_type_id=H f_sender=H"},
+    {"RSP_nack", CRDI_DCP_RSP_NACK, 1, "f_type_id=H f_sender=H f_error_code=0"},
+    {"RSP_state_ack", CRDI_DCP_RSP_STATE_ACK, 1, "f_type_id=H f_sender=H f_state_id=0"},
+    {"RSP_error_ack", CRDI_DCP_RSP_ERROR_ACK, 1, "f_type_id=H f_sender=H f_error_code=0"},
+    {"DAT_input_output", CRDI_DCP_DAT_INPUT_OUTPUT, -1, "f_type_id=H f_data_id=H"},
+    {"DAT_parameter", CRDI_DCP_DAT_PARAMETER, -1, "senderRef=0 f_type_id=H f_param_id=H"},
 };
 const int crdi_can_kind_count = sizeof crdi_can_kinds / sizeof *crdi_can_kinds;
 
@@ -40,7 +40,7 @@ static const char matrix_fixed[] =
 
 #define FIELD(name, member, most)                                                                  \
     {                                                                                              \
-        name, offsetof(crd_dcp_pdu, member), sizeof(((crd_dcp_pdu*)0)->member), most               \
+        name, offsetof(crdi_dcp_pdu, member), sizeof(((crdi_dcp_pdu*)0)->member), most             \
     }
 #define DATA_ID FIELD("data_id", id, UINT16_MAX)
 #define PARAM_ID FIELD("param_id", id, UINT16_MAX)
@@ -49,17 +49,17 @@ static const char matrix_fixed[] =
 #define SOURCE_TYPE FIELD("source_data_type", data_type, CRD_DCP_DATA_TYPE_COUNT - 1)
 
 const crdi_can_setting crdi_can_settings[] = {
-    {CRD_DCP_CFG_TIME_RES,
+    {CRDI_DCP_CFG_TIME_RES,
      {FIELD("numerator", numerator, UINT32_MAX), FIELD("denominator", denominator, UINT32_MAX)}},
-    {CRD_DCP_CFG_STEPS, {DATA_ID, FIELD("steps", steps, UINT32_MAX)}},
-    {CRD_DCP_CFG_INPUT, {DATA_ID, POS, TARGET, SOURCE_TYPE}},
-    {CRD_DCP_CFG_OUTPUT, {DATA_ID, POS, FIELD("source_vr", vr, UINT64_MAX)}},
-    {CRD_DCP_CFG_TARGET_NETWORK, {DATA_ID}},
-    {CRD_DCP_CFG_SOURCE_NETWORK, {DATA_ID}},
-    {CRD_DCP_CFG_PARAMETER, {TARGET}},
-    {CRD_DCP_CFG_TUNABLE_PARAMETER, {PARAM_ID, POS, TARGET, SOURCE_TYPE}},
-    {CRD_DCP_CFG_PARAM_NETWORK, {PARAM_ID}},
-    {CRD_DCP_CFG_SCOPE, {DATA_ID, FIELD("scope", scope, CRD_DCP_RUN)}},
+    {CRDI_DCP_CFG_STEPS, {DATA_ID, FIELD("steps", steps, UINT32_MAX)}},
+    {CRDI_DCP_CFG_INPUT, {DATA_ID, POS, TARGET, SOURCE_TYPE}},
+    {CRDI_DCP_CFG_OUTPUT, {DATA_ID, POS, FIELD("source_vr", vr, UINT64_MAX)}},
+    {CRDI_DCP_CFG_TARGET_NETWORK, {DATA_ID}},
+    {CRDI_DCP_CFG_SOURCE_NETWORK, {DATA_ID}},
+    {CRDI_DCP_CFG_PARAMETER, {TARGET}},
+    {CRDI_DCP_CFG_TUNABLE_PARAMETER, {PARAM_ID, POS, TARGET, SOURCE_TYPE}},
+    {CRDI_DCP_CFG_PARAM_NETWORK, {PARAM_ID}},
+    {CRDI_DCP_CFG_SCOPE, {DATA_ID, FIELD("scope", scope, CRDI_DCP_RUN)}},
 };
 const int crdi_can_setting_count = sizeof crdi_can_settings / sizeof *crdi_can_settings;
 
@@ -195,7 +195,7 @@ static int can_description_type_of(const char* name)
 
 // ---- messages ----------------------------------------------------------------------------------
 
-static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* out)
+static bool read_item(reader* r, const crdi_xml_element* e, crdi_dcp_can_item* out)
 {
     look_at_attributes(r, e, "name offset unit", "");
     const crdi_xml_element* t = e->first;
@@ -211,22 +211,22 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
     if (!crdi_xml_get(e, "name")) {
         crdi_dcp_found(&r->f, "C03", e->line, "<Payload> has no name");
     }
-    *out = (crd_dcp_can_item){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
-                              .unit = can_description_copy_text(r, crdi_xml_get(e, "unit")),
-                              .type = (uint8_t)type,
-                              .offset = (uint8_t)get_number(r, e, "offset", 7),
-                              .min = text ? (double)NAN : get_limit(r, t, "min"),
-                              .max = text ? (double)NAN : get_limit(r, t, "max"),
-                              .line = e->line};
-    out->length = text ? (uint8_t)get_number(r, t, "length", CRD_DCP_CAN_ROOM)
-                       : (uint8_t)crd_dcp_size_of((crd_dcp_data_type)type);
+    *out = (crdi_dcp_can_item){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
+                               .unit = can_description_copy_text(r, crdi_xml_get(e, "unit")),
+                               .type = (uint8_t)type,
+                               .offset = (uint8_t)get_number(r, e, "offset", 7),
+                               .min = text ? (double)NAN : get_limit(r, t, "min"),
+                               .max = text ? (double)NAN : get_limit(r, t, "max"),
+                               .line = e->line};
+    out->length = text ? (uint8_t)get_number(r, t, "length", CRDI_DCP_CAN_ROOM)
+                       : (uint8_t)crdi_dcp_size_of((crd_dcp_data_type)type);
     return true;
 }
 
-static void read_data(reader* r, const crdi_xml_element* e, crd_dcp_can_message* m)
+static void read_data(reader* r, const crdi_xml_element* e, crdi_dcp_can_message* m)
 {
     const size_t n = (size_t)count_children(e);
-    crd_dcp_can_item* items = new_array(r, n, sizeof *items);
+    crdi_dcp_can_item* items = new_array(r, n, sizeof *items);
     uint8_t* receivers = new_array(r, n, 1);
     if (!items || !receivers) { return; }
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -252,10 +252,10 @@ static void read_data(reader* r, const crdi_xml_element* e, crd_dcp_can_message*
 }
 
 static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_kind* kind,
-                         crd_dcp_can_message* m)
+                         crdi_dcp_can_message* m)
 {
     const bool data = crdi_dcp_is_data(kind->type);
-    const bool parameters = kind->type == CRD_DCP_DAT_PARAMETER;
+    const bool parameters = kind->type == CRDI_DCP_DAT_PARAMETER;
     const char* id = parameters ? "paramId" : "dataId";
     size_t n = 0;
     look_at_attributes(r, e,
@@ -263,9 +263,9 @@ static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_ki
                        : parameters ? "canId senderRef length paramId"
                                     : "canId senderRef length dataId",
                        kind->fixed);
-    *m = (crd_dcp_can_message){.can_id = (uint16_t)get_number(r, e, "canId", UINT16_MAX),
-                               .type = kind->type,
-                               .line = e->line};
+    *m = (crdi_dcp_can_message){.can_id = (uint16_t)get_number(r, e, "canId", UINT16_MAX),
+                                .type = kind->type,
+                                .line = e->line};
     if (!fixed_value(kind->fixed, "senderRef", &n)) {
         m->sender = (uint8_t)get_number(r, e, "senderRef", UINT8_MAX);
     }
@@ -277,7 +277,7 @@ static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_ki
                            crdi_clip(crdi_xml_get(e, "length")).text, m->length);
         }
     } else {
-        m->length = (uint8_t)get_number(r, e, "length", CRD_DCP_CAN_ROOM);
+        m->length = (uint8_t)get_number(r, e, "length", CRDI_DCP_CAN_ROOM);
         m->id = (uint16_t)get_number(r, e, id, UINT16_MAX);
         read_data(r, e, m);
     }
@@ -294,7 +294,7 @@ static const crdi_can_kind* kind_of(const crdi_xml_element* e)
 static void read_matrix(reader* r, const crdi_xml_element* e)
 {
     look_at_attributes(r, e, "", matrix_fixed);
-    crd_dcp_can_message* all = new_array(r, (size_t)count_children(e), sizeof *all);
+    crdi_dcp_can_message* all = new_array(r, (size_t)count_children(e), sizeof *all);
     if (!all) { return; }
     int n = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -324,7 +324,7 @@ static void read_uuid(reader* r, const crdi_xml_element* e, const char* name, ui
     }
 }
 
-static void can_description_read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
+static void can_description_read_network(reader* r, const crdi_xml_element* e, crdi_dcp_pdu* p)
 {
     static const char* const names[] = {"UDP_IPv4", "Bluetooth", "CAN", "USB", "TCP_IPv4"};
     const crdi_xml_element* k = e->first;
@@ -338,7 +338,7 @@ static void can_description_read_network(reader* r, const crdi_xml_element* e, c
         p->transport = CRD_DCP_CAN;
         return;
     }
-    const bool target = p->type == CRD_DCP_CFG_TARGET_NETWORK;
+    const bool target = p->type == CRDI_DCP_CFG_TARGET_NETWORK;
     p->transport = (uint8_t)t;
     switch (t) {
     case CRD_DCP_UDP:
@@ -363,7 +363,7 @@ static void can_description_read_network(reader* r, const crdi_xml_element* e, c
     }
 }
 
-static void can_description_read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
+static void can_description_read_value(reader* r, const crdi_xml_element* e, crdi_dcp_pdu* p)
 {
     const crdi_xml_element* k = e->first;
     const int type = k ? can_description_type_of(k->name) : -1;
@@ -375,7 +375,7 @@ static void can_description_read_value(reader* r, const crdi_xml_element* e, crd
         return;
     }
     look_at_attributes(r, k, "value", "");
-    const size_t length = strlen(text), size = crd_dcp_size_of((crd_dcp_data_type)type);
+    const size_t length = strlen(text), size = crdi_dcp_size_of((crd_dcp_data_type)type);
     const size_t words = size ? length / 2 + 1 : 1;
     double* real = new_array(r, words, sizeof *real);
     int64_t* integer = new_array(r, words, sizeof *integer);
@@ -413,14 +413,14 @@ static void can_description_read_value(reader* r, const crdi_xml_element* e, crd
                                .integer = integer,
                                .bytes = bytes,
                                .byte_count = &byte_count};
-    p->payload_length = crd_dcp_put(&slot, 1, payload, words * (size ? size : length + 4));
+    p->payload_length = crdi_dcp_put(&slot, 1, payload, words * (size ? size : length + 4));
     p->payload = payload;
 }
 
 static const crdi_can_setting* setting_of(const crdi_xml_element* e)
 {
     for (int i = 0; i < crdi_can_setting_count; i++) {
-        if (strcmp(crd_dcp_type_name(crdi_can_settings[i].type), e->name) == 0) {
+        if (strcmp(crdi_dcp_type_name(crdi_can_settings[i].type), e->name) == 0) {
             return &crdi_can_settings[i];
         }
     }
@@ -428,10 +428,10 @@ static const crdi_can_setting* setting_of(const crdi_xml_element* e)
 }
 
 static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_setting* s,
-                         crd_dcp_pdu* p)
+                         crdi_dcp_pdu* p)
 {
     char known[80] = "";
-    *p = (crd_dcp_pdu){.type = s->type};
+    *p = (crdi_dcp_pdu){.type = s->type};
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ", s->fields[i].name);
         crdi_dcp_member_set(p, s->fields[i].offset, s->fields[i].size,
@@ -439,18 +439,18 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
     }
     look_at_attributes(r, e, known, "");
     if (crdi_dcp_is_network(s->type)) { can_description_read_network(r, e, p); }
-    if (s->type == CRD_DCP_CFG_PARAMETER) { can_description_read_value(r, e, p); }
+    if (s->type == CRDI_DCP_CFG_PARAMETER) { can_description_read_value(r, e, p); }
 }
 
-static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config* out)
+static void read_slave(reader* r, const crdi_xml_element* e, crdi_dcp_can_config* out)
 {
     look_at_attributes(r, e, "name uuid dcpId", "");
-    *out = (crd_dcp_can_config){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
-                                .id = (uint8_t)get_number(r, e, "dcpId", UINT8_MAX),
-                                .line = e->line};
+    *out = (crdi_dcp_can_config){.name = can_description_copy_text(r, crdi_xml_get(e, "name")),
+                                 .id = (uint8_t)get_number(r, e, "dcpId", UINT8_MAX),
+                                 .line = e->line};
     read_uuid(r, e, "uuid", out->uuid);
     const size_t n = (size_t)count_children(e);
-    crd_dcp_pdu* all = new_array(r, n, sizeof *all);
+    crdi_dcp_pdu* all = new_array(r, n, sizeof *all);
     int* lines = new_array(r, n, sizeof *lines);
     if (!all || !lines) { return; }
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -469,7 +469,7 @@ static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config*
 static void read_scenario(reader* r, const crdi_xml_element* e)
 {
     look_at_attributes(r, e, "", "");
-    crd_dcp_can_config* all = new_array(r, (size_t)count_children(e), sizeof *all);
+    crdi_dcp_can_config* all = new_array(r, (size_t)count_children(e), sizeof *all);
     if (!all) { return; }
     int n = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -517,7 +517,7 @@ static crd_status read_root(reader* r, const crdi_xml* xml)
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-crd_status crd_dcp_can_description_create(crd_context* ctx, crd_dcp_can_description** out)
+crd_status crdi_dcp_can_description_create(crd_context* ctx, crd_dcp_can_description** out)
 {
     crd_dcp_can_description* d = crdi_new(ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
@@ -536,8 +536,13 @@ void crd_dcp_can_description_destroy(crd_dcp_can_description* d)
     crd_free(ctx, d);
 }
 
-crd_status crd_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_finding** findings,
-                                int* count)
+int crd_dcp_can_message_count(const crd_dcp_can_description* d)
+{
+    return d->message_count;
+}
+
+crd_status crdi_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_finding** findings,
+                                 int* count)
 {
     crd_status st = CRD_OK;
     crdi_dcp_findings f;
@@ -556,7 +561,7 @@ crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length, 
     crd_status st = CRD_OK;
     crdi_xml* xml = NULL;
     reader r = {.ctx = ctx};
-    CRD_TRY(crd_dcp_can_description_create(ctx, &r.d));
+    CRD_TRY(crdi_dcp_can_description_create(ctx, &r.d));
     crdi_dcp_findings_init(&r.f, ctx, &r.d->arena, &crdi_can_rules);
     r.d->file = crdi_arena_text(&r.d->arena, file, strlen(file));
     if (!r.d->file) { CRD_TRY(CRD_E_MEMORY); }
@@ -589,7 +594,7 @@ crd_status crd_dcp_can_load(crd_context* ctx, const char* path, crd_dcp_can_desc
     return st;
 }
 
-crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first)
+crd_status crdi_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first)
 {
     const int fresh = CRDI_CAN_REQUESTS + 5 * d->slave_count;
     const int n = d->message_count + fresh;
@@ -598,19 +603,19 @@ crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first)
                          "CAN: control needs %d identifiers from %d on, the last one is 65535",
                          fresh, first);
     }
-    crd_dcp_can_message* all = crdi_arena_new(&d->arena, (size_t)n, sizeof *all);
+    crdi_dcp_can_message* all = crdi_arena_new(&d->arena, (size_t)n, sizeof *all);
     if (!all) { return CRD_E_MEMORY; }
     if (d->message_count) { memcpy(all, d->messages, (size_t)d->message_count * sizeof *all); }
-    crd_dcp_can_message* m = all + d->message_count;
+    crdi_dcp_can_message* m = all + d->message_count;
     for (int i = 0; i < crdi_can_kind_count; i++) {
         const crdi_can_kind* k = &crdi_can_kinds[i];
         if (crdi_dcp_is_data(k->type)) { continue; }
         const int senders = i < CRDI_CAN_REQUESTS ? 1 : d->slave_count;
         for (int s = 0; s < senders; s++) {
-            *m++ = (crd_dcp_can_message){.can_id = first++,
-                                         .type = k->type,
-                                         .sender = i < CRDI_CAN_REQUESTS ? 0 : d->slaves[s].id,
-                                         .length = (uint8_t)k->length};
+            *m++ = (crdi_dcp_can_message){.can_id = first++,
+                                          .type = k->type,
+                                          .sender = i < CRDI_CAN_REQUESTS ? 0 : d->slaves[s].id,
+                                          .length = (uint8_t)k->length};
         }
     }
     d->messages = all;

@@ -27,10 +27,10 @@ const crdi_dcp_rules crdi_can_rules = {
 typedef struct checker {
     crd_dcp_can_description* d;
     crdi_dcp_findings* f;
-    const crd_dcp_can_message** sorted; // by meaning
-    bool ids[256];                      // of slaves
-    bool control;                       // there are messages of it
-    uint8_t* networks;                  // (3 * 65536) bits of the settings 0x25, 0x26, 0x29
+    const crdi_dcp_can_message** sorted; // by meaning
+    bool ids[256];                       // of slaves
+    bool control;                        // there are messages of it
+    uint8_t* networks;                   // (3 * 65536) bits of the settings 0x25, 0x26, 0x29
 } checker;
 
 static const char* element_of(uint8_t type)
@@ -41,23 +41,23 @@ static const char* element_of(uint8_t type)
     return "?"; // no message of CAN
 }
 
-static int by_line(const crd_dcp_can_message* x, const crd_dcp_can_message* y)
+static int by_line(const crdi_dcp_can_message* x, const crdi_dcp_can_message* y)
 {
     return (x->line > y->line) - (x->line < y->line);
 }
 
 static int by_can_id(const void* a, const void* b)
 {
-    const crd_dcp_can_message *x = *(const crd_dcp_can_message*const*)a,
-                              *y = *(const crd_dcp_can_message*const*)b;
+    const crdi_dcp_can_message *x = *(const crdi_dcp_can_message*const*)a,
+                               *y = *(const crdi_dcp_can_message*const*)b;
     const int order = crdi_can_compare_id(x, y);
     return order ? order : by_line(x, y);
 }
 
 static int by_meaning(const void* a, const void* b)
 {
-    const crd_dcp_can_message *x = *(const crd_dcp_can_message*const*)a,
-                              *y = *(const crd_dcp_can_message*const*)b;
+    const crdi_dcp_can_message *x = *(const crdi_dcp_can_message*const*)a,
+                               *y = *(const crdi_dcp_can_message*const*)b;
     const int order = crdi_can_compare_meaning(x, y);
     return order ? order : by_line(x, y);
 }
@@ -66,7 +66,7 @@ static crd_status check_unique(checker* r)
 {
     const crd_dcp_can_description* d = r->d;
     const int n = d->message_count;
-    const crd_dcp_can_message** all = crdi_arena_new(&r->d->arena, (size_t)n, sizeof *all);
+    const crdi_dcp_can_message** all = crdi_arena_new(&r->d->arena, (size_t)n, sizeof *all);
     if (!all) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
         all[i] = &d->messages[i];
@@ -95,8 +95,8 @@ static crd_status check_unique(checker* r)
 // The place of the first message of this meaning or behind it.
 static int lower_bound(const checker* r, uint8_t type, uint8_t sender, uint16_t id)
 {
-    const crd_dcp_can_message key = {.type = type, .sender = sender, .id = id, .line = INT32_MIN};
-    const crd_dcp_can_message* k = &key;
+    const crdi_dcp_can_message key = {.type = type, .sender = sender, .id = id, .line = INT32_MIN};
+    const crdi_dcp_can_message* k = &key;
     int low = 0, high = r->d->message_count;
     while (low < high) {
         const int middle = low + (high - low) / 2;
@@ -109,28 +109,28 @@ static int lower_bound(const checker* r, uint8_t type, uint8_t sender, uint16_t 
     return low;
 }
 
-static const crd_dcp_can_message* find_message(const checker* r, uint8_t type, uint8_t sender,
-                                               uint16_t id)
+static const crdi_dcp_can_message* find_message(const checker* r, uint8_t type, uint8_t sender,
+                                                uint16_t id)
 {
     const int i = lower_bound(r, type, sender, id);
     if (i == r->d->message_count) { return NULL; }
-    const crd_dcp_can_message* m = r->sorted[i];
+    const crdi_dcp_can_message* m = r->sorted[i];
     return m->type == type && m->sender == sender && m->id == id ? m : NULL;
 }
 
-static bool receives(const crd_dcp_can_message* m, uint8_t id)
+static bool receives(const crdi_dcp_can_message* m, uint8_t id)
 {
     return m->receiver_count > 0 && memchr(m->receivers, id, (size_t)m->receiver_count);
 }
 
 // The message that carries a data_id to a slave; if there is none, one that has this data_id.
-static const crd_dcp_can_message* find_incoming(const checker* r, uint8_t type, uint16_t id,
-                                                uint8_t receiver)
+static const crdi_dcp_can_message* find_incoming(const checker* r, uint8_t type, uint16_t id,
+                                                 uint8_t receiver)
 {
     const int first = lower_bound(r, type, 0, id);
-    const crd_dcp_can_message* any = NULL;
+    const crdi_dcp_can_message* any = NULL;
     for (int i = first; i < r->d->message_count && i < first + 256; i++) {
-        const crd_dcp_can_message* m = r->sorted[i];
+        const crdi_dcp_can_message* m = r->sorted[i];
         if (m->type != type || m->id != id) { break; }
         if (receives(m, receiver)) { return m; }
         any = m;
@@ -138,7 +138,7 @@ static const crd_dcp_can_message* find_incoming(const checker* r, uint8_t type, 
     return any;
 }
 
-static void check_items(checker* r, const crd_dcp_can_message* m)
+static void check_items(checker* r, const crdi_dcp_can_message* m)
 {
     unsigned used = 0;
     if (m->item_count == 0) {
@@ -148,15 +148,15 @@ static void check_items(checker* r, const crd_dcp_can_message* m)
         crdi_dcp_found(r->f, "C09", m->line, "<%s> has more than 8 items", element_of(m->type));
     }
     for (int i = 0; i < m->item_count && i < CRDI_CAN_ITEMS; i++) {
-        const crd_dcp_can_item* t = &m->items[i];
-        const size_t size = crd_dcp_size_of((crd_dcp_data_type)t->type);
+        const crdi_dcp_can_item* t = &m->items[i];
+        const size_t size = crdi_dcp_size_of((crd_dcp_data_type)t->type);
         if (t->type >= CRD_DCP_DATA_TYPE_COUNT || (size && t->length != size)) {
             crdi_dcp_found(r->f, "C04", t->line, "'%s' has data type %d and %d bytes",
                            crdi_clip(t->name).text, t->type, t->length);
             continue;
         }
         const unsigned mine =
-            t->length > CRD_DCP_CAN_ROOM ? 0 : ((1U << t->length) - 1) << (t->offset & 7);
+            t->length > CRDI_DCP_CAN_ROOM ? 0 : ((1U << t->length) - 1) << (t->offset & 7);
         if (t->length == 0 || t->offset + t->length > m->length) {
             crdi_dcp_found(r->f, "C09", t->line,
                            "'%s' stands at bytes %d to %d, expected within the %d of the "
@@ -172,14 +172,14 @@ static void check_items(checker* r, const crd_dcp_can_message* m)
     }
 }
 
-static void check_message(checker* r, const crd_dcp_can_message* m)
+static void check_message(checker* r, const crdi_dcp_can_message* m)
 {
     const char* element = element_of(m->type);
     if (element[0] == '?') {
         crdi_dcp_found(r->f, "C04", m->line, "type 0x%02x is no message of CAN", m->type);
         return;
     }
-    if (m->length > CRD_DCP_CAN_ROOM) {
+    if (m->length > CRDI_DCP_CAN_ROOM) {
         crdi_dcp_found(r->f, "C04", m->line, "<%s> has length = %d, expected at most 8", element,
                        m->length);
     }
@@ -193,7 +193,7 @@ static void check_message(checker* r, const crd_dcp_can_message* m)
                        m->can_id);
     }
     if (!crdi_dcp_is_data(m->type)) { return; }
-    if (m->length <= CRD_DCP_CAN_ROOM) { check_items(r, m); }
+    if (m->length <= CRDI_DCP_CAN_ROOM) { check_items(r, m); }
     for (int i = 0; i < m->receiver_count; i++) {
         if (m->receivers[i] != 0 && !r->ids[m->receivers[i]]) {
             crdi_dcp_found(r->f, "C11", m->line,
@@ -206,11 +206,11 @@ static void check_message(checker* r, const crd_dcp_can_message* m)
     }
 }
 
-static void rules_check_place(checker* r, const crd_dcp_can_config* c, const crd_dcp_pdu* p,
-                              int line, const crd_dcp_can_message* m)
+static void rules_check_place(checker* r, const crdi_dcp_can_config* c, const crdi_dcp_pdu* p,
+                              int line, const crdi_dcp_can_message* m)
 {
-    const bool out = p->type == CRD_DCP_CFG_OUTPUT;
-    const char* what = p->type == CRD_DCP_CFG_TUNABLE_PARAMETER ? "param_id" : "data_id";
+    const bool out = p->type == CRDI_DCP_CFG_OUTPUT;
+    const char* what = p->type == CRDI_DCP_CFG_TUNABLE_PARAMETER ? "param_id" : "data_id";
     if (!m) {
         crdi_dcp_found(r->f, "C12", line, "%s %d of slave %d has no message in the KMatrix", what,
                        p->id, c->id);
@@ -239,17 +239,17 @@ static void rules_check_place(checker* r, const crd_dcp_can_config* c, const crd
 
 static size_t network_bit(uint8_t type, uint16_t id)
 {
-    const size_t kind = type == CRD_DCP_CFG_TARGET_NETWORK   ? 0
-                        : type == CRD_DCP_CFG_SOURCE_NETWORK ? 1
-                                                             : 2;
+    const size_t kind = type == CRDI_DCP_CFG_TARGET_NETWORK   ? 0
+                        : type == CRDI_DCP_CFG_SOURCE_NETWORK ? 1
+                                                              : 2;
     return kind << 16 | id;
 }
 
-static void look_for_networks(checker* r, const crd_dcp_can_config* c)
+static void look_for_networks(checker* r, const crdi_dcp_can_config* c)
 {
     memset(r->networks, 0, 3 * 65536 / 8);
     for (int i = 0; i < c->setting_count; i++) {
-        const crd_dcp_pdu* p = &c->settings[i];
+        const crdi_dcp_pdu* p = &c->settings[i];
         if (crdi_dcp_is_network(p->type)) {
             const size_t bit = network_bit(p->type, p->id);
             r->networks[bit / 8] |= (uint8_t)(1 << bit % 8);
@@ -265,24 +265,24 @@ static bool is_setting(uint8_t type)
     return false;
 }
 
-static void check_setting(checker* r, const crd_dcp_can_config* c, int index)
+static void check_setting(checker* r, const crdi_dcp_can_config* c, int index)
 {
-    const crd_dcp_pdu* p = &c->settings[index];
+    const crdi_dcp_pdu* p = &c->settings[index];
     const int line = c->lines ? c->lines[index] : 0;
-    const crd_dcp_can_message* m = NULL;
+    const crdi_dcp_can_message* m = NULL;
     uint8_t network = 0;
     switch (p->type) {
-    case CRD_DCP_CFG_OUTPUT:
-        m = find_message(r, CRD_DCP_DAT_INPUT_OUTPUT, c->id, p->id);
-        network = CRD_DCP_CFG_TARGET_NETWORK;
+    case CRDI_DCP_CFG_OUTPUT:
+        m = find_message(r, CRDI_DCP_DAT_INPUT_OUTPUT, c->id, p->id);
+        network = CRDI_DCP_CFG_TARGET_NETWORK;
         break;
-    case CRD_DCP_CFG_INPUT:
-        m = find_incoming(r, CRD_DCP_DAT_INPUT_OUTPUT, p->id, c->id);
-        network = CRD_DCP_CFG_SOURCE_NETWORK;
+    case CRDI_DCP_CFG_INPUT:
+        m = find_incoming(r, CRDI_DCP_DAT_INPUT_OUTPUT, p->id, c->id);
+        network = CRDI_DCP_CFG_SOURCE_NETWORK;
         break;
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
-        m = find_incoming(r, CRD_DCP_DAT_PARAMETER, p->id, c->id);
-        network = CRD_DCP_CFG_PARAM_NETWORK;
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
+        m = find_incoming(r, CRDI_DCP_DAT_PARAMETER, p->id, c->id);
+        network = CRDI_DCP_CFG_PARAM_NETWORK;
         break;
     default:
         if (!is_setting(p->type)) {
@@ -296,11 +296,11 @@ static void check_setting(checker* r, const crd_dcp_can_config* c, int index)
     if (p->pos == 0 && !(r->networks[bit / 8] >> bit % 8 & 1)) {
         crdi_dcp_found(r->f, "C14", line,
                        "slave %d is not told on which network %s %d is; it will be CAN", c->id,
-                       network == CRD_DCP_CFG_PARAM_NETWORK ? "param_id" : "data_id", p->id);
+                       network == CRDI_DCP_CFG_PARAM_NETWORK ? "param_id" : "data_id", p->id);
     }
 }
 
-static void check_slave(checker* r, const crd_dcp_can_config* c)
+static void check_slave(checker* r, const crdi_dcp_can_config* c)
 {
     for (int i = CRDI_CAN_REQUESTS; r->control && i < crdi_can_kind_count; i++) {
         const crdi_can_kind* k = &crdi_can_kinds[i];
@@ -326,7 +326,7 @@ static crd_status check_all(checker* r)
         r->control = r->control || !crdi_dcp_is_data(d->messages[i].type);
     }
     for (int i = 0; i < d->slave_count; i++) {
-        const crd_dcp_can_config* c = &d->slaves[i];
+        const crdi_dcp_can_config* c = &d->slaves[i];
         if (c->id != 0 && !r->ids[c->id]) {
             r->ids[c->id] = true;
             check_slave(r, c);

@@ -19,7 +19,7 @@ struct crd_dcp_can_slave {
     crd_context* ctx;
     crd_dcp_can* can;
     crd_dcp_description d; // as given, but for the transport
-    const crd_dcp_can_config* config;
+    const crdi_dcp_can_config* config;
     crd_dcp_slave* engine;
     uint16_t seq;   // of the next request
     bool settled;   // the settings are in
@@ -37,16 +37,16 @@ struct crd_dcp_can_slave {
 static bool engine_sends(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     crd_dcp_can_slave* s = user;
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     (void)to;
-    if (crd_dcp_decode(bytes, length, &p) != CRD_DCP_GOOD) { return false; }
+    if (crdi_dcp_decode(bytes, length, &p) != CRDI_DCP_GOOD) { return false; }
     const bool answer = crdi_dcp_is_response(p.type);
     if (answer) { s->seq = (uint16_t)(p.seq + 1); }
     if (answer && s->quiet) {
-        s->error = p.type == CRD_DCP_RSP_NACK ? p.error : CRD_DCP_NONE;
+        s->error = p.type == CRDI_DCP_RSP_NACK ? p.error : CRD_DCP_NONE;
         return true;
     }
-    return crd_dcp_can_send(s->can, &p, s->config->id);
+    return crdi_dcp_can_send(s->can, &p, s->config->id);
 }
 
 static bool engine_opens(void* user, const crd_dcp_address* at)
@@ -57,15 +57,15 @@ static bool engine_opens(void* user, const crd_dcp_address* at)
 
 // ---- to the engine -----------------------------------------------------------------------------
 
-static void hand_to_engine(crd_dcp_can_slave* s, crd_dcp_pdu* p)
+static void hand_to_engine(crd_dcp_can_slave* s, crdi_dcp_pdu* p)
 {
-    const size_t length = crd_dcp_encode(p, s->pdu, s->room);
+    const size_t length = crdi_dcp_encode(p, s->pdu, s->room);
     if (length == 0 || length > s->room) { return; }
     crd_dcp_slave_receive(s->engine, &bus, &bus, s->pdu, length, s->now);
 }
 
 // A setting as the engine knows it. The bus is one address.
-static crd_dcp_error apply_setting(crd_dcp_can_slave* s, crd_dcp_pdu p)
+static crd_dcp_error apply_setting(crd_dcp_can_slave* s, crdi_dcp_pdu p)
 {
     p.seq = s->seq;
     p.peer = s->config->id;
@@ -81,12 +81,12 @@ static crd_dcp_error apply_setting(crd_dcp_can_slave* s, crd_dcp_pdu p)
     return (crd_dcp_error)s->error;
 }
 
-static crd_dcp_error apply_network(crd_dcp_can_slave* s, const crd_dcp_pdu* of)
+static crd_dcp_error apply_network(crd_dcp_can_slave* s, const crdi_dcp_pdu* of)
 {
-    const uint8_t type = of->type == CRD_DCP_CFG_OUTPUT  ? CRD_DCP_CFG_TARGET_NETWORK
-                         : of->type == CRD_DCP_CFG_INPUT ? CRD_DCP_CFG_SOURCE_NETWORK
-                                                         : CRD_DCP_CFG_PARAM_NETWORK;
-    return apply_setting(s, (crd_dcp_pdu){.type = type, .id = of->id});
+    const uint8_t type = of->type == CRDI_DCP_CFG_OUTPUT  ? CRDI_DCP_CFG_TARGET_NETWORK
+                         : of->type == CRDI_DCP_CFG_INPUT ? CRDI_DCP_CFG_SOURCE_NETWORK
+                                                          : CRDI_DCP_CFG_PARAM_NETWORK;
+    return apply_setting(s, (crdi_dcp_pdu){.type = type, .id = of->id});
 }
 
 // All settings; the first that is refused is an error of the slave.
@@ -94,11 +94,11 @@ static void apply_settings(crd_dcp_can_slave* s)
 {
     s->settled = true;
     for (int i = 0; i < s->config->setting_count; i++) {
-        const crd_dcp_pdu* p = &s->config->settings[i];
+        const crdi_dcp_pdu* p = &s->config->settings[i];
         crd_dcp_error e = apply_setting(s, *p);
         // What the file does not say about networks: it can only be the bus.
-        const bool data = p->type == CRD_DCP_CFG_OUTPUT || p->type == CRD_DCP_CFG_INPUT ||
-                          p->type == CRD_DCP_CFG_TUNABLE_PARAMETER;
+        const bool data = p->type == CRDI_DCP_CFG_OUTPUT || p->type == CRDI_DCP_CFG_INPUT ||
+                          p->type == CRDI_DCP_CFG_TUNABLE_PARAMETER;
         if (e == CRD_DCP_NONE && data && p->pos == 0) { e = apply_network(s, p); }
         if (e == CRD_DCP_NONE) { continue; }
         if (e == CRD_DCP_E_TRANSITION_IN_PROGRESS) { // the plant is not back at its start: later
@@ -107,7 +107,7 @@ static void apply_settings(crd_dcp_can_slave* s)
         }
         const char* name = crd_dcp_error_name(e);
         crdi_log(s->ctx, CRD_LOG_ERROR, "CAN: slave %d: %s in line %d is refused: %s",
-                 s->config->id, crd_dcp_type_name(p->type),
+                 s->config->id, crdi_dcp_type_name(p->type),
                  s->config->lines ? s->config->lines[i] : 0, name ? name : "?");
         crd_dcp_slave_fault(s->engine, e, s->now);
         return;
@@ -116,10 +116,10 @@ static void apply_settings(crd_dcp_can_slave* s)
 
 // The engine wants consecutive numbers; of data, which have none on the bus, nothing can be told
 // from them.
-static uint16_t next_seq(crd_dcp_can_slave* s, const crd_dcp_pdu* p)
+static uint16_t next_seq(crd_dcp_can_slave* s, const crdi_dcp_pdu* p)
 {
     if (!crdi_dcp_is_data(p->type)) { return s->seq; }
-    const bool parameters = p->type == CRD_DCP_DAT_PARAMETER;
+    const bool parameters = p->type == CRDI_DCP_DAT_PARAMETER;
     for (int i = 0; i < s->counter_count; i++) {
         counter* c = &s->counters[i];
         if (c->id == p->id && c->parameters == parameters) { return c->seq++; }
@@ -134,12 +134,12 @@ static void apply_if_need_be(crd_dcp_can_slave* s)
     if (there && !s->settled) { apply_settings(s); }
 }
 
-static void take_pdu(crd_dcp_can_slave* s, crd_dcp_pdu* p)
+static void take_pdu(crd_dcp_can_slave* s, crdi_dcp_pdu* p)
 {
     const bool data = crdi_dcp_is_data(p->type);
-    if (!data && (p->type >= CRD_DCP_RSP_ACK || p->peer != s->config->id)) { return; }
+    if (!data && (p->type >= CRDI_DCP_RSP_ACK || p->peer != s->config->id)) { return; }
     p->seq = next_seq(s, p);
-    if (p->type == CRD_DCP_STC_REGISTER) {
+    if (p->type == CRDI_DCP_STC_REGISTER) {
         memcpy(p->uuid, s->d.uuid, sizeof p->uuid);
         p->major = s->d.major;
         p->minor = s->d.minor;
@@ -150,9 +150,9 @@ static void take_pdu(crd_dcp_can_slave* s, crd_dcp_pdu* p)
 
 void crd_dcp_can_slave_poll(crd_dcp_can_slave* s, double now)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     if (now > s->now) { s->now = now; }
-    while (crd_dcp_can_receive(s->can, &p, NULL)) {
+    while (crdi_dcp_can_receive(s->can, &p, NULL)) {
         take_pdu(s, &p);
     }
     crd_dcp_slave_advance(s->engine, s->now);
@@ -166,11 +166,11 @@ crd_dcp_slave* crd_dcp_can_slave_engine(crd_dcp_can_slave* s)
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-static const crd_dcp_can_config* find_config(const crd_dcp_can_description* file,
-                                             const crd_dcp_description* d, uint8_t id)
+static const crdi_dcp_can_config* find_config(const crd_dcp_can_description* file,
+                                              const crd_dcp_description* d, uint8_t id)
 {
     for (int i = 0; i < file->slave_count; i++) {
-        const crd_dcp_can_config* c = &file->slaves[i];
+        const crdi_dcp_can_config* c = &file->slaves[i];
         if (memcmp(c->uuid, d->uuid, sizeof c->uuid) == 0 && (id == 0 || c->id == id)) { return c; }
     }
     return NULL;
@@ -179,23 +179,23 @@ static const crd_dcp_can_config* find_config(const crd_dcp_can_description* file
 static void count_groups(crd_dcp_can_slave* s)
 {
     for (int i = 0; i < s->config->setting_count; i++) {
-        const crd_dcp_pdu* p = &s->config->settings[i];
-        const bool parameters = p->type == CRD_DCP_CFG_TUNABLE_PARAMETER;
-        if ((parameters || p->type == CRD_DCP_CFG_INPUT) && p->pos == 0) {
+        const crdi_dcp_pdu* p = &s->config->settings[i];
+        const bool parameters = p->type == CRDI_DCP_CFG_TUNABLE_PARAMETER;
+        if ((parameters || p->type == CRDI_DCP_CFG_INPUT) && p->pos == 0) {
             s->counters[s->counter_count++] = (counter){.id = p->id, .parameters = parameters};
         }
     }
 }
 
-static crd_status check_settings(crd_context* ctx, const crd_dcp_can_config* c, size_t* room)
+static crd_status check_settings(crd_context* ctx, const crdi_dcp_can_config* c, size_t* room)
 {
     *room = 64;
     for (int i = 0; i < c->setting_count; i++) {
-        const crd_dcp_pdu* p = &c->settings[i];
+        const crdi_dcp_pdu* p = &c->settings[i];
         if (crdi_dcp_is_network(p->type) && p->transport != CRD_DCP_CAN) {
             return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                              "CAN: slave %d: %s in line %d names another network, expected <CAN/>",
-                             c->id, crd_dcp_type_name(p->type), c->lines ? c->lines[i] : 0);
+                             c->id, crdi_dcp_type_name(p->type), c->lines ? c->lines[i] : 0);
         }
         if (p->payload_length + 64 > *room) { *room = p->payload_length + 64; }
     }
@@ -210,7 +210,7 @@ crd_status crd_dcp_can_slave_create(crd_context* ctx, crd_dcp_can* can,
                                     crd_dcp_can_slave** out)
 {
     crd_status st = CRD_OK;
-    const crd_dcp_can_config* config = find_config(file, d, id);
+    const crdi_dcp_can_config* config = find_config(file, d, id);
     if (!config) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "CAN: %s has no <DcpSlave> with the uuid of %s%s",
                          file->file, d->name, id ? " and this dcpId" : "");

@@ -16,9 +16,9 @@ static void can_write_put_limit(crd_text* t, const char* name, uint8_t type, dou
     }
 }
 
-static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_message* m)
+static void put_message(crd_text* t, const crdi_can_kind* k, const crdi_dcp_can_message* m)
 {
-    const bool slave = k->type >= CRD_DCP_RSP_ACK && k->type != CRD_DCP_DAT_PARAMETER;
+    const bool slave = k->type >= CRDI_DCP_RSP_ACK && k->type != CRDI_DCP_DAT_PARAMETER;
     crdi_text_add(t, "    <%s canId=\"%d\"", k->element, m->can_id);
     if (slave) { crdi_text_add(t, " senderRef=\"%d\"", m->sender); }
     if (!crdi_dcp_is_data(k->type)) {
@@ -26,9 +26,9 @@ static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_m
         return;
     }
     crdi_text_add(t, " %s=\"%d\" length=\"%d\">\n",
-                  k->type == CRD_DCP_DAT_PARAMETER ? "paramId" : "dataId", m->id, m->length);
+                  k->type == CRDI_DCP_DAT_PARAMETER ? "paramId" : "dataId", m->id, m->length);
     for (int i = 0; i < m->item_count; i++) {
-        const crd_dcp_can_item* p = &m->items[i];
+        const crdi_dcp_can_item* p = &m->items[i];
         const bool text = crdi_dcp_is_bytes(p->type);
         crdi_text_add(t, "      <Payload");
         crdi_dcp_put_text(t, "name", p->name);
@@ -53,9 +53,9 @@ static void put_uuid(crd_text* t, const char* name, const uint8_t uuid[16])
     crdi_text_add(t, " %s=\"%s\"", name, text);
 }
 
-static void put_network(crd_text* t, const crd_dcp_pdu* p)
+static void put_network(crd_text* t, const crdi_dcp_pdu* p)
 {
-    const bool target = p->type == CRD_DCP_CFG_TARGET_NETWORK;
+    const bool target = p->type == CRDI_DCP_CFG_TARGET_NETWORK;
     switch (p->transport) {
     case CRD_DCP_UDP:
     case CRD_DCP_TCP:
@@ -95,9 +95,9 @@ static void can_write_put_number(crd_text* t, uint8_t type, const uint8_t* bytes
     }
 }
 
-static crd_status can_write_put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
+static crd_status can_write_put_value(crd_context* ctx, crd_text* t, const crdi_dcp_pdu* p)
 {
-    const size_t size = crd_dcp_size_of((crd_dcp_data_type)p->data_type);
+    const size_t size = crdi_dcp_size_of((crd_dcp_data_type)p->data_type);
     const size_t head = size ? 0 : 4;
     if (p->data_type >= CRD_DCP_DATA_TYPE_COUNT || !p->payload || p->payload_length < head ||
         (size && (p->payload_length == 0 || p->payload_length % size))) {
@@ -125,17 +125,17 @@ static crd_status can_write_put_value(crd_context* ctx, crd_text* t, const crd_d
 }
 
 static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_setting* s,
-                              const crd_dcp_pdu* p)
+                              const crdi_dcp_pdu* p)
 {
     crd_status st = CRD_OK;
-    const char* element = crd_dcp_type_name(s->type);
+    const char* element = crdi_dcp_type_name(s->type);
     crdi_text_add(t, "      <%s", element);
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         crdi_text_add(
             t, " %s=\"%llu\"", s->fields[i].name,
             (unsigned long long)crdi_dcp_member_get(p, s->fields[i].offset, s->fields[i].size));
     }
-    const bool network = crdi_dcp_is_network(s->type), value = s->type == CRD_DCP_CFG_PARAMETER;
+    const bool network = crdi_dcp_is_network(s->type), value = s->type == CRDI_DCP_CFG_PARAMETER;
     if (!network && !value) {
         crdi_text_add(t, "/>\n");
         return st;
@@ -147,7 +147,7 @@ static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_sett
     return st;
 }
 
-static crd_status put_slave(crd_context* ctx, crd_text* t, const crd_dcp_can_config* c)
+static crd_status put_slave(crd_context* ctx, crd_text* t, const crdi_dcp_can_config* c)
 {
     crd_status st = CRD_OK;
     crdi_text_add(t, "    <DcpSlave");
@@ -165,11 +165,11 @@ static crd_status put_slave(crd_context* ctx, crd_text* t, const crd_dcp_can_con
     return st;
 }
 
-crd_status crd_dcp_can_write(crd_dcp_can_description* d, crd_text* out)
+crd_status crdi_dcp_can_write(crd_dcp_can_description* d, crd_text* out)
 {
     const crd_dcp_finding* findings = NULL;
     int count = 0;
-    crd_status st = crd_dcp_can_validate(d, &findings, &count);
+    crd_status st = crdi_dcp_can_validate(d, &findings, &count);
     if (st < 0) { return st; }
     const crd_dcp_finding* fault = crdi_dcp_first_fault(findings, (size_t)count);
     if (fault) { return crdi_fail(d->ctx, CRD_E_RANGE, "CAN: %s", fault->text); }

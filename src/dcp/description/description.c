@@ -212,17 +212,17 @@ bool crdi_dcp_output_steps_fit(const crd_dcp_variable* v, uint32_t steps)
 bool crdi_dcp_supports(const crd_dcp_description* d, int type, crd_dcp_op_mode mode)
 {
     switch (type) {
-    case CRD_DCP_STC_RESET:
+    case CRDI_DCP_STC_RESET:
         return d->can_reset;
-    case CRD_DCP_STC_DO_STEP:
+    case CRDI_DCP_STC_DO_STEP:
         return mode == CRD_DCP_NRT;
-    case CRD_DCP_CFG_INPUT:
-    case CRD_DCP_CFG_OUTPUT:
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
+    case CRDI_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_OUTPUT:
+    case CRDI_DCP_CFG_TARGET_NETWORK:
+    case CRDI_DCP_CFG_SOURCE_NETWORK:
         return d->can_accept_config;
-    case CRD_DCP_CFG_LOGGING:
-    case CRD_DCP_INF_LOG:
+    case CRDI_DCP_CFG_LOGGING:
+    case CRDI_DCP_INF_LOG:
         return d->can_log_on_request || d->can_log_on_notification;
     default:
         return true;

@@ -26,7 +26,7 @@ static bool hex_fits(const char* s, size_t* bytes)
 // How many elements there are when everything has its start value; 0: more than a PDU can carry.
 static uint64_t element_count(const crdi_dcp_checker* c, const crd_dcp_variable* v)
 {
-    const uint64_t most = CRDI_DCP_MAX_PAYLOAD / crd_dcp_size_of((crd_dcp_data_type)v->type);
+    const uint64_t most = CRDI_DCP_MAX_PAYLOAD / crdi_dcp_size_of((crd_dcp_data_type)v->type);
     uint64_t count = 1;
     for (int i = 0; i < v->rank; i++) {
         uint64_t size = v->dimensions[i];

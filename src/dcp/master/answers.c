@@ -41,10 +41,10 @@ static void adopt_state(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state
             return;
         }
         p->error_asked = true;
-        crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_ERROR});
+        crdi_dcp_ask(m, p, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_ERROR});
     }
     if (state >= CRD_DCP_ERRORHANDLING && p->going_down && p->op.stage != CRDI_IDLE &&
-        p->op.type != CRD_DCP_STC_DEREGISTER && p->op.to != CRD_DCP_ERRORRESOLVED) {
+        p->op.type != CRDI_DCP_STC_DEREGISTER && p->op.to != CRD_DCP_ERRORRESOLVED) {
         crdi_dcp_forget(p); // on the way down it fell: the aim finds another way
     }
 }
@@ -101,11 +101,11 @@ static void note_round_trip(crdi_dcp_peer* p, const crdi_dcp_request* r, double 
 
 static bool answer_fits(uint8_t request, uint8_t answer)
 {
-    if (answer == CRD_DCP_RSP_NACK) { return true; }
-    return request == CRD_DCP_INF_STATE   ? answer == CRD_DCP_RSP_STATE_ACK
-           : request == CRD_DCP_INF_ERROR ? answer == CRD_DCP_RSP_ERROR_ACK
-           : request == CRD_DCP_INF_LOG   ? answer == CRD_DCP_RSP_LOG_ACK
-                                          : answer == CRD_DCP_RSP_ACK;
+    if (answer == CRDI_DCP_RSP_NACK) { return true; }
+    return request == CRDI_DCP_INF_STATE   ? answer == CRDI_DCP_RSP_STATE_ACK
+           : request == CRDI_DCP_INF_ERROR ? answer == CRDI_DCP_RSP_ERROR_ACK
+           : request == CRDI_DCP_INF_LOG   ? answer == CRDI_DCP_RSP_LOG_ACK
+                                           : answer == CRDI_DCP_RSP_ACK;
 }
 
 // The slave waits for another number: take it over. From here on one request at a time, so that
@@ -150,10 +150,10 @@ static void wrong_sequence(crd_dcp_master* m, crdi_dcp_peer* p, int i, uint16_t 
 static bool forgive(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r, crd_dcp_error code)
 {
     switch (crdi_dcp_request_type(r)) {
-    case CRD_DCP_CFG_STEPS: // which mean nothing in NRT
+    case CRDI_DCP_CFG_STEPS: // which mean nothing in NRT
         return p->spec.mode == CRD_DCP_NRT &&
                (code == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE || code == CRD_DCP_E_PDU_NOT_SUPPORTED);
-    case CRD_DCP_CFG_LOGGING:
+    case CRDI_DCP_CFG_LOGGING:
         crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, code,
                         "the slave refuses a log that its description offers: 0x%04X %s",
                         (unsigned)code, crdi_dcp_code_name((int)code));
@@ -167,17 +167,17 @@ static bool forgive(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r, cr
 static void describe_request(const crdi_dcp_peer* p, const crdi_dcp_request* r, char* out,
                              size_t room)
 {
-    crd_dcp_pdu q;
+    crdi_dcp_pdu q;
     const uint8_t* bytes = crdi_dcp_request_bytes(r);
     *out = 0;
-    if (crd_dcp_decode(bytes, r->length, &q) != CRD_DCP_GOOD) { return; }
+    if (crdi_dcp_decode(bytes, r->length, &q) != CRDI_DCP_GOOD) { return; }
     const int variable = crdi_dcp_names_variable(q.type) ? crd_dcp_find_vr(p->d, q.vr) : -1;
     if (variable >= 0) {
         snprintf(out, room, " of %.100s (%s)", crdi_dcp_variable_name(p, variable),
                  crd_dcp_data_type_name(p->d->variables[variable].type));
-    } else if (q.type == CRD_DCP_CFG_TIME_RES) {
+    } else if (q.type == CRDI_DCP_CFG_TIME_RES) {
         snprintf(out, room, " %u/%u s", q.numerator, q.denominator);
-    } else if (q.type == CRD_DCP_CFG_STEPS) {
+    } else if (q.type == CRDI_DCP_CFG_STEPS) {
         snprintf(out, room, " %u", q.steps);
     } else if (r->bundle >= 0) {
         const crd_dcp_address a = crdi_dcp_address_of(&q);
@@ -204,7 +204,7 @@ static void cfg_refused(crd_dcp_master* m, crdi_dcp_peer* p, int i, crd_dcp_erro
     crdi_dcp_remove_request(p, i);
 }
 
-static void take_nack(crd_dcp_master* m, crdi_dcp_peer* p, int i, const crd_dcp_pdu* a)
+static void take_nack(crd_dcp_master* m, crdi_dcp_peer* p, int i, const crdi_dcp_pdu* a)
 {
     const uint8_t type = crdi_dcp_request_type(&p->outbox[i]);
     const crd_dcp_error code = (crd_dcp_error)a->error;
@@ -218,30 +218,33 @@ static void take_nack(crd_dcp_master* m, crdi_dcp_peer* p, int i, const crd_dcp_
         }
     } else if (crdi_dcp_is_configuration(type)) {
         cfg_refused(m, p, i, code);
-    } else if (type == CRD_DCP_INF_STATE) {
+    } else if (type == CRDI_DCP_INF_STATE) {
         crdi_dcp_renew(m, p, i); // which it may not refuse
     } else {
         crdi_dcp_remove_request(p, i);
-        if (type == CRD_DCP_INF_ERROR) { // then it is not in error
+        if (type == CRDI_DCP_INF_ERROR) { // then it is not in error
             p->error_asked = false;
             p->errors_refused++;
             p->known = false;
             crdi_dcp_ask_state(m, p);
         }
-        if (type == CRD_DCP_INF_LOG) { p->log_mode = 0; }
+        if (type == CRDI_DCP_INF_LOG) { p->log_mode = 0; }
     }
 }
 
 void crdi_dcp_ask_log(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crd_dcp_description* d = p->d;
-    if (p->log_mode != 1 || d->category_count == 0 || crdi_dcp_asks(p, CRD_DCP_INF_LOG)) { return; }
+    if (p->log_mode != 1 || d->category_count == 0 || crdi_dcp_asks(p, CRDI_DCP_INF_LOG)) {
+        return;
+    }
     const int k = p->log_category++ % d->category_count;
     p->logs_asked++;
     p->log_at = m->now + log_pause / d->category_count;
     crdi_dcp_ask(m, p,
-                 &(crd_dcp_pdu){
-                     .type = CRD_DCP_INF_LOG, .category = d->categories[k].id, .max = LOG_ENTRIES});
+                 &(crdi_dcp_pdu){.type = CRDI_DCP_INF_LOG,
+                                 .category = d->categories[k].id,
+                                 .max = LOG_ENTRIES});
 }
 
 static void in_error(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t code)
@@ -257,7 +260,7 @@ static void in_error(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t code)
     crdi_dcp_ask_log(m, p); // which may say more
 }
 
-static void take_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, double time)
+static void take_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_pdu* a, double time)
 {
     int i = 0;
     while (i < p->outbox_count && !(p->outbox[i].flying && p->outbox[i].seq == a->seq)) {
@@ -267,23 +270,23 @@ static void take_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* 
         return;
     }
     if (a->peer != p->id && a->peer != 0 && !p->contacting) { return; }
-    if (a->type == CRD_DCP_RSP_STATE_ACK && a->state >= CRD_DCP_STATE_COUNT) { return; }
+    if (a->type == CRDI_DCP_RSP_STATE_ACK && a->state >= CRD_DCP_STATE_COUNT) { return; }
     const uint8_t type = crdi_dcp_request_type(&p->outbox[i]);
     p->status.lost = false;
     note_round_trip(p, &p->outbox[i], time);
-    if (a->type == CRD_DCP_RSP_NACK) {
+    if (a->type == CRDI_DCP_RSP_NACK) {
         take_nack(m, p, i, a);
         crdi_dcp_transmit(m, p);
         return;
     }
     crdi_dcp_remove_request(p, i);
-    if (type == CRD_DCP_INF_STATE) {
+    if (type == CRDI_DCP_INF_STATE) {
         if (p->contacting && a->peer != 0) { p->id = a->peer; }
         p->contacting = false;
         answers_take_state(m, p, a->state);
-    } else if (type == CRD_DCP_INF_ERROR) {
+    } else if (type == CRDI_DCP_INF_ERROR) {
         in_error(m, p, a->error);
-    } else if (type == CRD_DCP_INF_LOG) {
+    } else if (type == CRDI_DCP_INF_LOG) {
         crdi_dcp_master_log(m, p, a);
         if (a->payload_length > 0) {
             p->log_at = m->now; // there may be more
@@ -297,7 +300,7 @@ static void take_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* 
         p->op.pause = m->opt.timeout;
         p->op.poll = m->now + m->opt.timeout;
         p->op.until = m->now + crdi_dcp_patience(m, &p->op) +
-                      (type == CRD_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
+                      (type == CRDI_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
         crdi_dcp_wake(m, p, p->op.poll);
     }
     crdi_dcp_transmit(m, p);
@@ -323,7 +326,7 @@ static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
 {
     crdi_dcp_peer* p = find_peer(m, &packet->from, 0);
     for (int i = 0; p && i < p->outbox_count; i++) {
-        if (crdi_dcp_request_type(&p->outbox[i]) == CRD_DCP_INF_LOG && p->outbox[i].flying) {
+        if (crdi_dcp_request_type(&p->outbox[i]) == CRDI_DCP_INF_LOG && p->outbox[i].flying) {
             crdi_dcp_remove_request(p, i);
             p->logs_empty++;
             crdi_dcp_transmit(m, p);
@@ -335,19 +338,19 @@ static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
 
 void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
 {
-    crd_dcp_pdu a;
+    crdi_dcp_pdu a;
     if (packet->time > m->now) { m->now = packet->time; }
     if (packet->length == 0) {
         nothing_came(m, packet);
         return;
     }
-    if (crd_dcp_decode(packet->bytes, packet->length, &a) != CRD_DCP_GOOD) { return; }
-    if (a.type == CRD_DCP_DAT_INPUT_OUTPUT) {
+    if (crdi_dcp_decode(packet->bytes, packet->length, &a) != CRDI_DCP_GOOD) { return; }
+    if (a.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
         crdi_dcp_master_take(m, &packet->from, &a, packet->time);
         return;
     }
     const bool answer = crdi_dcp_is_response(a.type);
-    if (!answer && a.type != CRD_DCP_NTF_STATE_CHANGED && a.type != CRD_DCP_NTF_LOG) { return; }
+    if (!answer && a.type != CRDI_DCP_NTF_STATE_CHANGED && a.type != CRDI_DCP_NTF_LOG) { return; }
     crdi_dcp_peer* p = find_peer(m, &packet->from, a.peer);
     if (!p) { return; }
     p->status.last_pdu = packet->time;
@@ -355,7 +358,7 @@ void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
         take_answer(m, p, &a, packet->time);
     } else if (a.peer != p->id) {
         return;
-    } else if (a.type == CRD_DCP_NTF_STATE_CHANGED) {
+    } else if (a.type == CRDI_DCP_NTF_STATE_CHANGED) {
         take_notification(m, p, a.state);
     } else {
         crdi_dcp_master_log(m, p, &a);

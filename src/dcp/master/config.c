@@ -43,7 +43,7 @@ static bool goes_directly(const crd_dcp_master* m, const crdi_dcp_route* r)
     const uint8_t a = master_config_variable_of(m, r->from, r->output)->type;
     const uint8_t b = master_config_variable_of(m, r->to, r->input)->type;
     // Who serves one target only also wants the very type of its inputs.
-    const bool types = to->spec.one_target ? a == b : crd_dcp_converts(a, b);
+    const bool types = to->spec.one_target ? a == b : crdi_dcp_converts(a, b);
     return types && from->spec.mode != CRD_DCP_NRT && to->spec.mode != CRD_DCP_NRT &&
            from->spec.control.transport == to->spec.control.transport &&
            !(from->spec.one_target && wanted_elsewhere(m, r));
@@ -90,7 +90,7 @@ static uint32_t master_config_steps_of(const crd_dcp_master* m, const load* l, i
 static size_t master_config_size_of(const crd_dcp_master* m, const load* l, int variable)
 {
     const crd_dcp_slot* s = &m->peers[l->slave].values[variable].slot;
-    const size_t element = crd_dcp_size_of(s->type);
+    const size_t element = crdi_dcp_size_of(s->type);
     return element ? element * s->count : 4 + (size_t)s->max_size;
 }
 
@@ -326,7 +326,7 @@ static crd_status find_ways(crd_dcp_master* m)
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];
         p->local_ip =
-            m->opt.local_ip ? m->opt.local_ip : crd_dcp_net_source_ip(m->net, &p->spec.control);
+            m->opt.local_ip ? m->opt.local_ip : crdi_dcp_net_source_ip(m->net, &p->spec.control);
         if (p->local_ip == 0) {
             return crdi_fail(m->ctx, CRD_E_IO, "%s: no interface of this host leads to %s",
                              p->spec.name, crdi_dcp_address_text_of(&p->spec.control).text);
@@ -433,26 +433,26 @@ static crd_status give_addresses(crd_dcp_master* m)
     return CRD_OK;
 }
 
-static crd_dcp_pdu network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type)
+static crdi_dcp_pdu network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type)
 {
-    return (crd_dcp_pdu){.type = type,
-                         .id = (uint16_t)(index + 1),
-                         .transport = b->address.transport,
-                         .port = b->address.port,
-                         .address = b->address.ip};
+    return (crdi_dcp_pdu){.type = type,
+                          .id = (uint16_t)(index + 1),
+                          .transport = b->address.transport,
+                          .port = b->address.port,
+                          .address = b->address.ip};
 }
 
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r)
 {
     crdi_dcp_bundle* b = &m->bundles[r->bundle];
-    if (r->small[0] == CRD_DCP_CFG_TARGET_NETWORK) { return false; } // no choice there
+    if (r->small[0] == CRDI_DCP_CFG_TARGET_NETWORK) { return false; } // no choice there
     const uint16_t port = port_of(m, p, b->kind == CRDI_TUNE, ++b->port_tries);
     if (port == 0) { return false; }
     crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_NETWORK_INFORMATION,
                     "the slave does not take data at port %u: trying %u", b->address.port, port);
     b->address.port = port;
-    const crd_dcp_pdu pdu = network_pdu(b, r->bundle, r->small[0]);
-    (void)crd_dcp_encode(&pdu, r->small, sizeof r->small);
+    const crdi_dcp_pdu pdu = network_pdu(b, r->bundle, r->small[0]);
+    (void)crdi_dcp_encode(&pdu, r->small, sizeof r->small);
     return true;
 }
 
@@ -529,12 +529,12 @@ typedef struct writer { // counts in a first pass, writes in a second one
     bool failed;
 } writer;
 
-static void add_request(writer* w, const crd_dcp_pdu* pdu, int bundle)
+static void add_request(writer* w, const crdi_dcp_pdu* pdu, int bundle)
 {
     const int at = w->count++;
     if (!w->out || w->failed) { return; }
     crdi_dcp_request* r = &w->out[at];
-    const size_t length = crd_dcp_encode(pdu, NULL, 0);
+    const size_t length = crdi_dcp_encode(pdu, NULL, 0);
     *r = (crdi_dcp_request){.bundle = bundle, .length = (uint32_t)length};
     if (length > CRDI_DCP_SHORT) {
         r->bytes = crdi_arena_new(&w->m->layout, length, 1);
@@ -543,12 +543,12 @@ static void add_request(writer* w, const crd_dcp_pdu* pdu, int bundle)
             return;
         }
     }
-    (void)crd_dcp_encode(pdu, r->bytes ? r->bytes : r->small, length);
+    (void)crdi_dcp_encode(pdu, r->bytes ? r->bytes : r->small, length);
 }
 
 static void add_network(writer* w, int index, uint8_t type)
 {
-    const crd_dcp_pdu pdu = network_pdu(&w->m->bundles[index], index, type);
+    const crdi_dcp_pdu pdu = network_pdu(&w->m->bundles[index], index, type);
     add_request(w, &pdu, index);
 }
 
@@ -558,19 +558,19 @@ static void add_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
         const crd_dcp_variable* v = &p->d->variables[i];
         const crd_dcp_slot* slot = &p->values[i].slot;
         if (!p->is_set[i] || (v->causality == CRD_STRUCTURAL_PARAMETER) != structural) { continue; }
-        const size_t length = crd_dcp_put(slot, 1, NULL, 0);
+        const size_t length = crdi_dcp_put(slot, 1, NULL, 0);
         uint8_t* value = w->out ? crdi_arena_new(&w->m->layout, length + 1, 1) : NULL;
         if (w->out && !value) {
             w->failed = true;
             return;
         }
-        if (value) { (void)crd_dcp_put(slot, 1, value, length); }
+        if (value) { (void)crdi_dcp_put(slot, 1, value, length); }
         add_request(w,
-                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                                   .vr = v->vr,
-                                   .data_type = v->type,
-                                   .payload = value,
-                                   .payload_length = value ? length : 0},
+                    &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_PARAMETER,
+                                    .vr = v->vr,
+                                    .data_type = v->type,
+                                    .payload = value,
+                                    .payload_length = value ? length : 0},
                     -1);
     }
 }
@@ -588,10 +588,10 @@ static void add_logging(writer* w, crdi_dcp_peer* p)
         if (t->level > 4 || said[t->category][t->level]) { continue; }
         said[t->category][t->level] = true;
         add_request(w,
-                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_LOGGING,
-                                   .category = t->category,
-                                   .level = t->level,
-                                   .mode = p->log_mode},
+                    &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_LOGGING,
+                                    .category = t->category,
+                                    .level = t->level,
+                                    .mode = p->log_mode},
                     -1);
     }
 }
@@ -601,47 +601,48 @@ static void add_received(writer* w, int index, const crdi_dcp_peer* p)
     const crdi_dcp_bundle* b = &w->m->bundles[index];
     const bool tune = b->kind == CRDI_TUNE;
     const uint16_t id = (uint16_t)(index + 1);
-    if (!tune) { add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1); }
+    if (!tune) { add_request(w, &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = id}, -1); }
     for (int i = 0; i < b->count; i++) {
         const int variable = b->kind == CRDI_DIRECT ? b->inputs[i] : b->variables[i];
         const uint8_t type = b->kind == CRDI_DIRECT
                                  ? master_config_variable_of(w->m, b->slave, b->variables[i])->type
                                  : p->d->variables[variable].type;
-        add_request(w,
-                    &(crd_dcp_pdu){.type = tune ? CRD_DCP_CFG_TUNABLE_PARAMETER : CRD_DCP_CFG_INPUT,
-                                   .id = id,
-                                   .pos = (uint16_t)i,
-                                   .vr = p->d->variables[variable].vr,
-                                   .data_type = type},
-                    -1);
+        add_request(
+            w,
+            &(crdi_dcp_pdu){.type = tune ? CRDI_DCP_CFG_TUNABLE_PARAMETER : CRDI_DCP_CFG_INPUT,
+                            .id = id,
+                            .pos = (uint16_t)i,
+                            .vr = p->d->variables[variable].vr,
+                            .data_type = type},
+            -1);
     }
-    add_network(w, index, tune ? CRD_DCP_CFG_PARAM_NETWORK : CRD_DCP_CFG_SOURCE_NETWORK);
+    add_network(w, index, tune ? CRDI_DCP_CFG_PARAM_NETWORK : CRDI_DCP_CFG_SOURCE_NETWORK);
 }
 
 static void add_sent(writer* w, int index, const crdi_dcp_peer* p)
 {
     const crdi_dcp_bundle* b = &w->m->bundles[index];
     const uint16_t id = (uint16_t)(index + 1);
-    add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1);
+    add_request(w, &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_SCOPE, .id = id}, -1);
     for (int i = 0; i < b->count; i++) {
         add_request(w,
-                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT,
-                                   .id = id,
-                                   .pos = (uint16_t)i,
-                                   .vr = p->d->variables[b->variables[i]].vr},
+                    &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_OUTPUT,
+                                    .id = id,
+                                    .pos = (uint16_t)i,
+                                    .vr = p->d->variables[b->variables[i]].vr},
                     -1);
     }
-    add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = id, .steps = b->steps}, -1);
-    if (b->kind == CRDI_WATCH) { add_network(w, index, CRD_DCP_CFG_TARGET_NETWORK); }
+    add_request(w, &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_STEPS, .id = id, .steps = b->steps}, -1);
+    if (b->kind == CRDI_WATCH) { add_network(w, index, CRDI_DCP_CFG_TARGET_NETWORK); }
 }
 
 static void add_everything(writer* w, crdi_dcp_peer* p)
 {
     if (!p->d->fixed_resolution) {
         add_request(w,
-                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES,
-                                   .numerator = p->spec.numerator,
-                                   .denominator = p->spec.denominator},
+                    &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_TIME_RES,
+                                    .numerator = p->spec.numerator,
+                                    .denominator = p->spec.denominator},
                     -1);
     }
     add_parameters(w, p, true);
@@ -661,7 +662,7 @@ static void add_targets(writer* w, const crdi_dcp_peer* p)
     for (int i = 0; i < w->m->bundle_count; i++) {
         const crdi_dcp_bundle* b = &w->m->bundles[i];
         if (b->kind == CRDI_DIRECT && b->slave == p->index) {
-            add_network(w, i, CRD_DCP_CFG_TARGET_NETWORK);
+            add_network(w, i, CRDI_DCP_CFG_TARGET_NETWORK);
         }
     }
 }

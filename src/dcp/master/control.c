@@ -77,7 +77,7 @@ const char* crdi_dcp_state_word(int state)
 
 const char* crdi_dcp_type_word(int type)
 {
-    const char* name = crd_dcp_type_name(type);
+    const char* name = crdi_dcp_type_name(type);
     return name ? name : "a request";
 }
 
@@ -120,10 +120,10 @@ static void send_request(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* 
     r->sent = crdi_dcp_master_clock(m);
     if (r->tries++ == 0) { r->begun = r->sent; }
     if (r->tries > 1) { p->status.repeated++; }
-    if (to->transport == CRD_DCP_TCP && !crd_dcp_net_connected(m->net, to)) {
-        (void)crd_dcp_net_connect(m->net, to); // that it did not come about shows by no answer
+    if (to->transport == CRD_DCP_TCP && !crdi_dcp_net_connected(m->net, to)) {
+        (void)crdi_dcp_net_connect(m->net, to); // that it did not come about shows by no answer
     }
-    (void)crd_dcp_net_send(m->net, to, crdi_dcp_request_bytes(r), r->length);
+    (void)crdi_dcp_net_send(m->net, to, crdi_dcp_request_bytes(r), r->length);
     crdi_dcp_wake(m, p, r->sent + p->timeout);
 }
 
@@ -151,11 +151,11 @@ void crdi_dcp_push(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* 
     crdi_dcp_transmit(m, p);
 }
 
-void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
+void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_pdu* pdu)
 {
     crdi_dcp_request r = {.bundle = -1};
-    r.length = (uint32_t)crd_dcp_encode(pdu, r.small, sizeof r.small);
-    if (pdu->type == CRD_DCP_INF_STATE) {
+    r.length = (uint32_t)crdi_dcp_encode(pdu, r.small, sizeof r.small);
+    if (pdu->type == CRDI_DCP_INF_STATE) {
         p->beat = m->now + p->beat_pause;
         if (p->registered) { crdi_dcp_wake(m, p, p->beat); }
     }
@@ -164,8 +164,8 @@ void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
 
 void crdi_dcp_ask_state(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    if (crdi_dcp_asks(p, CRD_DCP_INF_STATE)) { return; }
-    crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
+    if (crdi_dcp_asks(p, CRDI_DCP_INF_STATE)) { return; }
+    crdi_dcp_ask(m, p, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
 }
 
 void crdi_dcp_remove_request(crdi_dcp_peer* p, int i)
@@ -223,13 +223,13 @@ void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_s
 static void issue_request(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_operation* op = &p->op;
-    crd_dcp_pdu pdu = {.type = op->type,
-                       .state = (uint8_t)op->from,
-                       .steps = op->steps,
-                       .time = op->time,
-                       .op_mode = (uint8_t)p->spec.mode,
-                       .major = p->d->major,
-                       .minor = p->d->minor};
+    crdi_dcp_pdu pdu = {.type = op->type,
+                        .state = (uint8_t)op->from,
+                        .steps = op->steps,
+                        .time = op->time,
+                        .op_mode = (uint8_t)p->spec.mode,
+                        .major = p->d->major,
+                        .minor = p->d->minor};
     memcpy(pdu.uuid, p->d->uuid, sizeof pdu.uuid);
     op->stage = CRDI_ASKED;
     crdi_dcp_ask(m, p, &pdu);
@@ -267,7 +267,7 @@ void crdi_dcp_operation_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_err
 {
     crdi_dcp_operation* op = &p->op;
     op->code = code;
-    if (code == CRD_DCP_E_INVALID_START_TIME && op->type == CRD_DCP_STC_RUN && op->time != 0) {
+    if (code == CRD_DCP_E_INVALID_START_TIME && op->type == CRDI_DCP_STC_RUN && op->time != 0) {
         crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, code,
                         "the slave's clock is past the common start: it is started at once");
         op->time = 0;
@@ -334,10 +334,10 @@ void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
 // A slave that was registered by an earlier session answers to its old id only.
 static void scan_ids(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* r)
 {
-    uint8_t bytes[4] = {CRD_DCP_INF_STATE, (uint8_t)r->seq, (uint8_t)(r->seq >> 8), 0};
+    uint8_t bytes[4] = {CRDI_DCP_INF_STATE, (uint8_t)r->seq, (uint8_t)(r->seq >> 8), 0};
     for (int id = 1; id < 256; id++) {
         bytes[3] = (uint8_t)id;
-        if (id != p->id) { (void)crd_dcp_net_send(m->net, &p->spec.control, bytes, sizeof bytes); }
+        if (id != p->id) { (void)crdi_dcp_net_send(m->net, &p->spec.control, bytes, sizeof bytes); }
     }
 }
 
@@ -384,7 +384,7 @@ static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
         }
         const crd_dcp_address* to = &p->spec.control;
         const bool scan = p->contacting && (r->tries + 1) % SCAN_EVERY == SCAN_FIRST;
-        if (to->transport == CRD_DCP_TCP && crd_dcp_net_connected(m->net, to)) {
+        if (to->transport == CRD_DCP_TCP && crdi_dcp_net_connected(m->net, to)) {
             r->sent = m->now;
             r->tries++;
             if (scan) { scan_ids(m, p, r); }
@@ -428,7 +428,7 @@ static bool has_beat(const crdi_dcp_peer* p)
 static bool has_log(const crdi_dcp_peer* p)
 {
     return p->log_mode == 1 && p->prepared && !p->going_down && !p->failed &&
-           !crdi_dcp_asks(p, CRD_DCP_INF_LOG);
+           !crdi_dcp_asks(p, CRDI_DCP_INF_LOG);
 }
 
 static void attend_peer(crd_dcp_master* m, crdi_dcp_peer* p)

@@ -17,17 +17,17 @@ crd_status crdi_dcp_bundle_prepare(crd_dcp_master* m, crdi_dcp_bundle* b)
     for (int i = 0; i < b->count; i++) {
         b->slots[i] = p->values[b->variables[i]].slot;
         b->types[i] = b->slots[i].type;
-        const size_t element = crd_dcp_size_of(b->types[i]);
+        const size_t element = crdi_dcp_size_of(b->types[i]);
         b->room += element ? element * b->slots[i].count : 4 + (size_t)b->slots[i].max_size;
     }
-    b->slot_count = crd_dcp_join(b->slots, out ? NULL : b->types, b->count);
+    b->slot_count = crdi_dcp_join(b->slots, out ? NULL : b->types, b->count);
     if (!out) { return CRD_OK; }
     b->pdu = crdi_arena_new(&m->layout, b->room, 1);
     if (!b->pdu) { return CRD_E_MEMORY; }
-    const crd_dcp_pdu head = {.type = b->kind == CRDI_TUNE ? CRD_DCP_DAT_PARAMETER
-                                                           : CRD_DCP_DAT_INPUT_OUTPUT,
-                              .id = (uint16_t)(b - m->bundles + 1)};
-    (void)crd_dcp_encode(&head, b->pdu, b->room);
+    const crdi_dcp_pdu head = {.type = b->kind == CRDI_TUNE ? CRDI_DCP_DAT_PARAMETER
+                                                            : CRDI_DCP_DAT_INPUT_OUTPUT,
+                               .id = (uint16_t)(b - m->bundles + 1)};
+    (void)crdi_dcp_encode(&head, b->pdu, b->room);
     return CRD_OK;
 }
 
@@ -35,11 +35,11 @@ void crdi_dcp_bundle_send(crd_dcp_master* m, crdi_dcp_bundle* b)
 {
     crdi_dcp_peer* p = &m->peers[b->slave];
     const size_t length =
-        DATA_HEAD + crd_dcp_put(b->slots, b->slot_count, b->pdu + DATA_HEAD, b->room - DATA_HEAD);
+        DATA_HEAD + crdi_dcp_put(b->slots, b->slot_count, b->pdu + DATA_HEAD, b->room - DATA_HEAD);
     b->due = false;
     if (length > b->room) { return; } // byte_count beyond max_size: the caller's doing
     crdi_store_le(b->pdu + 1, 2, b->seq++);
-    if (crd_dcp_net_send(m->net, &b->address, b->pdu, length)) { p->status.data_out++; }
+    if (crdi_dcp_net_send(m->net, &b->address, b->pdu, length)) { p->status.data_out++; }
 }
 
 // ---- relays ------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ static void relay_values(crd_dcp_master* m, const crdi_dcp_bundle* b)
 
 // ---- data that arrive --------------------------------------------------------------------------
 
-void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crd_dcp_pdu* pdu,
+void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crdi_dcp_pdu* pdu,
                           double time)
 {
     if (pdu->id == 0 || pdu->id > m->bundle_count || m->progress == CRDI_PLANNED) { return; }
@@ -77,7 +77,7 @@ void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const 
         return;
     }
     // Looked at before its number counts: a damaged one must not throw later ones away.
-    if (crd_dcp_take(b->slots, b->types, b->slot_count, pdu->payload, pdu->payload_length) !=
+    if (crdi_dcp_take(b->slots, b->types, b->slot_count, pdu->payload, pdu->payload_length) !=
         CRD_DCP_NONE) {
         status->data_bad++;
         return;

@@ -50,7 +50,7 @@ static void add_bytes(crdi_dcp_line* l, reader* r, bool binary)
 
 static void add_argument(crdi_dcp_line* l, reader* r, uint8_t type)
 {
-    const size_t size = crd_dcp_size_of(type);
+    const size_t size = crdi_dcp_size_of(type);
     double real = 0;
     int64_t integer = 0;
     if (size == 0) {
@@ -120,10 +120,10 @@ static bool log_entry(crd_dcp_master* m, crdi_dcp_peer* p, reader* r, uint8_t id
 }
 
 // RSP_log_ack:  entries of  0 time:i64  8 log_template_id:u8  9 arguments
-void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
+void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_pdu* pdu)
 {
     reader r = {.at = pdu->payload, .left = pdu->payload_length};
-    if (pdu->type == CRD_DCP_NTF_LOG) {
+    if (pdu->type == CRDI_DCP_NTF_LOG) {
         (void)log_entry(m, p, &r, pdu->template_id);
         return;
     }

@@ -2,7 +2,7 @@
 // it in CFG PDUs, control.c sends requests, answers.c takes answers, data.c sends and takes values,
 // log.c puts log entries into words, run.c goes from phase to phase.
 #pragma once
-#include "cardan/dcp_master.h"
+#include "cardan/dcp.h"
 #include "shared/dcp.h"
 
 enum {
@@ -206,7 +206,7 @@ void crdi_dcp_operation_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_err
 /// INF_state says what became of a request.
 void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p);
 void crdi_dcp_wake(crd_dcp_master* m, crdi_dcp_peer* p, double time); ///< not later than then
-void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
+void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_pdu* pdu);
 bool crdi_dcp_asks(const crdi_dcp_peer* p, uint8_t type); ///< whether such a request is under way
 const uint8_t* crdi_dcp_request_bytes(const crdi_dcp_request* r);
 void crdi_dcp_push(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* r);
@@ -233,7 +233,7 @@ double crdi_dcp_master_clock(crd_dcp_master* m);
 // data.c
 crd_status crdi_dcp_bundle_prepare(crd_dcp_master* m, crdi_dcp_bundle* b);
 void crdi_dcp_bundle_send(crd_dcp_master* m, crdi_dcp_bundle* b);
-void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crd_dcp_pdu* pdu,
+void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crdi_dcp_pdu* pdu,
                           double time);
 /// A turn begins: what a slave sends from now on is awaited. Whether it is there; it is over.
 bool crdi_dcp_fresh(const crd_dcp_master* m, const crdi_dcp_peer* p);
@@ -241,4 +241,4 @@ void crdi_dcp_turn_over(crd_dcp_master* m, crdi_dcp_peer* p);
 
 // log.c
 /// The entries of NTF_log or RSP_log_ack into notices.
-void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
+void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_pdu* pdu);

@@ -24,8 +24,8 @@ static bool aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crd_dcp_state state = p->status.state;
     if (!p->known) {
-        if (!crdi_dcp_asks(p, CRD_DCP_INF_STATE)) {
-            crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
+        if (!crdi_dcp_asks(p, CRDI_DCP_INF_STATE)) {
+            crdi_dcp_ask(m, p, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
         }
         return false;
     }
@@ -37,7 +37,7 @@ static bool aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
     case CRD_DCP_STOPPED:
     case CRD_DCP_ERRORRESOLVED:
         if (last_logs(m, p)) { return false; }
-        crdi_dcp_begin(m, p, CRD_DCP_STC_DEREGISTER, state, CRD_DCP_ALIVE, CRD_DCP_ALIVE);
+        crdi_dcp_begin(m, p, CRDI_DCP_STC_DEREGISTER, state, CRD_DCP_ALIVE, CRD_DCP_ALIVE);
         return false;
     case CRD_DCP_STOPPING:
         crdi_dcp_begin(m, p, 0, state, CRD_DCP_STOPPED, CRD_DCP_STOPPED);
@@ -46,7 +46,7 @@ static bool aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
         crdi_dcp_begin(m, p, 0, state, CRD_DCP_ERRORRESOLVED, CRD_DCP_ERRORRESOLVED);
         return false;
     default:
-        crdi_dcp_begin(m, p, CRD_DCP_STC_STOP, state, CRD_DCP_STOPPING, CRD_DCP_STOPPED);
+        crdi_dcp_begin(m, p, CRDI_DCP_STC_STOP, state, CRD_DCP_STOPPING, CRD_DCP_STOPPED);
         return false;
     }
 }
@@ -101,7 +101,7 @@ static bool aim_register(crd_dcp_master* m, crdi_dcp_peer* p)
         p->phase = CONTACTING;
         p->contacting = true;
         p->contact_until = m->now + m->opt.contact;
-        crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
+        crdi_dcp_ask(m, p, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
         return false;
     case CONTACTING:
         if (p->known && !p->contacting) { p->phase = DECIDE; }
@@ -111,7 +111,7 @@ static bool aim_register(crd_dcp_master* m, crdi_dcp_peer* p)
             p->id = p->own_id;
             p->touched = true;
             p->phase = REGISTERED;
-            crdi_dcp_begin(m, p, CRD_DCP_STC_REGISTER, CRD_DCP_ALIVE, CRD_DCP_CONFIGURATION,
+            crdi_dcp_begin(m, p, CRDI_DCP_STC_REGISTER, CRD_DCP_ALIVE, CRD_DCP_CONFIGURATION,
                            CRD_DCP_CONFIGURATION);
         } else if (may_take_over(m, p)) {
             p->going_down = p->touched = true;
@@ -140,7 +140,7 @@ static bool aim_script(crd_dcp_master* m, crdi_dcp_peer* p)
     }
     if (p->script_next < p->script_count) { return false; }
     for (int i = 0; i < p->outbox_count; i++) { // a heartbeat may stay
-        if (crdi_dcp_request_bytes(&p->outbox[i])[0] < CRD_DCP_INF_STATE) { return false; }
+        if (crdi_dcp_request_bytes(&p->outbox[i])[0] < CRDI_DCP_INF_STATE) { return false; }
     }
     return true;
 }
@@ -156,14 +156,14 @@ static bool aim_change(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dc
 
 static bool aim_prepared(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    p->prepared = aim_change(m, p, CRD_DCP_STC_PREPARE, CRD_DCP_CONFIGURATION, CRD_DCP_PREPARING,
+    p->prepared = aim_change(m, p, CRDI_DCP_STC_PREPARE, CRD_DCP_CONFIGURATION, CRD_DCP_PREPARING,
                              CRD_DCP_PREPARED);
     return p->prepared;
 }
 
 static bool aim_configured(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    return aim_change(m, p, CRD_DCP_STC_CONFIGURE, CRD_DCP_PREPARED, CRD_DCP_CONFIGURING,
+    return aim_change(m, p, CRDI_DCP_STC_CONFIGURE, CRD_DCP_PREPARED, CRD_DCP_CONFIGURING,
                       CRD_DCP_CONFIGURED);
 }
 
@@ -204,11 +204,11 @@ static bool aim_turn(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_operati
 
 static bool aim_initialized(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    static const crdi_dcp_operation turn[2] = {{.type = CRD_DCP_STC_INITIALIZE,
+    static const crdi_dcp_operation turn[2] = {{.type = CRDI_DCP_STC_INITIALIZE,
                                                 .from = CRD_DCP_CONFIGURED,
                                                 .via = CRD_DCP_INITIALIZING,
                                                 .to = CRD_DCP_INITIALIZED},
-                                               {.type = CRD_DCP_STC_SEND_OUTPUTS,
+                                               {.type = CRDI_DCP_STC_SEND_OUTPUTS,
                                                 .from = CRD_DCP_INITIALIZED,
                                                 .via = CRD_DCP_SENDING_I,
                                                 .to = CRD_DCP_CONFIGURED}};
@@ -217,11 +217,11 @@ static bool aim_initialized(crd_dcp_master* m, crdi_dcp_peer* p)
 
 static bool aim_step(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    static const crdi_dcp_operation turn[2] = {{.type = CRD_DCP_STC_DO_STEP,
+    static const crdi_dcp_operation turn[2] = {{.type = CRDI_DCP_STC_DO_STEP,
                                                 .from = CRD_DCP_RUNNING,
                                                 .via = CRD_DCP_COMPUTING,
                                                 .to = CRD_DCP_COMPUTED},
-                                               {.type = CRD_DCP_STC_SEND_OUTPUTS,
+                                               {.type = CRDI_DCP_STC_SEND_OUTPUTS,
                                                 .from = CRD_DCP_COMPUTED,
                                                 .via = CRD_DCP_SENDING_D,
                                                 .to = CRD_DCP_RUNNING}};
@@ -231,7 +231,7 @@ static bool aim_step(crd_dcp_master* m, crdi_dcp_peer* p)
 static bool aim_synchronized(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     if (p->phase == 0) { p->op.time = p->spec.mode == CRD_DCP_NRT ? 0 : m->run_time; }
-    const bool reached = aim_change(m, p, CRD_DCP_STC_RUN, CRD_DCP_CONFIGURED,
+    const bool reached = aim_change(m, p, CRDI_DCP_STC_RUN, CRD_DCP_CONFIGURED,
                                     CRD_DCP_SYNCHRONIZING, CRD_DCP_SYNCHRONIZED);
     if (!reached) { p->op.until += m->run_lead; }
     return reached;
@@ -240,7 +240,7 @@ static bool aim_synchronized(crd_dcp_master* m, crdi_dcp_peer* p)
 static bool aim_running(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     if (p->phase == 0) { p->op.time = 0; } // goes on in the grid that the first one has set
-    return aim_change(m, p, CRD_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED, CRD_DCP_RUNNING,
+    return aim_change(m, p, CRDI_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED, CRD_DCP_RUNNING,
                       CRD_DCP_RUNNING);
 }
 
@@ -283,7 +283,7 @@ static crd_status connect_data(crd_dcp_master* m)
         if ((b->kind != CRDI_FEED && b->kind != CRDI_TUNE) || b->address.transport != CRD_DCP_TCP) {
             continue;
         }
-        const crd_status st = crd_dcp_net_connect(m->net, &b->address);
+        const crd_status st = crdi_dcp_net_connect(m->net, &b->address);
         if (st < 0) { return crdi_fail_in(m->ctx, st, "%s", m->peers[b->slave].spec.name); }
     }
     return CRD_OK;
@@ -361,14 +361,14 @@ crd_status crd_dcp_master_initialize(crd_dcp_master* m, int slave)
         const crd_status st = check_slave(m, i, CRDI_READY, CRDI_READY, "initialisation");
         if (st < 0) { return st; }
     }
-    crd_dcp_net_hold(m->net, true);
+    crdi_dcp_net_hold(m->net, true);
     for (int i = first; i <= last; i++) {
         send_inputs(m, &m->peers[i]);
     }
     for (int i = first; i <= last; i++) {
         crdi_dcp_aim_at(m, &m->peers[i], aim_initialized);
     }
-    crd_dcp_net_hold(m->net, false);
+    crdi_dcp_net_hold(m->net, false);
     return crdi_dcp_pursue(m, slave < 0 ? -1 : slave, false);
 }
 
@@ -467,10 +467,10 @@ crd_status crd_dcp_master_begin_step(crd_dcp_master* m, int slave, uint32_t step
     if (p->first_steps == 0) { p->first_steps = steps; }
     (void)crdi_dcp_master_clock(m);
     p->op.steps = steps;
-    crd_dcp_net_hold(m->net, true); // inputs and request leave together
+    crdi_dcp_net_hold(m->net, true); // inputs and request leave together
     send_inputs(m, p);
     crdi_dcp_aim_at(m, p, aim_step);
-    crd_dcp_net_hold(m->net, false);
+    crdi_dcp_net_hold(m->net, false);
 fail:
     return st;
 }

@@ -58,12 +58,12 @@ crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
     return n->ops->listen ? n->ops->listen(n, at) : crd_dcp_net_listen(n->inner, at);
 }
 
-crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
+crd_status crdi_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return crd_dcp_net_connect_from(n, 0, to);
+    return crdi_dcp_net_connect_from(n, 0, to);
 }
 
-crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to)
+crd_status crdi_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to)
 {
     const crdi_dcp_address_text text = crdi_dcp_address_text_of(to);
     if (to->transport != CRD_DCP_TCP) {
@@ -77,9 +77,9 @@ crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_a
     return ip && n->ops->connect_from ? n->ops->connect_from(n, ip, to) : n->ops->connect(n, to);
 }
 
-bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to)
+bool crdi_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return n->ops->connected ? n->ops->connected(n, to) : crd_dcp_net_connected(n->inner, to);
+    return n->ops->connected ? n->ops->connected(n, to) : crdi_dcp_net_connected(n->inner, to);
 }
 
 bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
@@ -88,12 +88,12 @@ bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
     return index >= 0 && n->ops->local(n, index, out);
 }
 
-void crd_dcp_net_set_control(crd_dcp_net* n)
+void crdi_dcp_net_set_control(crd_dcp_net* n)
 {
     if (n->ops->set_control) {
         n->ops->set_control(n);
     } else {
-        crd_dcp_net_set_control(n->inner);
+        crdi_dcp_net_set_control(n->inner);
     }
 }
 
@@ -102,11 +102,11 @@ double crd_dcp_net_now(const crd_dcp_net* n)
     return n->ops->now ? n->ops->now(n) : crd_dcp_net_now(n->inner);
 }
 
-uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
+uint32_t crdi_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
 {
     crd_dcp_address first = {.ip = CRDI_DCP_LOOPBACK};
     if (n->ops->source_ip) { return n->ops->source_ip(n, to); }
-    if (n->inner) { return crd_dcp_net_source_ip(n->inner, to); }
+    if (n->inner) { return crdi_dcp_net_source_ip(n->inner, to); }
     (void)crd_dcp_net_local(n, 0, &first);
     return first.ip;
 }
@@ -123,14 +123,14 @@ crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n)
     return c;
 }
 
-bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
-                      size_t length)
+bool crdi_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
+                       size_t length)
 {
-    return crd_dcp_net_send_from(n, NULL, to, bytes, length);
+    return crdi_dcp_net_send_from(n, NULL, to, bytes, length);
 }
 
-bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd_dcp_address* to,
-                           const uint8_t* bytes, size_t length)
+bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd_dcp_address* to,
+                            const uint8_t* bytes, size_t length)
 {
     crd_dcp_address from = at ? *at : (crd_dcp_address){0};
     const bool known = to->transport == CRD_DCP_TCP
@@ -165,10 +165,10 @@ void crd_dcp_net_wait(crd_dcp_net* n, double seconds)
     n->ops->wait(n, seconds > 0 ? seconds : 0); // so that NaN does not wait
 }
 
-void crd_dcp_net_hold(crd_dcp_net* n, bool on)
+void crdi_dcp_net_hold(crd_dcp_net* n, bool on)
 {
     if (n->ops->hold) { n->ops->hold(n, on); }
-    if (n->inner && !n->ops->hold) { crd_dcp_net_hold(n->inner, on); }
+    if (n->inner && !n->ops->hold) { crdi_dcp_net_hold(n->inner, on); }
 }
 
 int crd_dcp_net_descriptor(const crd_dcp_net* n)
@@ -195,7 +195,7 @@ void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c)
 
 static bool link_send(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
-    return crd_dcp_net_send(user, to, bytes, length);
+    return crdi_dcp_net_send(user, to, bytes, length);
 }
 
 static bool link_listen(void* user, const crd_dcp_address* at)
@@ -211,12 +211,12 @@ static bool link_listen(void* user, const crd_dcp_address* at)
 
 static bool link_connect(void* user, const crd_dcp_address* to)
 {
-    return crd_dcp_net_connect(user, to) == CRD_OK;
+    return crdi_dcp_net_connect(user, to) == CRD_OK;
 }
 
 static void link_hold(void* user, bool on)
 {
-    crd_dcp_net_hold(user, on);
+    crdi_dcp_net_hold(user, on);
 }
 
 static void link_close(void* user)
@@ -226,7 +226,7 @@ static void link_close(void* user)
 
 crd_dcp_link crd_dcp_net_link(crd_dcp_net* n)
 {
-    crd_dcp_net_set_control(n);
+    crdi_dcp_net_set_control(n);
     return (crd_dcp_link){.user = n,
                           .send = link_send,
                           .listen = link_listen,

@@ -127,7 +127,7 @@ static bool greet(crdi_secure_net* s, int index)
     if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
         crdi_secure_queue_take(s, index, false);
     }
-    return crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
+    return crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
 }
 
 // Begins a handshake; -1: there is no place, or no connection.
@@ -204,7 +204,7 @@ static crd_dcp_address arrived_at(const crdi_secure_net* s, const crd_dcp_packet
 {
     crd_dcp_address at = k->at;
     if (at.ip == 0 && k->from.ip >> 24 != 127) {
-        at.ip = crd_dcp_net_source_ip(s->base.inner, &k->from);
+        at.ip = crdi_dcp_net_source_ip(s->base.inner, &k->from);
     }
     return at;
 }
@@ -235,8 +235,8 @@ static bool repeat_answer(crdi_secure_net* s, const crd_dcp_packet* k)
         if (p->phase == UNPROVEN && now >= p->due &&
             memcmp(p->hello_mac, k->bytes + GREETING_SIZE - MAC, MAC) == 0 && may_answer(s, now)) {
             p->due = now + FIRST_RETRY / 4;
-            (void)crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello,
-                                        ANSWER_SIZE);
+            (void)crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello,
+                                         ANSWER_SIZE);
         }
         return true;
     }
@@ -292,7 +292,7 @@ static void take_greeting(crdi_secure_net* s, const crd_dcp_packet* k)
     sodium_memzero(shared, sizeof shared);
     sodium_memzero(keys, sizeof keys);
     p->due = now + FIRST_RETRY / 4;
-    (void)crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, a, ANSWER_SIZE);
+    (void)crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, a, ANSWER_SIZE);
 }
 
 static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
@@ -339,7 +339,7 @@ static void tell_unknown(crdi_secure_net* s, const crd_dcp_packet* k)
     memcpy(u + 2, k->bytes + 2, 8);
     put_address(u + 10, &k->at);
     mac_of(u + 17, u, UNKNOWN_SIZE - MAC, s->hello_key);
-    (void)crd_dcp_net_send_from(s->base.inner, &k->at, &k->from, u, sizeof u);
+    (void)crdi_dcp_net_send_from(s->base.inner, &k->at, &k->from, u, sizeof u);
 }
 
 // The partner has started again, or has given our place away.
@@ -385,8 +385,8 @@ bool crdi_secure_seal(crdi_secure_net* s, int index, const uint8_t* bytes, size_
     p->sent++; // whatever becomes of it: never twice
     (void)crypto_aead_chacha20poly1305_ietf_encrypt(o + HEAD, NULL, bytes, length, o, HEAD, NULL,
                                                     nonce, p->send_key);
-    return crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, o,
-                                 length + CRD_DCP_SECURE_OVERHEAD);
+    return crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, o,
+                                  length + CRD_DCP_SECURE_OVERHEAD);
 }
 
 // Whether a counter has not been here; remembers it.
@@ -532,7 +532,7 @@ static crd_status secure_connect(crd_dcp_net* base, const crd_dcp_address* to)
 {
     crdi_secure_net* s = (crdi_secure_net*)base;
     const crd_dcp_address local = {0};
-    const crd_status st = crd_dcp_net_connect(s->base.inner, to);
+    const crd_status st = crdi_dcp_net_connect(s->base.inner, to);
     if (st == CRD_OK && crdi_secure_find_association(s, &local, to) < 0) {
         (void)begin_handshake(s, &local, to);
     }

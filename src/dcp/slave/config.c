@@ -59,7 +59,7 @@ static void slave_config_put_entry(crdi_dcp_list* l, int pos, int variable, uint
 
 // ---- time --------------------------------------------------------------------------------------
 
-static crd_dcp_error set_time_res(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_time_res(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (!crdi_dcp_offers_resolution(s->d, p->numerator, p->denominator)) {
         return CRD_DCP_E_INVALID_TIME_RESOLUTION;
@@ -69,7 +69,7 @@ static crd_dcp_error set_time_res(crd_dcp_slave* s, const crd_dcp_pdu* p)
     return CRD_DCP_NONE;
 }
 
-static crd_dcp_error set_steps(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_steps(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (p->steps == 0) { return CRD_DCP_E_INVALID_STEPS; }
     crdi_dcp_group* g = need_group(s, p->id, false);
@@ -96,11 +96,11 @@ static int slave_config_find_variable(const crd_dcp_slave* s, uint64_t vr, crd_c
 }
 
 // Puts a variable that is received into its group: an input, or a parameter that is tuned.
-static crd_dcp_error add_received(crd_dcp_slave* s, const crd_dcp_pdu* p, int variable,
+static crd_dcp_error add_received(crd_dcp_slave* s, const crdi_dcp_pdu* p, int variable,
                                   bool parameters)
 {
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
-    if (!crd_dcp_converts(p->data_type, s->d->variables[variable].type)) {
+    if (!crdi_dcp_converts(p->data_type, s->d->variables[variable].type)) {
         return CRD_DCP_E_INVALID_SOURCE_DATA_TYPE;
     }
     if (p->pos >= s->opt.max_group_size) { return CRD_DCP_E_PDU_SIZE; }
@@ -110,14 +110,14 @@ static crd_dcp_error add_received(crd_dcp_slave* s, const crd_dcp_pdu* p, int va
     return CRD_DCP_NONE;
 }
 
-static crd_dcp_error add_tunable(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error add_tunable(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     int variable = slave_config_find_variable(s, p->vr, CRD_PARAMETER);
     if (variable >= 0 && s->d->variables[variable].variability != CRD_TUNABLE) { variable = -1; }
     return add_received(s, p, variable, true);
 }
 
-static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error add_output(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     const int variable = slave_config_find_variable(s, p->vr, CRD_OUTPUT);
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
@@ -133,7 +133,7 @@ static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
     return CRD_DCP_NONE;
 }
 
-static crd_dcp_error set_parameter(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_parameter(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     int variable = slave_config_find_variable(s, p->vr, CRD_PARAMETER);
     if (variable < 0) { variable = slave_config_find_variable(s, p->vr, CRD_STRUCTURAL_PARAMETER); }
@@ -141,9 +141,9 @@ static crd_dcp_error set_parameter(crd_dcp_slave* s, const crd_dcp_pdu* p)
     return crdi_dcp_set_parameter(s, variable, p->data_type, p->payload, p->payload_length);
 }
 
-static crd_dcp_error set_scope(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_scope(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
-    if (p->scope > CRD_DCP_RUN) { return CRD_DCP_E_INVALID_SCOPE; }
+    if (p->scope > CRDI_DCP_RUN) { return CRD_DCP_E_INVALID_SCOPE; }
     crdi_dcp_group* g = need_group(s, p->id, false);
     if (!g) { return CRD_DCP_E_GENERIC; }
     g->has_scope = true;
@@ -161,9 +161,9 @@ uint32_t crdi_dcp_max_pdu(const crd_dcp_slave* s, uint8_t transport)
 }
 
 // Data may come in through the ports that the description lists, and through that of Control.
-static bool may_listen(const crd_dcp_slave* s, const crd_dcp_endpoint* e, const crd_dcp_pdu* p)
+static bool may_listen(const crd_dcp_slave* s, const crd_dcp_endpoint* e, const crdi_dcp_pdu* p)
 {
-    const bool parameters = p->type == CRD_DCP_CFG_PARAM_NETWORK;
+    const bool parameters = p->type == CRDI_DCP_CFG_PARAM_NETWORK;
     const crd_dcp_ports* ports = parameters ? e->parameter : e->data;
     const int count = parameters ? e->parameter_count : e->data_count;
     if (p->port == 0) { return false; }
@@ -171,7 +171,7 @@ static bool may_listen(const crd_dcp_slave* s, const crd_dcp_endpoint* e, const 
            (p->port == s->control.port && p->transport == s->control.transport);
 }
 
-static bool may_send(const crd_dcp_slave* s, const crd_dcp_pdu* p)
+static bool may_send(const crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (p->port == 0) { return false; }
     if (!s->opt.allowed_ip) { return p->address >> 24 == 127 || p->address == s->master.ip; }
@@ -191,15 +191,15 @@ static bool add_target(const crd_dcp_slave* s, crdi_dcp_group* g, const crd_dcp_
     return true;
 }
 
-static crd_dcp_error set_network(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_network(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     const crd_dcp_endpoint* e = crdi_dcp_find_endpoint(s->d, p->transport);
     if (!e) { return CRD_DCP_E_INVALID_TRANSPORT_PROTOCOL; }
-    const bool target = p->type == CRD_DCP_CFG_TARGET_NETWORK;
+    const bool target = p->type == CRDI_DCP_CFG_TARGET_NETWORK;
     if (target ? !may_send(s, p) : !may_listen(s, e, p)) {
         return CRD_DCP_E_INVALID_NETWORK_INFORMATION;
     }
-    crdi_dcp_group* g = need_group(s, p->id, p->type == CRD_DCP_CFG_PARAM_NETWORK);
+    crdi_dcp_group* g = need_group(s, p->id, p->type == CRDI_DCP_CFG_PARAM_NETWORK);
     if (!g) { return CRD_DCP_E_GENERIC; }
     const crd_dcp_address a = crdi_dcp_address_of(p);
     if (target) {
@@ -223,7 +223,7 @@ bool crdi_dcp_log_category_known(const crd_dcp_slave* s, uint8_t category)
     return false;
 }
 
-static crd_dcp_error set_logging(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error set_logging(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (p->mode == LOG_ON_REQUEST && !s->d->can_log_on_request) {
         return CRD_DCP_E_NO_LOG_ON_REQUEST;
@@ -255,31 +255,31 @@ void crdi_dcp_unconfigure(crd_dcp_slave* s)
     crdi_dcp_slave_values_restart(s);
 }
 
-crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p)
+crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     switch (p->type) {
-    case CRD_DCP_CFG_TIME_RES:
+    case CRDI_DCP_CFG_TIME_RES:
         return set_time_res(s, p);
-    case CRD_DCP_CFG_STEPS:
+    case CRDI_DCP_CFG_STEPS:
         return set_steps(s, p);
-    case CRD_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_INPUT:
         return add_received(s, p, slave_config_find_variable(s, p->vr, CRD_INPUT), false);
-    case CRD_DCP_CFG_OUTPUT:
+    case CRDI_DCP_CFG_OUTPUT:
         return add_output(s, p);
-    case CRD_DCP_CFG_CLEAR:
+    case CRDI_DCP_CFG_CLEAR:
         crdi_dcp_unconfigure(s);
         return CRD_DCP_NONE;
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
-    case CRD_DCP_CFG_PARAM_NETWORK:
+    case CRDI_DCP_CFG_TARGET_NETWORK:
+    case CRDI_DCP_CFG_SOURCE_NETWORK:
+    case CRDI_DCP_CFG_PARAM_NETWORK:
         return set_network(s, p);
-    case CRD_DCP_CFG_PARAMETER:
+    case CRDI_DCP_CFG_PARAMETER:
         return set_parameter(s, p);
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
         return add_tunable(s, p);
-    case CRD_DCP_CFG_LOGGING:
+    case CRDI_DCP_CFG_LOGGING:
         return set_logging(s, p);
-    case CRD_DCP_CFG_SCOPE:
+    case CRDI_DCP_CFG_SCOPE:
         return set_scope(s, p);
     default:
         return CRD_DCP_E_GENERIC;
@@ -302,7 +302,7 @@ static uint64_t pdu_size(const crd_dcp_slave* s, const crdi_dcp_list* l, bool mo
     uint64_t size = 5;
     for (int i = 0; i < l->end; i++) {
         const crdi_dcp_entry* e = &l->entries[i];
-        const size_t element = crd_dcp_size_of(e->type);
+        const size_t element = crdi_dcp_size_of(e->type);
         const uint32_t declared = s->d->variables[e->variable].max_size;
         const crd_dcp_slot* slot = &s->values[e->variable].slot;
         size += element                          ? (uint64_t)slot->count * element

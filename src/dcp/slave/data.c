@@ -110,7 +110,7 @@ crd_dcp_error crdi_dcp_set_parameter(crd_dcp_slave* s, int variable, uint8_t typ
     s->scratch.type = value->slot.type;
     s->scratch.count = value->slot.count;
     s->scratch.max_size = value->slot.max_size;
-    const crd_dcp_error error = crd_dcp_take(&s->scratch, &type, 1, payload, length);
+    const crd_dcp_error error = crdi_dcp_take(&s->scratch, &type, 1, payload, length);
     if (error != CRD_DCP_NONE) { return error; }
     const bool structural = is_structural(v);
     if (structural && !sizes_fit(s, variable, (uint64_t)s->scratch.integer[0])) {
@@ -169,8 +169,8 @@ void crdi_dcp_latch(crd_dcp_slave* s, bool all)
 
 static bool in_scope(const crdi_dcp_group* g, crd_dcp_state state)
 {
-    return g->parameters || g->scope == CRD_DCP_ALWAYS ||
-           (g->scope == CRD_DCP_RUN) == crdi_dcp_in_run(state);
+    return g->parameters || g->scope == CRDI_DCP_ALWAYS ||
+           (g->scope == CRDI_DCP_RUN) == crdi_dcp_in_run(state);
 }
 
 // What a list's payload is read into or made of, neighbours in memory as one: by STC_prepare, or
@@ -189,7 +189,7 @@ static int slots_of(crd_dcp_slave* s, const crdi_dcp_list* l, const crd_dcp_slot
     }
     *slots = s->slots;
     *types = s->types;
-    return crd_dcp_join(s->slots, s->types, l->end);
+    return crdi_dcp_join(s->slots, s->types, l->end);
 }
 
 static void join_list(crd_dcp_slave* s, crdi_dcp_list* l)
@@ -216,18 +216,18 @@ void crdi_dcp_join_groups(crd_dcp_slave* s)
     }
 }
 
-static bool decode_group(crd_dcp_slave* s, const crdi_dcp_group* g, const crd_dcp_pdu* p)
+static bool decode_group(crd_dcp_slave* s, const crdi_dcp_group* g, const crdi_dcp_pdu* p)
 {
     const crd_dcp_slot* slots = NULL;
     const uint8_t* types = NULL;
     const int count = slots_of(s, &g->in, &slots, &types);
-    return crd_dcp_take(slots, types, count, p->payload, p->payload_length) == CRD_DCP_NONE;
+    return crdi_dcp_take(slots, types, count, p->payload, p->payload_length) == CRD_DCP_NONE;
 }
 
-void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p)
+void crdi_dcp_receive_data(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
-    const bool parameters = p->type == CRD_DCP_DAT_PARAMETER;
-    const bool here = crd_dcp_allowed(s->state, p->type, s->mode);
+    const bool parameters = p->type == CRDI_DCP_DAT_PARAMETER;
+    const bool here = crdi_dcp_allowed(s->state, p->type, s->mode);
     crdi_dcp_group* g = here ? crdi_dcp_find_group(s, p->id, parameters) : NULL;
     if (!g || g->in.count == 0 || !in_scope(g, s->state)) {
         s->counts.data_dropped++;
@@ -287,9 +287,9 @@ void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g)
     const crd_dcp_slot* slots = NULL;
     const uint8_t* types = NULL;
     const int count = slots_of(s, &g->out, &slots, &types);
-    const crd_dcp_pdu head = {.type = CRD_DCP_DAT_INPUT_OUTPUT, .seq = g->seq_out, .id = g->id};
-    const size_t at = crd_dcp_encode(&head, s->pdu, s->opt.max_pdu);
-    const size_t length = at + crd_dcp_put(slots, count, s->pdu + at, s->opt.max_pdu - at);
+    const crdi_dcp_pdu head = {.type = CRDI_DCP_DAT_INPUT_OUTPUT, .seq = g->seq_out, .id = g->id};
+    const size_t at = crdi_dcp_encode(&head, s->pdu, s->opt.max_pdu);
+    const size_t length = at + crdi_dcp_put(slots, count, s->pdu + at, s->opt.max_pdu - at);
     g->seq_out++;
     for (int i = 0; i < g->target_count; i++) {
         const bool fits = length <= crdi_dcp_max_pdu(s, g->targets[i].transport);

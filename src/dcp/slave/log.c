@@ -36,7 +36,7 @@ static int64_t whole_seconds(double now)
 static void store_log(crd_dcp_slave* s, const crd_dcp_log_template* t,
                       const crd_dcp_slot* arguments)
 {
-    const size_t length = crd_dcp_put(arguments, t->argument_count, NULL, 0);
+    const size_t length = crdi_dcp_put(arguments, t->argument_count, NULL, 0);
     if (s->opt.log_entries == 0 || length > s->opt.log_bytes) {
         s->counts.logs_lost++;
         return;
@@ -46,7 +46,7 @@ static void store_log(crd_dcp_slave* s, const crd_dcp_log_template* t,
         s->counts.logs_lost++;
     }
     crdi_dcp_log_slot* log = &s->logs[s->log_order[s->log_count++]];
-    crd_dcp_put(arguments, t->argument_count, log->bytes, s->opt.log_bytes);
+    crdi_dcp_put(arguments, t->argument_count, log->bytes, s->opt.log_bytes);
     log->time = whole_seconds(s->now);
     log->template_id = t->id;
     log->category = t->category;
@@ -56,13 +56,13 @@ static void store_log(crd_dcp_slave* s, const crd_dcp_log_template* t,
 static void notify_log(crd_dcp_slave* s, const crd_dcp_log_template* t,
                        const crd_dcp_slot* arguments)
 {
-    const crd_dcp_pdu head = {.type = CRD_DCP_NTF_LOG,
-                              .peer = s->id,
-                              .time = whole_seconds(s->now),
-                              .template_id = t->id};
+    const crdi_dcp_pdu head = {.type = CRDI_DCP_NTF_LOG,
+                               .peer = s->id,
+                               .time = whole_seconds(s->now),
+                               .template_id = t->id};
     const size_t room = crdi_dcp_max_pdu(s, s->master.transport);
-    const size_t at = crd_dcp_encode(&head, s->pdu, room);
-    const size_t length = at + crd_dcp_put(arguments, t->argument_count, s->pdu + at, room - at);
+    const size_t at = crdi_dcp_encode(&head, s->pdu, room);
+    const size_t length = at + crdi_dcp_put(arguments, t->argument_count, s->pdu + at, room - at);
     if (length > room) {
         s->counts.logs_lost++;
         return;
@@ -97,10 +97,10 @@ static void write_log(const crdi_dcp_log_slot* log, uint8_t* out)
     memcpy(out + LOG_HEAD, log->bytes, log->length);
 }
 
-size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t room)
+size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crdi_dcp_pdu* request, size_t room)
 {
-    const crd_dcp_pdu head = {.type = CRD_DCP_RSP_LOG_ACK, .seq = request->seq, .peer = s->id};
-    size_t at = crd_dcp_encode(&head, s->pdu, room);
+    const crdi_dcp_pdu head = {.type = CRDI_DCP_RSP_LOG_ACK, .seq = request->seq, .peer = s->id};
+    size_t at = crdi_dcp_encode(&head, s->pdu, room);
     int taken = 0, i = 0;
     while (i < s->log_count && taken < request->max) {
         const crdi_dcp_log_slot* log = &s->logs[s->log_order[i]];

@@ -14,9 +14,10 @@ static void enter_state(crd_dcp_slave* s, crd_dcp_state state)
     s->entry++;
     // A step goes on while a real-time slave goes from SYNCHRONIZING to RUNNING.
     if (state != CRD_DCP_SYNCHRONIZED && state != CRD_DCP_RUNNING) { s->pending = CRDI_NOTHING; }
-    crdi_dcp_slave_send_pdu(
-        s, &s->master,
-        &(crd_dcp_pdu){.type = CRD_DCP_NTF_STATE_CHANGED, .peer = s->id, .state = (uint8_t)state});
+    crdi_dcp_slave_send_pdu(s, &s->master,
+                            &(crdi_dcp_pdu){.type = CRDI_DCP_NTF_STATE_CHANGED,
+                                            .peer = s->id,
+                                            .state = (uint8_t)state});
 }
 
 // Whether who listens at `a` hears what is sent to `b`.
@@ -53,12 +54,12 @@ static bool connect_targets(crd_dcp_slave* s)
     return true;
 }
 
-static void send_scope(crd_dcp_slave* s, crd_dcp_scope scope)
+static void send_scope(crd_dcp_slave* s, crdi_dcp_scope scope)
 {
     const uint64_t entry = s->entry;
     for (int i = 0; i < s->group_count && s->entry == entry; i++) {
         crdi_dcp_group* g = &s->groups[i];
-        if (g->out.count > 0 && (g->scope == CRD_DCP_ALWAYS || g->scope == scope)) {
+        if (g->out.count > 0 && (g->scope == CRDI_DCP_ALWAYS || g->scope == scope)) {
             crdi_dcp_send_group(s, g);
         }
     }
@@ -85,10 +86,10 @@ static void begin_duty(crd_dcp_slave* s)
         crdi_dcp_latch(s, true);
         break;
     case CRD_DCP_SENDING_I:
-        send_scope(s, CRD_DCP_INITIALIZATION);
+        send_scope(s, CRDI_DCP_INITIALIZATION);
         break;
     case CRD_DCP_SENDING_D:
-        send_scope(s, CRD_DCP_RUN);
+        send_scope(s, CRDI_DCP_RUN);
         break;
     default:
         break;
@@ -132,7 +133,7 @@ static void leave_state(crd_dcp_slave* s)
         return;
     case CRD_DCP_ERRORHANDLING:
         enter_state(
-            s, (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_RESOLVED, s->state));
+            s, (crd_dcp_state)crdi_dcp_next_state_event(s->state, CRDI_DCP_SIG_RESOLVED, s->state));
         return;
     case CRD_DCP_SYNCHRONIZING:
         if (s->mode != CRD_DCP_NRT && s->now < s->start) { return; } // advance goes on
@@ -144,7 +145,7 @@ static void leave_state(crd_dcp_slave* s)
         break;
     }
     enter_state(s,
-                (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_DONE, s->from_run));
+                (crd_dcp_state)crdi_dcp_next_state_event(s->state, CRDI_DCP_SIG_DONE, s->from_run));
     // Back from a step, and synchronizing came to its end in the meantime.
     if (s->state == CRD_DCP_SYNCHRONIZING && !s->synchronizing) { leave_state(s); }
 }
@@ -178,7 +179,7 @@ static void go_to_state(crd_dcp_slave* s, crd_dcp_state state)
 
 void crdi_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code)
 {
-    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_ERROR, s->state) < 0) { return; }
+    if (crdi_dcp_next_state_event(s->state, CRDI_DCP_SIG_ERROR, s->state) < 0) { return; }
     s->error = code;
     s->synchronizing = false;
     go_to_state(s, CRD_DCP_ERRORHANDLING);
@@ -211,7 +212,7 @@ static void go_to_configuration(crd_dcp_slave* s)
 }
 
 static void register_at(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
-                        const crd_dcp_pdu* p)
+                        const crdi_dcp_pdu* p)
 {
     s->registrations++;
     s->id = p->peer;
@@ -244,7 +245,7 @@ static void set_grid(crd_dcp_slave* s, int64_t time)
     }
 }
 
-static void start_run(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static void start_run(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (s->mode != CRD_DCP_NRT) { set_grid(s, p->time); }
     if (s->state == CRD_DCP_SYNCHRONIZED) {
@@ -263,33 +264,33 @@ static void reset_run(crd_dcp_slave* s)
 }
 
 void crdi_dcp_change(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
-                     const crd_dcp_pdu* p)
+                     const crdi_dcp_pdu* p)
 {
-    const crd_dcp_state to = (crd_dcp_state)crd_dcp_next_state(s->state, p->type, s->mode);
+    const crd_dcp_state to = (crd_dcp_state)crdi_dcp_next_state(s->state, p->type, s->mode);
     switch (p->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         register_at(s, from, at, p);
         break;
-    case CRD_DCP_STC_DEREGISTER:
+    case CRDI_DCP_STC_DEREGISTER:
         deregister(s);
         break;
-    case CRD_DCP_STC_PREPARE:
+    case CRDI_DCP_STC_PREPARE:
         reset_run(s);
         go_to_state(s, to);
         break;
-    case CRD_DCP_STC_RUN:
+    case CRDI_DCP_STC_RUN:
         start_run(s, p);
         break;
-    case CRD_DCP_STC_DO_STEP:
+    case CRDI_DCP_STC_DO_STEP:
         s->from_run = s->state;
         s->do_steps = p->steps;
         if (s->first_steps == 0) { s->first_steps = p->steps; }
         go_to_state(s, to);
         break;
-    case CRD_DCP_STC_STOP:
+    case CRDI_DCP_STC_STOP:
         stop_run(s);
         break;
-    case CRD_DCP_STC_RESET:
+    case CRDI_DCP_STC_RESET:
         forget_configuration(s);
         s->rewind = true;
         go_to_configuration(s);
@@ -343,7 +344,7 @@ static void end_real_time_step(crd_dcp_slave* s)
     const uint64_t entry = s->entry;
     for (int i = 0; i < s->group_count && s->entry == entry; i++) {
         crdi_dcp_group* g = &s->groups[i];
-        if (g->out.count == 0 || g->scope == CRD_DCP_INITIALIZATION || ++g->phase < g->steps) {
+        if (g->out.count == 0 || g->scope == CRDI_DCP_INITIALIZATION || ++g->phase < g->steps) {
             continue;
         }
         g->phase = 0;
@@ -461,6 +462,6 @@ void crd_dcp_slave_stop(crd_dcp_slave* s, double now)
 {
     crdi_dcp_slave_clock(s, now);
     crdi_dcp_slave_hold(s);
-    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) { stop_run(s); }
+    if (crdi_dcp_next_state_event(s->state, CRDI_DCP_SIG_STOP, s->state) >= 0) { stop_run(s); }
     crdi_dcp_slave_release(s);
 }

@@ -150,9 +150,9 @@ void crdi_dcp_slave_flush(crd_dcp_slave* s)
     }
 }
 
-void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p)
+void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crdi_dcp_pdu* p)
 {
-    crdi_dcp_slave_send(s, to, crd_dcp_encode(p, s->pdu, s->opt.max_pdu));
+    crdi_dcp_slave_send(s, to, crdi_dcp_encode(p, s->pdu, s->opt.max_pdu));
 }
 
 static bool is_master(const crd_dcp_slave* s, const crd_dcp_address* from)
@@ -170,23 +170,23 @@ static bool may_answer(crd_dcp_slave* s, const crd_dcp_address* from)
     return may;
 }
 
-static void send_nack(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
+static void send_nack(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* request,
                       crd_dcp_error error)
 {
     if (!may_answer(s, from)) { return; }
     const uint16_t last = s->state == CRD_DCP_ALIVE ? request->seq : s->last;
     crdi_dcp_slave_send_pdu(s, from,
-                            &(crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
-                                           .seq = request->seq,
-                                           .peer = request->peer,
-                                           .expected = (uint16_t)(last + 1),
-                                           .error = (uint16_t)error});
+                            &(crdi_dcp_pdu){.type = CRDI_DCP_RSP_NACK,
+                                            .seq = request->seq,
+                                            .peer = request->peer,
+                                            .expected = (uint16_t)(last + 1),
+                                            .error = (uint16_t)error});
     s->counts.nacks++;
 }
 
 // An answer that is no refusal: what differs is in `a`.
-static void send_answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
-                        crd_dcp_pdu a)
+static void send_answer(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* request,
+                        crdi_dcp_pdu a)
 {
     a.seq = request->seq;
     a.peer = request->peer;
@@ -194,15 +194,15 @@ static void send_answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd
     s->counts.acks++;
 }
 
-static void send_state(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
+static void send_state(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* request)
 {
     send_answer(s, from, request,
-                (crd_dcp_pdu){.type = CRD_DCP_RSP_STATE_ACK, .state = (uint8_t)s->state});
+                (crdi_dcp_pdu){.type = CRDI_DCP_RSP_STATE_ACK, .state = (uint8_t)s->state});
 }
 
 // ---- checks of state changes -------------------------------------------------------------------
 
-static crd_dcp_error check_register(const crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error check_register(const crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (memcmp(p->uuid, s->d->uuid, sizeof p->uuid) != 0) { return CRD_DCP_E_INVALID_UUID; }
     if (!crdi_dcp_offers_mode(s->d, p->op_mode)) { return CRD_DCP_E_INVALID_OP_MODE; }
@@ -220,19 +220,19 @@ static crd_dcp_error slave_check_steps(const crd_dcp_slave* s, uint32_t steps)
     return CRD_DCP_NONE;
 }
 
-static crd_dcp_error check_change(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static crd_dcp_error check_change(crd_dcp_slave* s, const crdi_dcp_pdu* p)
 {
     if (p->state != s->state) { return CRD_DCP_E_INVALID_STATE_ID; }
     switch (p->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         return check_register(s, p);
-    case CRD_DCP_STC_PREPARE:
+    case CRDI_DCP_STC_PREPARE:
         return crdi_dcp_complete(s);
-    case CRD_DCP_STC_RUN:
+    case CRDI_DCP_STC_RUN:
         return s->mode != CRD_DCP_NRT && p->time != 0 && (double)p->time < s->now
                    ? CRD_DCP_E_INVALID_START_TIME
                    : CRD_DCP_NONE;
-    case CRD_DCP_STC_DO_STEP:
+    case CRDI_DCP_STC_DO_STEP:
         return slave_check_steps(s, p->steps);
     default:
         return CRD_DCP_NONE;
@@ -258,7 +258,7 @@ static crd_dcp_error not_now(const crd_dcp_slave* s, uint8_t type)
 }
 
 // The checks in their order; the first that fails decides.
-static crd_dcp_error check_request(crd_dcp_slave* s, const crd_dcp_pdu* p, bool good_length)
+static crd_dcp_error check_request(crd_dcp_slave* s, const crdi_dcp_pdu* p, bool good_length)
 {
     if (s->state != CRD_DCP_ALIVE) {
         if (!in_sequence(s, p->seq)) { return CRD_DCP_E_INVALID_SEQUENCE_ID; }
@@ -268,12 +268,12 @@ static crd_dcp_error check_request(crd_dcp_slave* s, const crd_dcp_pdu* p, bool 
     if (!crdi_dcp_supports(s->d, p->type, s->mode)) { return CRD_DCP_E_PDU_NOT_SUPPORTED; }
     if (!good_length) { return CRD_DCP_E_INVALID_LENGTH; }
     const bool resetting = s->state == CRD_DCP_CONFIGURATION && s->pending == CRDI_DUTY &&
-                           p->type == CRD_DCP_STC_PREPARE;
-    if (!crd_dcp_allowed(s->state, p->type, s->mode) || resetting) { return not_now(s, p->type); }
+                           p->type == CRDI_DCP_STC_PREPARE;
+    if (!crdi_dcp_allowed(s->state, p->type, s->mode) || resetting) { return not_now(s, p->type); }
     return crdi_dcp_is_state_change(p->type) ? check_change(s, p) : CRD_DCP_NONE;
 }
 
-static void answer_log(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p)
+static void answer_log(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p)
 {
     if (!crdi_dcp_log_category_known(s, p->category)) {
         send_nack(s, from, p, CRD_DCP_E_INVALID_LOG_CATEGORY);
@@ -285,18 +285,18 @@ static void answer_log(crd_dcp_slave* s, const crd_dcp_address* from, const crd_
 }
 
 static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
-                    const crd_dcp_pdu* p)
+                    const crdi_dcp_pdu* p)
 {
     if (crdi_dcp_is_state_change(p->type)) {
-        send_answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
+        send_answer(s, from, p, (crdi_dcp_pdu){.type = CRDI_DCP_RSP_ACK});
         crdi_dcp_change(s, from, at, p);
-    } else if (p->type == CRD_DCP_INF_STATE) {
+    } else if (p->type == CRDI_DCP_INF_STATE) {
         s->beat = s->now;
         send_state(s, from, p);
-    } else if (p->type == CRD_DCP_INF_ERROR) {
+    } else if (p->type == CRDI_DCP_INF_ERROR) {
         send_answer(s, from, p,
-                    (crd_dcp_pdu){.type = CRD_DCP_RSP_ERROR_ACK, .error = (uint16_t)s->error});
-    } else if (p->type == CRD_DCP_INF_LOG) {
+                    (crdi_dcp_pdu){.type = CRDI_DCP_RSP_ERROR_ACK, .error = (uint16_t)s->error});
+    } else if (p->type == CRDI_DCP_INF_LOG) {
         answer_log(s, from, p);
     } else {
         const crd_dcp_error error = crdi_dcp_configure(s, p);
@@ -304,8 +304,8 @@ static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp
             send_nack(s, from, p, error);
             return;
         }
-        if (p->type == CRD_DCP_CFG_CLEAR) { s->rewind = true; }
-        send_answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
+        if (p->type == CRDI_DCP_CFG_CLEAR) { s->rewind = true; }
+        send_answer(s, from, p, (crdi_dcp_pdu){.type = CRDI_DCP_RSP_ACK});
     }
 }
 
@@ -313,18 +313,18 @@ static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp
 // the master's host with the right sequence id, as a master does that was restarted or has
 // connected anew. Without that id it may try, and is told it, but who only looks at the state does
 // not count.
-static bool listens_to(const crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p)
+static bool listens_to(const crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p)
 {
     if (is_master(s, from)) { return true; }
     if (s->opt.same_port || from->ip != s->master.ip) { return false; }
-    return p->type != CRD_DCP_INF_STATE || in_sequence(s, p->seq);
+    return p->type != CRDI_DCP_INF_STATE || in_sequence(s, p->seq);
 }
 
 // Somebody who is not the master may look at the state, nothing else. It is no heartbeat.
-static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p,
+static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p,
                             bool good_length)
 {
-    if (p->type != CRD_DCP_INF_STATE || !good_length) {
+    if (p->type != CRDI_DCP_INF_STATE || !good_length) {
         s->counts.dropped++;
         return;
     }
@@ -333,7 +333,7 @@ static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const
 }
 
 static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
-                            const crd_dcp_address* at, const crd_dcp_pdu* p, bool good_length)
+                            const crd_dcp_address* at, const crdi_dcp_pdu* p, bool good_length)
 {
     const bool alive = s->state == CRD_DCP_ALIVE;
     if (alive ? p->peer == 0 : p->peer != s->id) {
@@ -358,18 +358,18 @@ static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
 void crd_dcp_slave_receive(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                            const uint8_t* bytes, size_t length, double now)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     crdi_dcp_slave_hold(s);
     crd_dcp_slave_advance(s, now); // what was due before it came
-    const crd_dcp_decoded decoded =
-        length > s->opt.max_pdu ? CRD_DCP_UNKNOWN : crd_dcp_decode(bytes, length, &p);
-    if (decoded == CRD_DCP_UNKNOWN) {
+    const crdi_dcp_decoded decoded =
+        length > s->opt.max_pdu ? CRDI_DCP_UNKNOWN : crdi_dcp_decode(bytes, length, &p);
+    if (decoded == CRDI_DCP_UNKNOWN) {
         s->counts.dropped++;
     } else if (crdi_dcp_is_request(p.type)) {
-        receive_request(s, from, at, &p, decoded == CRD_DCP_GOOD);
+        receive_request(s, from, at, &p, decoded == CRDI_DCP_GOOD);
     } else if (!crdi_dcp_is_data(p.type)) {
         s->counts.dropped++; // meant for a master
-    } else if (decoded == CRD_DCP_GOOD) {
+    } else if (decoded == CRDI_DCP_GOOD) {
         crdi_dcp_receive_data(s, &p);
     } else {
         s->counts.data_dropped++;

@@ -128,7 +128,7 @@ struct crd_dcp_slave {
 // slave.c
 /// Sends `length` bytes of s->pdu.
 bool crdi_dcp_slave_send(crd_dcp_slave* s, const crd_dcp_address* to, size_t length);
-void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p);
+void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crdi_dcp_pdu* p);
 /// What is sent between the two leaves together, what the plant takes its time for behind it.
 void crdi_dcp_slave_hold(crd_dcp_slave* s);
 void crdi_dcp_slave_release(crd_dcp_slave* s);
@@ -139,12 +139,12 @@ void crdi_dcp_slave_clock(crd_dcp_slave* s, double now); // it never goes back
 void crdi_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code);
 /// A state change that was checked and acknowledged.
 void crdi_dcp_change(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
-                     const crd_dcp_pdu* p);
+                     const crdi_dcp_pdu* p);
 
 // config.c
 crd_status crdi_dcp_config_create(crd_dcp_slave* s);
 /// Executes a CFG request.
-crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p);
+crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crdi_dcp_pdu* p);
 /// Whether the configuration is complete: what STC_prepare asks. Fills in the limits.
 crd_dcp_error crdi_dcp_complete(crd_dcp_slave* s);
 /// Forgets everything that CFG PDUs have set.
@@ -165,14 +165,14 @@ crd_dcp_error crdi_dcp_set_parameter(crd_dcp_slave* s, int variable, uint8_t typ
                                      const uint8_t* payload, size_t length);
 /// Hands what was received to the plant. `all` false: parameters only, structural ones first.
 void crdi_dcp_latch(crd_dcp_slave* s, bool all);
-void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p);
+void crdi_dcp_receive_data(crd_dcp_slave* s, const crdi_dcp_pdu* p);
 /// Sends a group to all its targets.
 void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g);
 
 // log.c
 crd_status crdi_dcp_logs_create(crd_dcp_slave* s);
 /// RSP_log_ack into s->pdu; its length. The entries in it are kept no longer.
-size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t room);
+size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crdi_dcp_pdu* request, size_t room);
 
 // watch.c
 crd_status crdi_dcp_watch_create(crd_dcp_slave* s);

@@ -7,18 +7,18 @@
 #define SCRIPT(...) ((const crdi_conform_step[]){__VA_ARGS__, {.op = CRDI_END}})
 #define GO(to) {.op = CRDI_GO, .state = CRD_DCP_##to}
 #define CONFIG(parts) {.op = CRDI_CONFIG, .without = (parts)}
-#define REQUEST(t) .op = CRDI_ASK, .type = CRD_DCP_##t
+#define REQUEST(t) .op = CRDI_ASK, .type = CRDI_DCP_##t
 #define OK(t) {REQUEST(t), .want = CRDI_ACK}
 #define OK_BUT(t, ...) {REQUEST(t), .want = CRDI_ACK, __VA_ARGS__}
 #define NO(t, e) {REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e}
 #define NO_BUT(t, e, ...) {REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e, __VA_ARGS__}
-#define TELLS {.op = CRDI_ASK, .type = CRD_DCP_INF_STATE, .want = CRDI_STATE_ACK}
+#define TELLS {.op = CRDI_ASK, .type = CRDI_DCP_INF_STATE, .want = CRDI_STATE_ACK}
 #define STATE(s) {.op = CRDI_STATE, .state = CRD_DCP_##s}
 #define NOTIFY(s) {.op = CRDI_NOTIFY, .state = CRD_DCP_##s}
 #define RAW(hex) {.op = CRDI_RAW, .raw = hex}
 #define RAW_BUT(hex, ...) {.op = CRDI_RAW, .raw = hex, __VA_ARGS__}
-#define DATA(t, s) {.op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s)}
-#define DATA_BUT(t, s, ...) {.op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s), __VA_ARGS__}
+#define DATA(t, s) {.op = CRDI_DATA, .type = CRDI_DCP_DAT_##t, .number = (s)}
+#define DATA_BUT(t, s, ...) {.op = CRDI_DATA, .type = CRDI_DCP_DAT_##t, .number = (s), __VA_ARGS__}
 #define PAUSE(ms) {.op = CRDI_PAUSE, .number = (ms)}
 #define OUTPUT(n) {.op = CRDI_OUTPUT, .number = (n)}
 #define SILENT {.op = CRDI_SILENT}

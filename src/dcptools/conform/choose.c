@@ -3,7 +3,7 @@
 
 static bool is_scalar(const crd_dcp_variable* v)
 {
-    return v->rank == 0 && crd_dcp_size_of(v->type) > 0;
+    return v->rank == 0 && crdi_dcp_size_of(v->type) > 0;
 }
 
 typedef bool fits(const crd_dcp_variable* v);

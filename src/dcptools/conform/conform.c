@@ -24,7 +24,7 @@ int crdi_dcp_conform_count(void)
 
 // ---- requests that are bent --------------------------------------------------------------------
 
-static void bend_register(crd_dcp_pdu* q, uint32_t bent)
+static void bend_register(crdi_dcp_pdu* q, uint32_t bent)
 {
     if (bent & CRDI_X_UUID) {
         for (size_t i = 0; i < sizeof q->uuid; i++) {
@@ -37,22 +37,22 @@ static void bend_register(crd_dcp_pdu* q, uint32_t bent)
 }
 
 // A type that does not convert to that of the variable, in as many bytes as it has.
-static void bend_type(crdi_conform_player* p, crd_dcp_pdu* q)
+static void bend_type(crdi_conform_player* p, crdi_dcp_pdu* q)
 {
     q->data_type = q->data_type == CRD_DCP_FLOAT64 ? CRD_DCP_UINT64 : CRD_DCP_FLOAT64;
-    if (q->type == CRD_DCP_CFG_PARAMETER) {
+    if (q->type == CRDI_DCP_CFG_PARAMETER) {
         memset(p->payload, 0, 8);
         q->payload_length = 8;
     }
 }
 
-static void bend_variable(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t bent)
+static void bend_variable(crdi_conform_player* p, crdi_dcp_pdu* q, uint32_t bent)
 {
     const crdi_conform_choice* c = &p->choice;
     if (bent & CRDI_X_TYPE) { bend_type(p, q); }
     if (bent & CRDI_X_VR) { q->vr = c->no_vr; }
     if (bent & CRDI_X_CAUSALITY) {
-        q->vr = q->type == CRD_DCP_CFG_OUTPUT ? c->output_like : c->input_like;
+        q->vr = q->type == CRDI_DCP_CFG_OUTPUT ? c->output_like : c->input_like;
     }
     if (bent & CRDI_X_FIXED) {
         q->vr = c->fixed->vr;
@@ -69,7 +69,7 @@ static void bend_variable(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t bent)
     }
 }
 
-static void bend_time(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t bent)
+static void bend_time(crdi_conform_player* p, crdi_dcp_pdu* q, uint32_t bent)
 {
     if (bent & CRDI_X_PAST) { q->time = 1; }
     if (bent & CRDI_X_FUTURE) { q->time = (int64_t)ceil(crd_dcp_net_now(p->net) + 1); }
@@ -80,11 +80,11 @@ static void bend_time(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t bent)
 }
 
 // CFG_logging has level and mode in one number.
-static void bend_number(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t number)
+static void bend_number(crdi_conform_player* p, crdi_dcp_pdu* q, uint32_t number)
 {
     q->steps = number == UINT32_MAX - 1 ? p->choice.other_steps : number;
     q->scope = (uint8_t)number;
-    if (q->type == CRD_DCP_CFG_LOGGING) {
+    if (q->type == CRDI_DCP_CFG_LOGGING) {
         q->level = (uint8_t)(number >> 8);
         q->mode = (uint8_t)number;
     }
@@ -103,19 +103,19 @@ static uint8_t unknown_category(const crd_dcp_description* d)
 }
 
 // How many bytes too long it becomes.
-static int bend_request(crdi_conform_player* p, const crdi_conform_step* s, crd_dcp_pdu* q)
+static int bend_request(crdi_conform_player* p, const crdi_conform_step* s, crdi_dcp_pdu* q)
 {
     const uint32_t bent = s->bent;
     int longer = (bent & CRDI_X_LONGER ? 1 : 0) - (bent & CRDI_X_SHORTER ? 1 : 0);
     if (s->id) { q->id = s->id; }
-    if (q->type == CRD_DCP_STC_REGISTER) { bend_register(q, bent); }
+    if (q->type == CRDI_DCP_STC_REGISTER) { bend_register(q, bent); }
     bend_variable(p, q, bent);
     bend_time(p, q, bent);
     if (bent & CRDI_X_NUMBER) { bend_number(p, q, s->number); }
     if (bent & CRDI_X_CATEGORY) { q->category = unknown_category(p->d); }
     if (bent & CRDI_X_PORT) {
-        q->port =
-            q->type == CRD_DCP_CFG_PARAM_NETWORK ? p->choice.other_tune_port : p->choice.other_port;
+        q->port = q->type == CRDI_DCP_CFG_PARAM_NETWORK ? p->choice.other_tune_port
+                                                        : p->choice.other_port;
     }
     if (bent & CRDI_X_TRANSPORT) {
         q->transport = p->choice.other_transport;
@@ -140,16 +140,16 @@ static bool tolerates(const crdi_conform_step* s, uint16_t what)
 
 static void say_nack(uint16_t code, char out[80])
 {
-    crdi_conform_words(&(crd_dcp_pdu){.type = CRD_DCP_RSP_NACK, .error = code}, out);
+    crdi_conform_words(&(crdi_dcp_pdu){.type = CRDI_DCP_RSP_NACK, .error = code}, out);
 }
 
 // Sender and expected sequence id of a refusal. In ALIVE the reference implementation sets neither.
-static course judge_nack(crdi_conform_player* p, const crd_dcp_pdu* q, bool in_alive)
+static course judge_nack(crdi_conform_player* p, const crdi_dcp_pdu* q, bool in_alive)
 {
-    const crd_dcp_pdu* a = &p->answer;
+    const crdi_dcp_pdu* a = &p->answer;
     const bool out_of_order = a->error == CRD_DCP_E_INVALID_SEQUENCE_ID;
     const uint16_t expected = out_of_order ? p->seq : (uint16_t)(q->seq + 1);
-    const char* name = crd_dcp_type_name(q->type);
+    const char* name = crdi_dcp_type_name(q->type);
     if (a->peer == q->peer && a->expected == expected) { return GO_ON; }
     if (in_alive) {
         crdi_conform_differ(p, "%s: RSP_nack with sender %u, exp_seq_id %u, expected %u and %u",
@@ -161,13 +161,13 @@ static course judge_nack(crdi_conform_player* p, const crd_dcp_pdu* q, bool in_a
     return OVER;
 }
 
-static course want_nack(crdi_conform_player* p, const crdi_conform_step* s, const crd_dcp_pdu* q,
+static course want_nack(crdi_conform_player* p, const crdi_conform_step* s, const crdi_dcp_pdu* q,
                         bool in_alive)
 {
     char came[80], wanted[80];
-    const crd_dcp_pdu* a = &p->answer;
-    const bool nack = a->type == CRD_DCP_RSP_NACK, ack = a->type == CRD_DCP_RSP_ACK;
-    const char* name = crd_dcp_type_name(q->type);
+    const crdi_dcp_pdu* a = &p->answer;
+    const bool nack = a->type == CRDI_DCP_RSP_NACK, ack = a->type == CRDI_DCP_RSP_ACK;
+    const char* name = crdi_dcp_type_name(q->type);
     say_nack(s->code, wanted);
     if (nack && a->error == s->code) {
         crdi_conform_note(p, "%s", crdi_conform_words(a, came));
@@ -210,7 +210,7 @@ static course want_logs(crdi_conform_player* p)
         crdi_conform_differ(p, "INF_log: an empty PDU, expected RSP_log_ack");
         return GO_ON;
     }
-    if (p->answer.type != CRD_DCP_RSP_LOG_ACK) {
+    if (p->answer.type != CRDI_DCP_RSP_LOG_ACK) {
         crdi_conform_fail(p, "INF_log: %s, expected RSP_log_ack",
                           crdi_conform_words(&p->answer, came));
         return OVER;
@@ -226,8 +226,8 @@ static course want_logs(crdi_conform_player* p)
 static course want_error(crdi_conform_player* p, const crdi_conform_step* s)
 {
     char came[80];
-    const crd_dcp_pdu* a = &p->answer;
-    const bool error_ack = a->type == CRD_DCP_RSP_ERROR_ACK;
+    const crdi_dcp_pdu* a = &p->answer;
+    const bool error_ack = a->type == CRDI_DCP_RSP_ERROR_ACK;
     crdi_conform_words(a, came);
     if (error_ack && a->error == s->code) {
         crdi_conform_note(p, "%s", came);
@@ -242,11 +242,11 @@ static course want_error(crdi_conform_player* p, const crdi_conform_step* s)
     return OVER;
 }
 
-static course want_state(crdi_conform_player* p, const crd_dcp_pdu* q)
+static course want_state(crdi_conform_player* p, const crdi_dcp_pdu* q)
 {
     char came[80];
-    const crd_dcp_pdu* a = &p->answer;
-    const bool right = a->type == CRD_DCP_RSP_STATE_ACK && a->state == p->state;
+    const crdi_dcp_pdu* a = &p->answer;
+    const bool right = a->type == CRDI_DCP_RSP_STATE_ACK && a->state == p->state;
     crdi_conform_words(a, came);
     if (!right || a->peer != q->peer) {
         crdi_conform_fail(p, "%s from %u, expected RSP_state_ack %s from %u", came, a->peer,
@@ -257,13 +257,14 @@ static course want_state(crdi_conform_player* p, const crd_dcp_pdu* q)
     return GO_ON;
 }
 
-static course want_ack(crdi_conform_player* p, const crd_dcp_pdu* q)
+static course want_ack(crdi_conform_player* p, const crdi_dcp_pdu* q)
 {
     char came[80];
-    const crd_dcp_pdu* a = &p->answer;
-    if (a->type != CRD_DCP_RSP_ACK || a->peer != q->peer) {
-        crdi_conform_fail(p, "%s: %s from %u, expected RSP_ack from %u", crd_dcp_type_name(q->type),
-                          crdi_conform_words(a, came), a->peer, q->peer);
+    const crdi_dcp_pdu* a = &p->answer;
+    if (a->type != CRDI_DCP_RSP_ACK || a->peer != q->peer) {
+        crdi_conform_fail(p, "%s: %s from %u, expected RSP_ack from %u",
+                          crdi_dcp_type_name(q->type), crdi_conform_words(a, came), a->peer,
+                          q->peer);
         return OVER;
     }
     crdi_conform_note(p, "RSP_ack");
@@ -278,10 +279,10 @@ static course want_nothing(crdi_conform_player* p, const crdi_conform_step* s, c
                            size_t length, const char* name)
 {
     char came[80];
-    crd_dcp_pdu q = crdi_conform_request(p, CRD_DCP_INF_STATE);
+    crdi_dcp_pdu q = crdi_conform_request(p, CRDI_DCP_INF_STATE);
     crdi_conform_receive(p);
     p->stray_count = 0;
-    crd_dcp_net_send(p->net, &p->control, bytes, length);
+    crdi_dcp_net_send(p->net, &p->control, bytes, length);
     crdi_conform_receive(p);
     const int before = p->stray_count;
     if (!crdi_conform_ask(p, &q, 0)) {
@@ -290,7 +291,7 @@ static course want_nothing(crdi_conform_player* p, const crdi_conform_step* s, c
     }
     if (before + p->stray_count > 0) {
         crdi_conform_words(&p->stray, came);
-        if (p->stray.type == CRD_DCP_RSP_NACK && tolerates(s, CRDI_ALSO_NACK)) {
+        if (p->stray.type == CRDI_DCP_RSP_NACK && tolerates(s, CRDI_ALSO_NACK)) {
             crdi_conform_differ(p, "%s: %s, expected no answer", name, came);
         } else {
             crdi_conform_fail(p, "%s: %s, expected no answer", name, came);
@@ -306,21 +307,21 @@ static course want_nothing(crdi_conform_player* p, const crdi_conform_step* s, c
 
 static course no_answer(crdi_conform_player* p, uint8_t type)
 {
-    crdi_conform_fail(p, "%s: no answer within %g s", crd_dcp_type_name(type), p->opt->timeout);
+    crdi_conform_fail(p, "%s: no answer within %g s", crdi_dcp_type_name(type), p->opt->timeout);
     return OVER;
 }
 
 static course ask_request(crdi_conform_player* p, const crdi_conform_step* s)
 {
-    crd_dcp_pdu q = crdi_conform_request(p, s->type);
+    crdi_dcp_pdu q = crdi_conform_request(p, s->type);
     const int longer = bend_request(p, s, &q);
     const bool in_alive = p->state == CRD_DCP_ALIVE;
     if (s->want == CRDI_DROPPED) {
-        const size_t n = crd_dcp_encode(&q, p->out, sizeof p->out);
+        const size_t n = crdi_dcp_encode(&q, p->out, sizeof p->out);
         uint8_t bytes[64];
         if (n > sizeof bytes) { return OVER; }
         memcpy(bytes, p->out, n);
-        return want_nothing(p, s, bytes, n, crd_dcp_type_name(s->type));
+        return want_nothing(p, s, bytes, n, crdi_dcp_type_name(s->type));
     }
     p->empty_count = 0;
     if (!crdi_conform_ask(p, &q, longer) && !(s->want == CRDI_LOG_ACK && p->empty_count > 0)) {
@@ -360,10 +361,10 @@ static course want_refusal(crdi_conform_player* p, uint8_t type, uint16_t code, 
 static course sweep_requests(crdi_conform_player* p)
 {
     int count = 0;
-    for (uint8_t type = 1; type < (uint8_t)CRD_DCP_RSP_ACK; type++) {
+    for (uint8_t type = 1; type < (uint8_t)CRDI_DCP_RSP_ACK; type++) {
         if (!crdi_dcp_is_request(type)) { continue; }
         const bool supported = crdi_conform_supports(p, type);
-        const bool allowed = supported && crd_dcp_allowed(p->state, type, p->mode);
+        const bool allowed = supported && crdi_dcp_allowed(p->state, type, p->mode);
         if (allowed && !crdi_dcp_is_state_change(type)) { continue; }
         const uint16_t code = !supported ? CRD_DCP_E_PDU_NOT_SUPPORTED
                               : allowed  ? CRD_DCP_E_INVALID_STATE_ID
@@ -378,11 +379,11 @@ static course sweep_requests(crdi_conform_player* p)
 static course sweep_lengths(crdi_conform_player* p)
 {
     int count = 0;
-    for (uint8_t type = 1; type < (uint8_t)CRD_DCP_RSP_ACK; type++) {
+    for (uint8_t type = 1; type < (uint8_t)CRDI_DCP_RSP_ACK; type++) {
         if (!crdi_dcp_is_request(type)) { continue; }
-        const bool shortest = type == CRD_DCP_CFG_CLEAR || type == CRD_DCP_INF_STATE ||
-                              type == CRD_DCP_INF_ERROR; // shorter ones are dropped
-        if (type == CRD_DCP_CFG_PARAMETER) { continue; } // of any length
+        const bool shortest = type == CRDI_DCP_CFG_CLEAR || type == CRDI_DCP_INF_STATE ||
+                              type == CRDI_DCP_INF_ERROR; // shorter ones are dropped
+        if (type == CRDI_DCP_CFG_PARAMETER) { continue; } // of any length
         const uint16_t code =
             crdi_conform_supports(p, type) ? CRD_DCP_E_INVALID_LENGTH : CRD_DCP_E_PDU_NOT_SUPPORTED;
         if (want_refusal(p, type, code, CRDI_X_LONGER) == OVER) { return OVER; }
@@ -424,9 +425,9 @@ static course want_state_now(crdi_conform_player* p, const crdi_conform_step* s)
                             crd_dcp_state_name(p->states[0]));
         return OVER;
     }
-    crd_dcp_pdu q = crdi_conform_request(p, CRD_DCP_INF_STATE);
+    crdi_dcp_pdu q = crdi_conform_request(p, CRDI_DCP_INF_STATE);
     if (!crdi_conform_ask(p, &q, 0)) { return no_answer(p, q.type); }
-    if (p->state != s->state || p->answer.type != CRD_DCP_RSP_STATE_ACK ||
+    if (p->state != s->state || p->answer.type != CRDI_DCP_RSP_STATE_ACK ||
         p->answer.state != s->state) {
         crdi_conform_fail(p, "%s, expected RSP_state_ack %s", crdi_conform_words(&p->answer, came),
                           crd_dcp_state_name(s->state));
@@ -635,15 +636,15 @@ static crd_status find_slave(crd_context* ctx, crdi_conform_player* p)
     bool found =
         crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user);
     for (int i = 0; found && i < 3; i++) {
-        crd_dcp_pdu q = {
-            .type = CRD_DCP_INF_STATE, .seq = CRDI_DCP_STRANGER_SEQ, .peer = p->opt->id};
+        crdi_dcp_pdu q = {
+            .type = CRDI_DCP_INF_STATE, .seq = CRDI_DCP_STRANGER_SEQ, .peer = p->opt->id};
         if (crdi_conform_ask(p, &q, 0)) { break; }
         found = i < 2;
     }
     if (!found || !p->answered) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no slave answers there", text);
     }
-    const bool alive = p->answer.type == CRD_DCP_RSP_STATE_ACK && p->answer.state == CRD_DCP_ALIVE;
+    const bool alive = p->answer.type == CRDI_DCP_RSP_STATE_ACK && p->answer.state == CRD_DCP_ALIVE;
     if (!alive && p->opt->take_over) {
         p->seq = CRDI_DCP_STRANGER_SEQ;
         if (crdi_conform_home(p)) { return CRD_OK; }
@@ -654,7 +655,7 @@ static crd_status find_slave(crd_context* ctx, crdi_conform_player* p)
                          "%s: the slave is in %s and belongs to a master, expected ALIVE; "
                          "--take-over stops and deregisters it first",
                          text,
-                         p->answer.type == CRD_DCP_RSP_STATE_ACK && state ? state : "a session");
+                         p->answer.type == CRDI_DCP_RSP_STATE_ACK && state ? state : "a session");
     }
     return CRD_OK;
 }

@@ -180,7 +180,7 @@ typedef struct crdi_conform_player {
     // what has come
     bool waiting, answered;
     uint16_t waiting_seq;
-    crd_dcp_pdu answer, stray; // to the request; to something else
+    crdi_dcp_pdu answer, stray; // to the request; to something else
     int stray_count, empty_count;
     bool hasty; // a notification came before the answer
     uint8_t states[CRDI_CONFORM_STATES];
@@ -203,9 +203,9 @@ void crdi_conform_receive(crdi_conform_player* p);
 /// Heartbeats go on meanwhile. false: cancelled, or the time is over.
 bool crdi_conform_wait(crdi_conform_player* p, double until);
 /// A request that is right: with the next sequence id, and what the description says.
-crd_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type);
+crdi_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type);
 /// Sends a request, `longer` bytes longer than it should be, and waits for the answer.
-bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer);
+bool crdi_conform_ask(crdi_conform_player* p, crdi_dcp_pdu* q, int longer);
 /// Notifies of these states one after the other.
 bool crdi_conform_states(crdi_conform_player* p, const uint8_t* states, int count);
 /// The states behind an STC that was acknowledged.
@@ -222,7 +222,7 @@ bool crdi_conform_fail(crdi_conform_player* p, const char* format, ...) CRD_PRIN
 void crdi_conform_differ(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_conform_note(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
 /// "RSP_nack INVALID_UUID", "nothing".
-const char* crdi_conform_words(const crd_dcp_pdu* a, char out[80]);
+const char* crdi_conform_words(const crdi_dcp_pdu* a, char out[80]);
 /// Bytes of a scalar number, its start value; NULL: of its size alone.
 size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out);
 bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type);

@@ -44,14 +44,14 @@ void crdi_conform_note(crdi_conform_player* p, const char* format, ...)
     va_end(list);
 }
 
-const char* crdi_conform_words(const crd_dcp_pdu* a, char out[80])
+const char* crdi_conform_words(const crdi_dcp_pdu* a, char out[80])
 {
-    const char* type = crd_dcp_type_name(a->type);
+    const char* type = crdi_dcp_type_name(a->type);
     const char* error = crd_dcp_error_name(a->error);
     const char* state = crd_dcp_state_name(a->state);
-    if (a->type == CRD_DCP_RSP_NACK || a->type == CRD_DCP_RSP_ERROR_ACK) {
+    if (a->type == CRDI_DCP_RSP_NACK || a->type == CRDI_DCP_RSP_ERROR_ACK) {
         snprintf(out, 80, "%s %s (0x%04X)", type, error ? error : "of no known code", a->error);
-    } else if (a->type == CRD_DCP_RSP_STATE_ACK || a->type == CRD_DCP_NTF_STATE_CHANGED) {
+    } else if (a->type == CRDI_DCP_RSP_STATE_ACK || a->type == CRDI_DCP_NTF_STATE_CHANGED) {
         snprintf(out, 80, "%s %s", type, state ? state : "of no known state");
     } else {
         snprintf(out, 80, "%s", type ? type : "nothing");
@@ -67,20 +67,20 @@ static const char* play_name_of(int state)
 
 // ---- in ----------------------------------------------------------------------------------------
 
-static void take_data(crdi_conform_player* p, const crd_dcp_pdu* in)
+static void take_data(crdi_conform_player* p, const crdi_dcp_pdu* in)
 {
     const crd_dcp_variable* v = p->choice.output;
-    if (in->type != CRD_DCP_DAT_INPUT_OUTPUT || in->id != CRDI_CONFORM_OUT || !v) { return; }
-    if (in->payload_length != crd_dcp_size_of(v->type)) { p->data_wrong = true; }
+    if (in->type != CRDI_DCP_DAT_INPUT_OUTPUT || in->id != CRDI_CONFORM_OUT || !v) { return; }
+    if (in->payload_length != crdi_dcp_size_of(v->type)) { p->data_wrong = true; }
     if (p->has_data_seq && in->seq != (uint16_t)(p->data_seq + 1)) { p->data_wrong = true; }
     p->data_seq = in->seq;
     p->has_data_seq = true;
     p->data_count++;
 }
 
-static void take_response(crdi_conform_player* p, const crd_dcp_pdu* in)
+static void take_response(crdi_conform_player* p, const crdi_dcp_pdu* in)
 {
-    if (in->seq == p->beat_seq && in->type == CRD_DCP_RSP_STATE_ACK &&
+    if (in->seq == p->beat_seq && in->type == CRDI_DCP_RSP_STATE_ACK &&
         !(p->waiting && in->seq == p->waiting_seq)) {
         return;
     }
@@ -103,12 +103,12 @@ static void take_response(crdi_conform_player* p, const crd_dcp_pdu* in)
 void crdi_conform_receive(crdi_conform_player* p)
 {
     crd_dcp_packet packet;
-    crd_dcp_pdu in;
+    crdi_dcp_pdu in;
     while (crd_dcp_net_receive(p->net, &packet)) {
         if (packet.from.ip != p->control.ip) { continue; }
         if (packet.length == 0) { p->empty_count++; }
-        if (crd_dcp_decode(packet.bytes, packet.length, &in) != CRD_DCP_GOOD) { continue; }
-        if (in.type == CRD_DCP_NTF_STATE_CHANGED) {
+        if (crdi_dcp_decode(packet.bytes, packet.length, &in) != CRDI_DCP_GOOD) { continue; }
+        if (in.type == CRDI_DCP_NTF_STATE_CHANGED) {
             if (p->state_count < CRDI_CONFORM_STATES) { p->states[p->state_count++] = in.state; }
         } else if (crdi_dcp_is_response(in.type)) {
             take_response(p, &in);
@@ -132,7 +132,7 @@ static void send_heartbeat(crdi_conform_player* p)
     p->beat_seq = p->seq;
     crdi_dcp_query_send(
         p->net, &p->control,
-        &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id});
+        &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id});
 }
 
 bool crdi_conform_wait(crdi_conform_player* p, double until)
@@ -156,70 +156,70 @@ size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out)
         (void)crdi_parse_int64(start, strlen(start), &integer);
     }
     const crd_dcp_slot slot = {.type = v->type, .count = 1, .real = &real, .integer = &integer};
-    return crd_dcp_put(&slot, 1, out, 8);
+    return crdi_dcp_put(&slot, 1, out, 8);
 }
 
-static void put_variable(crd_dcp_pdu* q, const crd_dcp_variable* v)
+static void put_variable(crdi_dcp_pdu* q, const crd_dcp_variable* v)
 {
     if (!v) { return; }
     q->vr = v->vr;
     q->data_type = v->type;
 }
 
-static void put_network(const crdi_conform_player* p, crd_dcp_pdu* q)
+static void put_network(const crdi_conform_player* p, crdi_dcp_pdu* q)
 {
-    const bool target = q->type == CRD_DCP_CFG_TARGET_NETWORK;
-    const bool tune = q->type == CRD_DCP_CFG_PARAM_NETWORK;
+    const bool target = q->type == CRDI_DCP_CFG_TARGET_NETWORK;
+    const bool tune = q->type == CRDI_DCP_CFG_PARAM_NETWORK;
     q->transport = p->control.transport;
     q->address = target ? p->opt->local.ip : p->control.ip;
     q->port = target ? p->opt->local.port : tune ? p->choice.tune_port : p->choice.data_port;
 }
 
-static void put_content(crdi_conform_player* p, crd_dcp_pdu* q)
+static void put_content(crdi_conform_player* p, crdi_dcp_pdu* q)
 {
     const crdi_conform_choice* c = &p->choice;
     switch (q->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         memcpy(q->uuid, p->d->uuid, sizeof q->uuid);
         q->op_mode = (uint8_t)p->mode;
         q->major = p->d->major;
         q->minor = p->d->minor;
         break;
-    case CRD_DCP_STC_DO_STEP:
+    case CRDI_DCP_STC_DO_STEP:
         q->steps = p->d->nrt_default_steps > 0 ? p->d->nrt_default_steps : 1;
         break;
-    case CRD_DCP_CFG_TIME_RES:
+    case CRDI_DCP_CFG_TIME_RES:
         q->numerator = c->numerator;
         q->denominator = c->denominator;
         break;
-    case CRD_DCP_CFG_STEPS:
+    case CRDI_DCP_CFG_STEPS:
         q->steps = c->output && c->output->default_steps > 0 ? c->output->default_steps : 1;
         break;
-    case CRD_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_INPUT:
         put_variable(q, c->input);
         break;
-    case CRD_DCP_CFG_OUTPUT:
+    case CRDI_DCP_CFG_OUTPUT:
         put_variable(q, c->output);
         break;
-    case CRD_DCP_CFG_PARAMETER:
+    case CRDI_DCP_CFG_PARAMETER:
         put_variable(q, c->parameter);
         q->payload = p->payload;
         q->payload_length = c->parameter ? crdi_conform_value(c->parameter, p->payload) : 1;
         break;
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
         put_variable(q, c->tunable);
         break;
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
-    case CRD_DCP_CFG_PARAM_NETWORK:
+    case CRDI_DCP_CFG_TARGET_NETWORK:
+    case CRDI_DCP_CFG_SOURCE_NETWORK:
+    case CRDI_DCP_CFG_PARAM_NETWORK:
         put_network(p, q);
         break;
-    case CRD_DCP_CFG_LOGGING:
+    case CRDI_DCP_CFG_LOGGING:
         q->level = 3;
         q->mode = p->d->can_log_on_request ? 1 : 2;
         q->category = p->d->category_count > 0 ? p->d->categories[0].id : 1;
         break;
-    case CRD_DCP_INF_LOG:
+    case CRDI_DCP_INF_LOG:
         q->category = p->d->category_count > 0 ? p->d->categories[0].id : 1;
         q->max = 8;
         break;
@@ -231,20 +231,20 @@ static void put_content(crdi_conform_player* p, crd_dcp_pdu* q)
 static uint16_t usual_id(uint8_t type)
 {
     switch (type) {
-    case CRD_DCP_CFG_INPUT:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
+    case CRDI_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_SOURCE_NETWORK:
         return CRDI_CONFORM_IN;
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
-    case CRD_DCP_CFG_PARAM_NETWORK:
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
+    case CRDI_DCP_CFG_PARAM_NETWORK:
         return CRDI_CONFORM_TUNE;
     default:
         return CRDI_CONFORM_OUT;
     }
 }
 
-crd_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type)
+crdi_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type)
 {
-    crd_dcp_pdu q = {
+    crdi_dcp_pdu q = {
         .type = type, .peer = p->opt->id, .state = (uint8_t)p->state, .id = usual_id(type)};
     send_heartbeat(p);
     q.seq = p->seq;
@@ -261,21 +261,23 @@ bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type)
 // ---- asking ------------------------------------------------------------------------------------
 
 // What an answer means for the sequence ids.
-static void count_sequence(crdi_conform_player* p, const crd_dcp_pdu* q)
+static void count_sequence(crdi_conform_player* p, const crdi_dcp_pdu* q)
 {
-    const crd_dcp_pdu* a = &p->answer;
+    const crdi_dcp_pdu* a = &p->answer;
     const bool out_of_order =
-        a->type == CRD_DCP_RSP_NACK && a->error == CRD_DCP_E_INVALID_SEQUENCE_ID;
+        a->type == CRDI_DCP_RSP_NACK && a->error == CRD_DCP_E_INVALID_SEQUENCE_ID;
     if (q->seq == p->seq && !out_of_order) { p->seq++; }
-    p->may_rewind = a->type == CRD_DCP_RSP_ACK &&
-                    (q->type == CRD_DCP_CFG_CLEAR || q->type == CRD_DCP_STC_RESET);
-    if (a->type != CRD_DCP_RSP_ACK) { return; }
-    if (q->type == CRD_DCP_STC_REGISTER) {
+    p->may_rewind = a->type == CRDI_DCP_RSP_ACK &&
+                    (q->type == CRDI_DCP_CFG_CLEAR || q->type == CRDI_DCP_STC_RESET);
+    if (a->type != CRDI_DCP_RSP_ACK) { return; }
+    if (q->type == CRDI_DCP_STC_REGISTER) {
         p->registered = q->seq;
         p->beat = crd_dcp_net_now(p->net);
     }
-    if (p->may_rewind || q->type == CRD_DCP_STC_REGISTER) { p->configured = false; }
-    if (q->type == CRD_DCP_STC_PREPARE || q->type == CRD_DCP_STC_RESET) { p->has_data_seq = false; }
+    if (p->may_rewind || q->type == CRDI_DCP_STC_REGISTER) { p->configured = false; }
+    if (q->type == CRDI_DCP_STC_PREPARE || q->type == CRDI_DCP_STC_RESET) {
+        p->has_data_seq = false;
+    }
 }
 
 static void send_out(crdi_conform_player* p, uint16_t seq, size_t n)
@@ -284,15 +286,15 @@ static void send_out(crdi_conform_player* p, uint16_t seq, size_t n)
     p->waiting_seq = seq;
     p->answered = p->hasty = false;
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
-    crd_dcp_net_send(p->net, &p->control, p->out, n);
+    crdi_dcp_net_send(p->net, &p->control, p->out, n);
     crdi_conform_receive(p);
     while (!p->answered && crdi_conform_wait(p, until)) {}
     p->waiting = false;
 }
 
-static bool send_and_wait(crdi_conform_player* p, const crd_dcp_pdu* q, int longer)
+static bool send_and_wait(crdi_conform_player* p, const crdi_dcp_pdu* q, int longer)
 {
-    size_t n = crd_dcp_encode(q, p->out, sizeof p->out);
+    size_t n = crdi_dcp_encode(q, p->out, sizeof p->out);
     if (n == 0 || n + 16 > sizeof p->out) { return crdi_conform_fail(p, "too long to be sent"); }
     if (longer > 0) { memset(p->out + n, 0, (size_t)longer); }
     n += (size_t)longer; // or shorter
@@ -300,7 +302,7 @@ static bool send_and_wait(crdi_conform_player* p, const crd_dcp_pdu* q, int long
     // Slaves may close the connection behind STC_deregister.
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
     if (!p->answered && p->state == CRD_DCP_ALIVE && p->control.transport == CRD_DCP_TCP &&
-        !crd_dcp_net_connected(p->net, &p->control) &&
+        !crdi_dcp_net_connected(p->net, &p->control) &&
         crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user)) {
         send_out(p, q->seq, n);
     }
@@ -308,11 +310,11 @@ static bool send_and_wait(crdi_conform_player* p, const crd_dcp_pdu* q, int long
     return p->answered;
 }
 
-bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer)
+bool crdi_conform_ask(crdi_conform_player* p, crdi_dcp_pdu* q, int longer)
 {
     crdi_conform_receive(p);
     p->stray_count = 0;
-    p->answer = (crd_dcp_pdu){0};
+    p->answer = (crdi_dcp_pdu){0};
     if (p->state_count > 0) {
         p->state = p->states[p->state_count - 1];
         return crdi_conform_fail(p, "NTF_state_changed %s that nobody asked for",
@@ -323,9 +325,9 @@ bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer)
         p->data_wrong = false;
     }
     if (!send_and_wait(p, q, longer)) { return false; }
-    const crd_dcp_pdu* a = &p->answer;
+    const crdi_dcp_pdu* a = &p->answer;
     const uint16_t back = (uint16_t)(p->registered + 1);
-    if (p->may_rewind && q->seq == p->seq && a->type == CRD_DCP_RSP_NACK &&
+    if (p->may_rewind && q->seq == p->seq && a->type == CRDI_DCP_RSP_NACK &&
         a->error == CRD_DCP_E_INVALID_SEQUENCE_ID && a->expected == back) {
         p->rewound = true;
         p->seq = q->seq = back;
@@ -362,23 +364,23 @@ bool crdi_conform_states(crdi_conform_player* p, const uint8_t* states, int coun
 bool crdi_conform_follow(crdi_conform_player* p, uint8_t type)
 {
     uint8_t states[4];
-    int n = 0, next = crd_dcp_next_state(p->state, type, p->mode);
+    int n = 0, next = crdi_dcp_next_state(p->state, type, p->mode);
     if (next < 0) { return crdi_conform_fail(p, "acknowledged in %s", play_name_of(p->state)); }
     if (p->hasty) { crdi_conform_differ(p, "NTF_state_changed before RSP_ack"); }
-    if (type == CRD_DCP_STC_DO_STEP) { p->from_run = p->state; }
+    if (type == CRDI_DCP_STC_DO_STEP) { p->from_run = p->state; }
     while (next >= 0 && n < 4) {
         states[n++] = (uint8_t)next;
-        next = crd_dcp_next_state_event((crd_dcp_state)next, CRD_DCP_SIG_DONE, p->from_run);
+        next = crdi_dcp_next_state_event((crd_dcp_state)next, CRDI_DCP_SIG_DONE, p->from_run);
     }
     return crdi_conform_states(p, states, n);
 }
 
 // A request that has to be acknowledged, on the way to somewhere.
-static bool step_on(crdi_conform_player* p, crd_dcp_pdu q)
+static bool step_on(crdi_conform_player* p, crdi_dcp_pdu q)
 {
     char words[80];
-    if (!crdi_conform_ask(p, &q, 0) || p->answer.type != CRD_DCP_RSP_ACK) {
-        return crdi_conform_fail(p, "%s: %s, expected RSP_ack", crd_dcp_type_name(q.type),
+    if (!crdi_conform_ask(p, &q, 0) || p->answer.type != CRDI_DCP_RSP_ACK) {
+        return crdi_conform_fail(p, "%s: %s, expected RSP_ack", crdi_dcp_type_name(q.type),
                                  crdi_conform_words(&p->answer, words));
     }
     return !crdi_dcp_is_state_change(q.type) || crdi_conform_follow(p, q.type);
@@ -391,20 +393,20 @@ bool crdi_conform_configure(crdi_conform_player* p, uint32_t without)
         uint16_t id;
         uint32_t needs;
     } parts[] = {
-        {CRD_DCP_CFG_TIME_RES, 0, 0},
-        {CRD_DCP_CFG_OUTPUT, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
-        {CRD_DCP_CFG_STEPS, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
-        {CRD_DCP_CFG_SCOPE, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
-        {CRD_DCP_CFG_TARGET_NETWORK, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
-        {CRD_DCP_CFG_INPUT, CRDI_CONFORM_IN, CRDI_N_INPUT},
-        {CRD_DCP_CFG_SCOPE, CRDI_CONFORM_IN, CRDI_N_INPUT},
-        {CRD_DCP_CFG_SOURCE_NETWORK, CRDI_CONFORM_IN, CRDI_N_INPUT},
-        {CRD_DCP_CFG_TUNABLE_PARAMETER, CRDI_CONFORM_TUNE, CRDI_N_TUNABLE},
-        {CRD_DCP_CFG_PARAM_NETWORK, CRDI_CONFORM_TUNE, CRDI_N_TUNABLE},
+        {CRDI_DCP_CFG_TIME_RES, 0, 0},
+        {CRDI_DCP_CFG_OUTPUT, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
+        {CRDI_DCP_CFG_STEPS, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
+        {CRDI_DCP_CFG_SCOPE, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
+        {CRDI_DCP_CFG_TARGET_NETWORK, CRDI_CONFORM_OUT, CRDI_N_OUTPUT},
+        {CRDI_DCP_CFG_INPUT, CRDI_CONFORM_IN, CRDI_N_INPUT},
+        {CRDI_DCP_CFG_SCOPE, CRDI_CONFORM_IN, CRDI_N_INPUT},
+        {CRDI_DCP_CFG_SOURCE_NETWORK, CRDI_CONFORM_IN, CRDI_N_INPUT},
+        {CRDI_DCP_CFG_TUNABLE_PARAMETER, CRDI_CONFORM_TUNE, CRDI_N_TUNABLE},
+        {CRDI_DCP_CFG_PARAM_NETWORK, CRDI_CONFORM_TUNE, CRDI_N_TUNABLE},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if ((without >> i & 1) || (parts[i].needs & ~p->choice.have)) { continue; }
-        crd_dcp_pdu q = crdi_conform_request(p, parts[i].type);
+        crdi_dcp_pdu q = crdi_conform_request(p, parts[i].type);
         q.id = parts[i].id;
         if (!step_on(p, q)) { return false; }
     }
@@ -416,24 +418,24 @@ bool crdi_conform_configure(crdi_conform_player* p, uint32_t without)
 static uint8_t towards(crd_dcp_state from, crd_dcp_state to)
 {
     if (to == CRD_DCP_STOPPED && from >= CRD_DCP_PREPARED && from <= CRD_DCP_SENDING_D) {
-        return CRD_DCP_STC_STOP;
+        return CRDI_DCP_STC_STOP;
     }
     switch (from) {
     case CRD_DCP_ALIVE:
-        return CRD_DCP_STC_REGISTER;
+        return CRDI_DCP_STC_REGISTER;
     case CRD_DCP_CONFIGURATION:
-        return CRD_DCP_STC_PREPARE;
+        return CRDI_DCP_STC_PREPARE;
     case CRD_DCP_PREPARED:
-        return CRD_DCP_STC_CONFIGURE;
+        return CRDI_DCP_STC_CONFIGURE;
     case CRD_DCP_CONFIGURED:
-        return to == CRD_DCP_INITIALIZED ? CRD_DCP_STC_INITIALIZE : CRD_DCP_STC_RUN;
+        return to == CRD_DCP_INITIALIZED ? CRDI_DCP_STC_INITIALIZE : CRDI_DCP_STC_RUN;
     case CRD_DCP_INITIALIZED:
     case CRD_DCP_COMPUTED:
-        return CRD_DCP_STC_SEND_OUTPUTS;
+        return CRDI_DCP_STC_SEND_OUTPUTS;
     case CRD_DCP_SYNCHRONIZED:
-        return CRD_DCP_STC_RUN;
+        return CRDI_DCP_STC_RUN;
     case CRD_DCP_RUNNING:
-        return to == CRD_DCP_COMPUTED ? CRD_DCP_STC_DO_STEP : 0;
+        return to == CRD_DCP_COMPUTED ? CRDI_DCP_STC_DO_STEP : 0;
     default:
         return 0;
     }
@@ -450,7 +452,7 @@ bool crdi_conform_go(crdi_conform_player* p, crd_dcp_state to)
             return crdi_conform_fail(p, "no way from %s to %s", play_name_of(p->state),
                                      play_name_of(to));
         }
-        const bool bare = type == CRD_DCP_STC_PREPARE && !p->configured;
+        const bool bare = type == CRDI_DCP_STC_PREPARE && !p->configured;
         if (bare && !crdi_conform_configure(p, 0)) { return false; }
         if (!step_on(p, crdi_conform_request(p, type))) { return false; }
     }
@@ -461,24 +463,24 @@ bool crdi_conform_go(crdi_conform_player* p, crd_dcp_state to)
 
 bool crdi_conform_data(crdi_conform_player* p, uint8_t type, uint16_t id, uint16_t seq, int longer)
 {
-    const bool tune = type == CRD_DCP_DAT_PARAMETER;
+    const bool tune = type == CRDI_DCP_DAT_PARAMETER;
     const crd_dcp_variable* v = tune ? p->choice.tunable : p->choice.input;
-    const crd_dcp_pdu q = {.type = type,
-                           .seq = seq,
-                           .id = id     ? id
-                                 : tune ? CRDI_CONFORM_TUNE
-                                        : CRDI_CONFORM_IN,
-                           .payload = p->payload,
-                           .payload_length = v ? crdi_conform_value(v, p->payload) : 8};
+    const crdi_dcp_pdu q = {.type = type,
+                            .seq = seq,
+                            .id = id     ? id
+                                  : tune ? CRDI_CONFORM_TUNE
+                                         : CRDI_CONFORM_IN,
+                            .payload = p->payload,
+                            .payload_length = v ? crdi_conform_value(v, p->payload) : 8};
     const crd_dcp_address to = {.ip = p->control.ip,
                                 .port = tune ? p->choice.tune_port : p->choice.data_port,
                                 .transport = p->control.transport};
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
-    size_t n = crd_dcp_encode(&q, p->out, sizeof p->out - 1);
+    size_t n = crdi_dcp_encode(&q, p->out, sizeof p->out - 1);
     p->out[n] = 0;
     n += (size_t)longer; // or shorter
     if (!crdi_dcp_query_connect(p->net, &to, until, p->opt->cancelled, p->opt->user) ||
-        !crd_dcp_net_send(p->net, &to, p->out, n)) {
+        !crdi_dcp_net_send(p->net, &to, p->out, n)) {
         if (p->state >= CRD_DCP_STOPPING) { return true; } // streams may be closed by then
         return crdi_conform_fail(p, "no connection to the data port %u", to.port);
     }
@@ -491,8 +493,8 @@ bool crdi_conform_upset(crdi_conform_player* p)
     bool good = true;
     if (p->choice.have & CRDI_N_MISSED) {
         const uint16_t gap = (uint16_t)(p->choice.input->max_missed + 2);
-        good = crdi_conform_data(p, CRD_DCP_DAT_INPUT_OUTPUT, 0, 100, 0) &&
-               crdi_conform_data(p, CRD_DCP_DAT_INPUT_OUTPUT, 0, (uint16_t)(100 + gap), 0);
+        good = crdi_conform_data(p, CRDI_DCP_DAT_INPUT_OUTPUT, 0, 100, 0) &&
+               crdi_conform_data(p, CRDI_DCP_DAT_INPUT_OUTPUT, 0, (uint16_t)(100 + gap), 0);
     } else {
         p->mute = true;
         const double until = crd_dcp_net_now(p->net) + p->choice.heartbeat;
@@ -510,13 +512,13 @@ static bool ask_for_state(crdi_conform_player* p)
 {
     for (int i = 0; i < 3; i++) {
         p->state_count = 0;
-        crd_dcp_pdu q = {.type = CRD_DCP_INF_STATE, .seq = p->seq, .peer = p->opt->id};
+        crdi_dcp_pdu q = {.type = CRDI_DCP_INF_STATE, .seq = p->seq, .peer = p->opt->id};
         if (!crdi_conform_ask(p, &q, 0)) { continue; }
-        if (p->answer.type == CRD_DCP_RSP_STATE_ACK && p->answer.state < CRD_DCP_STATE_COUNT) {
+        if (p->answer.type == CRDI_DCP_RSP_STATE_ACK && p->answer.state < CRD_DCP_STATE_COUNT) {
             p->state = (crd_dcp_state)p->answer.state;
             return true;
         }
-        if (p->answer.type == CRD_DCP_RSP_NACK) { p->seq = p->answer.expected; }
+        if (p->answer.type == CRDI_DCP_RSP_NACK) { p->seq = p->answer.expected; }
     }
     return false;
 }
@@ -538,12 +540,12 @@ bool crdi_conform_home(crdi_conform_player* p)
         const bool leaves = p->state == CRD_DCP_CONFIGURATION || p->state == CRD_DCP_STOPPED ||
                             p->state == CRD_DCP_ERRORRESOLVED;
         if (stoppable || leaves) {
-            crd_dcp_pdu q = {.type = stoppable ? CRD_DCP_STC_STOP : CRD_DCP_STC_DEREGISTER,
-                             .seq = p->seq,
-                             .peer = p->opt->id,
-                             .state = (uint8_t)p->state};
+            crdi_dcp_pdu q = {.type = stoppable ? CRDI_DCP_STC_STOP : CRDI_DCP_STC_DEREGISTER,
+                              .seq = p->seq,
+                              .peer = p->opt->id,
+                              .state = (uint8_t)p->state};
             p->state_count = 0;
-            if (crdi_conform_ask(p, &q, 0) && p->answer.type == CRD_DCP_RSP_NACK) {
+            if (crdi_conform_ask(p, &q, 0) && p->answer.type == CRDI_DCP_RSP_NACK) {
                 p->seq = p->answer.expected;
             }
         }

@@ -52,23 +52,23 @@ static bool wanted_port(const crdi_dcp_log* l, unsigned a, unsigned b)
 // ---- PDUs --------------------------------------------------------------------------------------
 
 // Right in everything that can be looked at, so that hardly anything else looks like it.
-static bool is_evidence(const crd_dcp_pdu* p)
+static bool is_evidence(const crdi_dcp_pdu* p)
 {
     if (crdi_dcp_is_request(p->type) && p->peer == 0) { return false; }
     switch (p->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         return p->state < CRD_DCP_STATE_COUNT && p->op_mode <= CRD_DCP_NRT && p->major == 1;
-    case CRD_DCP_CFG_PARAMETER:
-    case CRD_DCP_RSP_LOG_ACK:
-    case CRD_DCP_NTF_LOG:
-    case CRD_DCP_DAT_INPUT_OUTPUT:
-    case CRD_DCP_DAT_PARAMETER:
+    case CRDI_DCP_CFG_PARAMETER:
+    case CRDI_DCP_RSP_LOG_ACK:
+    case CRDI_DCP_NTF_LOG:
+    case CRDI_DCP_DAT_INPUT_OUTPUT:
+    case CRDI_DCP_DAT_PARAMETER:
         return false; // of any length
-    case CRD_DCP_CFG_INPUT:
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
+    case CRDI_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
         return p->data_type < CRD_DCP_DATA_TYPE_COUNT;
-    case CRD_DCP_RSP_NACK:
-    case CRD_DCP_RSP_ERROR_ACK:
+    case CRDI_DCP_RSP_NACK:
+    case CRDI_DCP_RSP_ERROR_ACK:
         return crd_dcp_error_name(p->error) != NULL;
     default:
         return p->state < CRD_DCP_STATE_COUNT;
@@ -81,12 +81,12 @@ typedef enum verdict { FOREIGN, IGNORED, SEEN } verdict;
 static verdict take_pdu(crdi_dcp_log* l, double time, const crd_dcp_address* from,
                         const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
-    crd_dcp_pdu pdu;
-    const crd_dcp_decoded decoded = crd_dcp_decode(bytes, length, &pdu);
+    crdi_dcp_pdu pdu;
+    const crdi_dcp_decoded decoded = crdi_dcp_decode(bytes, length, &pdu);
     const bool known =
         l->opt.port_count > 0 || crdi_log_is_known(l, from) || crdi_log_is_known(l, to);
-    if (decoded == CRD_DCP_UNKNOWN) { return known ? IGNORED : FOREIGN; }
-    const bool sure = decoded == CRD_DCP_GOOD && is_evidence(&pdu);
+    if (decoded == CRDI_DCP_UNKNOWN) { return known ? IGNORED : FOREIGN; }
+    const bool sure = decoded == CRDI_DCP_GOOD && is_evidence(&pdu);
     if (!sure && !known) { return FOREIGN; }
     if (sure) {
         crdi_log_know(l, from);
@@ -222,10 +222,10 @@ static bool take_early(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any
 static bool begins_here(const crdi_dcp_log* l, const crdi_log_flow* f, const uint8_t* bytes,
                         size_t length)
 {
-    crd_dcp_pdu pdu;
+    crdi_dcp_pdu pdu;
     if (length < 4) { return false; }
     const uint64_t first = crdi_load_le(bytes, 4);
-    if (first > length - 4 || crd_dcp_decode(bytes + 4, first, &pdu) != CRD_DCP_GOOD) {
+    if (first > length - 4 || crdi_dcp_decode(bytes + 4, first, &pdu) != CRDI_DCP_GOOD) {
         return false;
     }
     return is_evidence(&pdu) || l->opt.port_count > 0 || crdi_log_is_known(l, &f->from) ||

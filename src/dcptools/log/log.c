@@ -110,7 +110,7 @@ static const crd_dcp_variable* log_variable_of(const crdi_dcp_log* l, int slave,
     return i < 0 ? NULL : &d->variables[i];
 }
 
-static void learn_item(crdi_dcp_log* l, int slave, crdi_log_kind kind, const crd_dcp_pdu* p)
+static void learn_item(crdi_dcp_log* l, int slave, crdi_log_kind kind, const crdi_dcp_pdu* p)
 {
     const crd_dcp_variable* v = log_variable_of(l, slave, p->vr);
     crdi_log_group* g = v && p->pos < CRDI_LOG_ITEMS ? log_group_of(l, slave, kind, p->id) : NULL;
@@ -127,10 +127,10 @@ static void learn_item(crdi_dcp_log* l, int slave, crdi_log_kind kind, const crd
 
 static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
 {
-    const crd_dcp_pdu* p = s->pdu;
-    const crdi_log_kind kind = p->type == CRD_DCP_CFG_TARGET_NETWORK   ? CRDI_LOG_OUT
-                               : p->type == CRD_DCP_CFG_SOURCE_NETWORK ? CRDI_LOG_IN
-                                                                       : CRDI_LOG_PARAM;
+    const crdi_dcp_pdu* p = s->pdu;
+    const crdi_log_kind kind = p->type == CRDI_DCP_CFG_TARGET_NETWORK   ? CRDI_LOG_OUT
+                               : p->type == CRDI_DCP_CFG_SOURCE_NETWORK ? CRDI_LOG_IN
+                                                                        : CRDI_LOG_PARAM;
     if (p->transport != CRD_DCP_UDP && p->transport != CRD_DCP_TCP) { return; }
     crd_dcp_address end = crdi_dcp_address_of(p);
     if (end.ip == 0) { end.ip = s->to.ip; }
@@ -144,11 +144,11 @@ static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
 }
 
 // A structural parameter: the size of arrays.
-static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
+static void learn_size(crdi_dcp_log* l, int slave, const crdi_dcp_pdu* p)
 {
     const crd_dcp_variable* v = log_variable_of(l, slave, p->vr);
     crdi_log_slave* x = &l->slaves[slave];
-    const size_t size = crd_dcp_size_of(p->data_type);
+    const size_t size = crdi_dcp_size_of(p->data_type);
     if (!v || v->causality != CRD_STRUCTURAL_PARAMETER || !size || p->payload_length != size) {
         return;
     }
@@ -162,7 +162,7 @@ static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
     x->size[i] = crdi_load_le(p->payload, size);
 }
 
-static void learn_slave(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
+static void learn_slave(crdi_dcp_log* l, int slave, const crdi_dcp_pdu* p)
 {
     forget_groups(l, slave);
     for (int i = 0; i < l->opt.description_count; i++) {
@@ -174,35 +174,35 @@ static void learn_slave(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
 
 void crdi_log_learn(crdi_dcp_log* l, const crdi_dcp_seen* s)
 {
-    const crd_dcp_pdu* p = s->pdu;
-    const bool tells = p->type == CRD_DCP_STC_REGISTER || p->type == CRD_DCP_STC_RESET ||
+    const crdi_dcp_pdu* p = s->pdu;
+    const bool tells = p->type == CRDI_DCP_STC_REGISTER || p->type == CRDI_DCP_STC_RESET ||
                        crdi_dcp_is_configuration(p->type);
-    if (s->decoded != CRD_DCP_GOOD || !tells) { return; }
+    if (s->decoded != CRDI_DCP_GOOD || !tells) { return; }
     const int slave = slave_at(l, &s->to);
     if (slave < 0) { return; }
     switch (p->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         learn_slave(l, slave, p);
         break;
-    case CRD_DCP_STC_RESET:
-    case CRD_DCP_CFG_CLEAR:
+    case CRDI_DCP_STC_RESET:
+    case CRDI_DCP_CFG_CLEAR:
         forget_groups(l, slave);
         break;
-    case CRD_DCP_CFG_INPUT:
+    case CRDI_DCP_CFG_INPUT:
         learn_item(l, slave, CRDI_LOG_IN, p);
         break;
-    case CRD_DCP_CFG_OUTPUT:
+    case CRDI_DCP_CFG_OUTPUT:
         learn_item(l, slave, CRDI_LOG_OUT, p);
         break;
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
+    case CRDI_DCP_CFG_TUNABLE_PARAMETER:
         learn_item(l, slave, CRDI_LOG_PARAM, p);
         break;
-    case CRD_DCP_CFG_PARAMETER:
+    case CRDI_DCP_CFG_PARAMETER:
         learn_size(l, slave, p);
         break;
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
-    case CRD_DCP_CFG_PARAM_NETWORK:
+    case CRDI_DCP_CFG_TARGET_NETWORK:
+    case CRDI_DCP_CFG_SOURCE_NETWORK:
+    case CRDI_DCP_CFG_PARAM_NETWORK:
         learn_network(l, slave, s);
         break;
     default:
@@ -246,7 +246,7 @@ static size_t bytes_of(const crdi_dcp_log* l, const crdi_log_group* g, const crd
     return n ? crdi_dcp_encoded_size(i->type, n, p, left) : SIZE_MAX;
 }
 
-static bool group_fits(const crdi_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
+static bool group_fits(const crdi_dcp_log* l, const crdi_log_group* g, const crdi_dcp_pdu* p)
 {
     size_t at = 0;
     for (size_t i = 0; i < g->count; i++) {
@@ -263,8 +263,8 @@ static const crdi_log_group* find_group(const crdi_dcp_log* l, const crdi_dcp_se
 {
     const crdi_log_group* found = NULL;
     int best = 0;
-    const bool parameter = s->pdu->type == CRD_DCP_DAT_PARAMETER;
-    if (s->decoded != CRD_DCP_GOOD || (!parameter && s->pdu->type != CRD_DCP_DAT_INPUT_OUTPUT)) {
+    const bool parameter = s->pdu->type == CRDI_DCP_DAT_PARAMETER;
+    if (s->decoded != CRDI_DCP_GOOD || (!parameter && s->pdu->type != CRDI_DCP_DAT_INPUT_OUTPUT)) {
         return NULL;
     }
     for (size_t i = 0; i < l->group_count; i++) {
@@ -340,7 +340,7 @@ static void log_put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t
         crdi_text_add(t, "\"");
         return;
     }
-    const size_t size = crd_dcp_size_of(i->type);
+    const size_t size = crdi_dcp_size_of(i->type);
     if (i->variable->rank == 0) {
         put_element(t, i->type, p);
         return;
@@ -357,7 +357,7 @@ bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_
 {
     const crdi_log_group* g = find_group(l, s);
     if (!g || (size_t)*next >= g->count) { return false; }
-    const crd_dcp_pdu* p = s->pdu;
+    const crdi_dcp_pdu* p = s->pdu;
     size_t at = 0;
     for (int i = 0; i < *next; i++) {
         at += bytes_of(l, g, &g->items[i], p->payload + at, p->payload_length - at);
@@ -377,9 +377,9 @@ bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_
 // What a number in the PDU is called.
 static void log_put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen* s)
 {
-    const crd_dcp_pdu* p = s->pdu;
+    const crdi_dcp_pdu* p = s->pdu;
     const char* name = NULL;
-    if (p->type == CRD_DCP_RSP_NACK || p->type == CRD_DCP_RSP_ERROR_ACK) {
+    if (p->type == CRDI_DCP_RSP_NACK || p->type == CRDI_DCP_RSP_ERROR_ACK) {
         name = crd_dcp_error_name(p->error);
     } else if (crdi_dcp_names_variable(p->type)) {
         for (int i = 0; i < l->slave_count && !name; i++) {
@@ -388,7 +388,7 @@ static void log_put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen*
             name = v ? v->name : NULL;
         }
     }
-    if (!name || s->decoded != CRD_DCP_GOOD) { return; }
+    if (!name || s->decoded != CRDI_DCP_GOOD) { return; }
     crdi_dcp_line_put(x, " (", 2);
     crdi_dcp_line_put(x, name, strlen(name));
     crdi_dcp_line_put(x, ")", 1);
@@ -400,15 +400,15 @@ int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_
     crdi_dcp_log_value v;
     int next = 0;
     char head[128];
-    crd_dcp_pdu bare = *s->pdu;
+    crdi_dcp_pdu bare = *s->pdu;
     if (!crdi_dcp_log_next(l, s, &next, &v)) {
-        const int n = crd_dcp_print(s->pdu, out, room);
+        const int n = crdi_dcp_print(s->pdu, out, room);
         x.length = n > 0 ? (size_t)n : 0;
         log_put_name(l, &x, s);
         return (int)x.length;
     }
     bare.payload_length = 0;
-    (void)crd_dcp_print(&bare, head, sizeof head);
+    (void)crdi_dcp_print(&bare, head, sizeof head);
     crdi_dcp_line_put(&x, head, strlen(head));
     do {
         crdi_dcp_line_put(&x, " ", 1);

@@ -29,7 +29,7 @@ static int64_t ping_to_ns(double seconds)
 
 static bool ping_is_ours(const uint8_t* bytes, size_t length, uint8_t kind)
 {
-    return length >= CRDI_DCP_ECHO_LEAST && bytes[0] == CRD_DCP_DAT_INPUT_OUTPUT &&
+    return length >= CRDI_DCP_ECHO_LEAST && bytes[0] == CRDI_DCP_DAT_INPUT_OUTPUT &&
            memcmp(bytes + AT_MAGIC, magic, sizeof magic) == 0 && bytes[AT_KIND] == kind &&
            bytes[AT_KIND + 1] == 0;
 }
@@ -77,21 +77,21 @@ crdi_dcp_ping_options crdi_dcp_ping_defaults(void)
 static bool ask_echo(ping* p, uint32_t number, double now)
 {
     memset(p->bytes, 0, p->opt->size);
-    p->bytes[0] = CRD_DCP_DAT_INPUT_OUTPUT;
+    p->bytes[0] = CRDI_DCP_DAT_INPUT_OUTPUT;
     crdi_store_le(p->bytes + AT_SEQ, 2, number);
     memcpy(p->bytes + AT_MAGIC, magic, sizeof magic);
     crdi_store_le(p->bytes + AT_SESSION, 4, p->session);
     crdi_store_le(p->bytes + AT_NUMBER, 4, number);
     crdi_store_le(p->bytes + AT_LEFT, 8, (uint64_t)ping_to_ns(now));
-    return crd_dcp_net_send(p->net, &p->opt->to, p->bytes, p->opt->size);
+    return crdi_dcp_net_send(p->net, &p->opt->to, p->bytes, p->opt->size);
 }
 
 static bool ask_slave(ping* p, int number)
 {
     return crdi_dcp_query_send(p->net, &p->opt->to,
-                               &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE,
-                                              .seq = (uint16_t)(p->seq + number % SEQ_WINDOW),
-                                              .peer = p->opt->id});
+                               &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE,
+                                               .seq = (uint16_t)(p->seq + number % SEQ_WINDOW),
+                                               .peer = p->opt->id});
 }
 
 // A slave's answer to the newest question with this sequence id, -1.
@@ -142,16 +142,16 @@ static void take_echo(ping* p, const crd_dcp_packet* packet)
 
 static void ping_take_state(ping* p, const crd_dcp_packet* packet)
 {
-    crd_dcp_pdu a;
-    if (crd_dcp_decode(packet->bytes, packet->length, &a) != CRD_DCP_GOOD ||
-        (a.type != CRD_DCP_RSP_STATE_ACK && a.type != CRD_DCP_RSP_NACK)) {
+    crdi_dcp_pdu a;
+    if (crdi_dcp_decode(packet->bytes, packet->length, &a) != CRDI_DCP_GOOD ||
+        (a.type != CRDI_DCP_RSP_STATE_ACK && a.type != CRDI_DCP_RSP_NACK)) {
         return;
     }
     if (!p->met) {
         p->met = true;
-        p->r->state = a.type == CRD_DCP_RSP_STATE_ACK ? a.state : -1;
+        p->r->state = a.type == CRDI_DCP_RSP_STATE_ACK ? a.state : -1;
         // A slave that says where its master is: there is room on the other side.
-        if (a.type == CRD_DCP_RSP_NACK) { p->seq = (uint16_t)(a.expected + 0x8000); }
+        if (a.type == CRDI_DCP_RSP_NACK) { p->seq = (uint16_t)(a.expected + 0x8000); }
         return;
     }
     if (!p->r->echo) { note_answer(p, ping_number_of(p, a.seq), packet->time, 0, 0); }

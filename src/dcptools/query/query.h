@@ -13,7 +13,7 @@ enum { CRDI_DCP_STRANGER_SEQ = 0xCA00 };
 bool crdi_dcp_query_pause(crd_dcp_net* net, double until, bool (*cancelled)(void* user),
                           void* user);
 // Encodes and sends. false: it was dropped.
-bool crdi_dcp_query_send(crd_dcp_net* net, const crd_dcp_address* to, const crd_dcp_pdu* p);
+bool crdi_dcp_query_send(crd_dcp_net* net, const crd_dcp_address* to, const crdi_dcp_pdu* p);
 // A TCP peer is connected to, up to `until`; true at once for UDP.
 bool crdi_dcp_query_connect(crd_dcp_net* net, const crd_dcp_address* to, double until,
                             bool (*cancelled)(void* user), void* user);

@@ -165,31 +165,31 @@ static double sent_at(const asked* a, uint8_t id)
     return a->first + fmin(fmax(part, 0), 1) * (a->last - a->first);
 }
 
-static void scan_take_state(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p, double time)
+static void scan_take_state(scan* s, crdi_dcp_sighting* g, const crdi_dcp_pdu* p, double time)
 {
     if (g->answered || (p->seq != SEQ_FIRST && p->seq != SEQ_IDS)) { return; }
     g->answered = true;
     g->id = p->peer;
-    g->state = p->type == CRD_DCP_RSP_STATE_ACK ? p->state : -1;
+    g->state = p->type == CRDI_DCP_RSP_STATE_ACK ? p->state : -1;
     g->error = p->error;
     g->round_trip = fmax(time - sent_at(&s->asked[g - s->of], p->peer), 0);
     s->waiting--;
 }
 
 // The right uuid is refused for the mode; a wrong one before that is looked at.
-static void take_registration(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p)
+static void take_registration(scan* s, crdi_dcp_sighting* g, const crdi_dcp_pdu* p)
 {
     asked* a = &s->asked[g - s->of];
     if (!a->trying || p->seq != a->seq) { return; }
-    const bool fits = p->type == CRD_DCP_RSP_ACK || (p->error >= CRD_DCP_E_INVALID_MAJOR_VERSION &&
-                                                     p->error <= CRD_DCP_E_INVALID_OP_MODE);
-    if (p->type == CRD_DCP_RSP_ACK) {
+    const bool fits = p->type == CRDI_DCP_RSP_ACK || (p->error >= CRD_DCP_E_INVALID_MAJOR_VERSION &&
+                                                      p->error <= CRD_DCP_E_INVALID_OP_MODE);
+    if (p->type == CRDI_DCP_RSP_ACK) {
         g->registered = true;
         crdi_dcp_query_send(s->net, &g->address,
-                            &(crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER,
-                                           .seq = (uint16_t)(a->seq + 1),
-                                           .peer = 1,
-                                           .state = CRD_DCP_CONFIGURATION});
+                            &(crdi_dcp_pdu){.type = CRDI_DCP_STC_DEREGISTER,
+                                            .seq = (uint16_t)(a->seq + 1),
+                                            .peer = 1,
+                                            .state = CRD_DCP_CONFIGURATION});
     }
     g->tried++;
     if (fits) { g->match = a->trying; }
@@ -199,13 +199,13 @@ static void take_registration(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* 
 
 static void take_packet(scan* s, const crd_dcp_packet* packet)
 {
-    crd_dcp_pdu p;
+    crdi_dcp_pdu p;
     crdi_dcp_sighting* g = find_sighting(s, &packet->from);
-    if (!g || crd_dcp_decode(packet->bytes, packet->length, &p) != CRD_DCP_GOOD) { return; }
-    if (p.type == CRD_DCP_RSP_STATE_ACK || p.type == CRD_DCP_RSP_NACK) {
+    if (!g || crdi_dcp_decode(packet->bytes, packet->length, &p) != CRDI_DCP_GOOD) { return; }
+    if (p.type == CRDI_DCP_RSP_STATE_ACK || p.type == CRDI_DCP_RSP_NACK) {
         scan_take_state(s, g, &p, packet->time);
     }
-    if (p.type == CRD_DCP_RSP_ACK || p.type == CRD_DCP_RSP_NACK) { take_registration(s, g, &p); }
+    if (p.type == CRDI_DCP_RSP_ACK || p.type == CRDI_DCP_RSP_NACK) { take_registration(s, g, &p); }
 }
 
 // Until all have answered, or for as long as the options say.
@@ -220,7 +220,7 @@ static void wait_for_answers(scan* s)
         for (int i = 0; i < s->count; i++) {
             crdi_dcp_sighting* g = &s->of[i];
             if (g->address.transport == CRD_DCP_TCP && !g->connected) {
-                g->connected = crd_dcp_net_connected(s->net, &g->address);
+                g->connected = crdi_dcp_net_connected(s->net, &g->address);
             }
         }
         if (s->waiting == 0 || crd_dcp_net_now(s->net) >= until) { return; }
@@ -235,7 +235,7 @@ static void ask_state(scan* s, int i, uint8_t id, uint16_t seq)
     if (id == 1) { a->first = a->last; }
     a->ids = id;
     crdi_dcp_query_send(s->net, &s->of[i].address,
-                        &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = seq, .peer = id});
+                        &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .seq = seq, .peer = id});
 }
 
 static void ask_first(scan* s)
@@ -245,7 +245,9 @@ static void ask_first(scan* s)
         *g = (crdi_dcp_sighting){
             .address = g->address, .description = g->description, .state = -1, .round_trip = NAN};
         s->asked[i] = (asked){0};
-        if (g->address.transport == CRD_DCP_TCP) { (void)crd_dcp_net_connect(s->net, &g->address); }
+        if (g->address.transport == CRD_DCP_TCP) {
+            (void)crdi_dcp_net_connect(s->net, &g->address);
+        }
         ask_state(s, i, 1, SEQ_FIRST);
     }
     s->waiting = s->count;
@@ -283,12 +285,12 @@ static bool try_descriptions(scan* s, int k)
         const crd_dcp_description* d = candidate(s, g, k);
         if (!d || !g->answered || g->state != CRD_DCP_ALIVE || g->match) { continue; }
         any = true;
-        crd_dcp_pdu p = {.type = CRD_DCP_STC_REGISTER,
-                         .seq = (uint16_t)(SEQ_REGISTER + 2 * k),
-                         .peer = 1,
-                         .op_mode = 0xFF,
-                         .major = d->major,
-                         .minor = d->minor};
+        crdi_dcp_pdu p = {.type = CRDI_DCP_STC_REGISTER,
+                          .seq = (uint16_t)(SEQ_REGISTER + 2 * k),
+                          .peer = 1,
+                          .op_mode = 0xFF,
+                          .major = d->major,
+                          .minor = d->minor};
         memcpy(p.uuid, d->uuid, sizeof p.uuid);
         s->asked[i].trying = d;
         s->asked[i].seq = p.seq;

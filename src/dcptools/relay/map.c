@@ -236,17 +236,17 @@ static bool map_target(crdi_dcp_relay* r, int channel, const crd_dcp_address* na
 }
 
 // 0 type  1 seq  3 receiver  4 id  6 transport  7 u16 port  9 u32 address
-void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* p,
+void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crdi_dcp_pdu* p,
                           uint8_t bytes[CRDI_DCP_NETWORK_LENGTH])
 {
     const crd_dcp_address named = crdi_dcp_address_of(p);
     crd_dcp_address say = named;
-    const bool good = p->type == CRD_DCP_CFG_TARGET_NETWORK ? map_target(r, channel, &named, &say)
-                                                            : map_source(r, channel, &named, &say);
+    const bool good = p->type == CRDI_DCP_CFG_TARGET_NETWORK ? map_target(r, channel, &named, &say)
+                                                             : map_source(r, channel, &named, &say);
     if (!good) { return; }
     r->counts.rewritten++;
-    crd_dcp_pdu changed = *p;
+    crdi_dcp_pdu changed = *p;
     changed.port = say.port;
     changed.address = say.ip;
-    (void)crd_dcp_encode(&changed, bytes, CRDI_DCP_NETWORK_LENGTH);
+    (void)crdi_dcp_encode(&changed, bytes, CRDI_DCP_NETWORK_LENGTH);
 }

@@ -186,30 +186,30 @@ static void know_client(crdi_dcp_channel* c, const crd_dcp_address* client)
 }
 
 // A request that the relay lets pass is remembered, with who shall get the notifications.
-static void note_request(crdi_dcp_relay* r, crdi_dcp_channel* c, const crd_dcp_pdu* pdu,
+static void note_request(crdi_dcp_relay* r, crdi_dcp_channel* c, const crdi_dcp_pdu* pdu,
                          const crd_dcp_address* from)
 {
     c->asked[c->asked_count++ % CRDI_DCP_ASKED] =
         (crdi_dcp_asked){.client = *from, .number = r->number, .seq = pdu->seq, .type = pdu->type};
     const bool free = !c->registered || c->owner.ip == from->ip;
-    if (c->owner.port == 0 || (free && pdu->type != CRD_DCP_INF_STATE)) { c->owner = *from; }
+    if (c->owner.port == 0 || (free && pdu->type != CRDI_DCP_INF_STATE)) { c->owner = *from; }
 }
 
-static void note_answer(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* pdu,
+static void note_answer(crdi_dcp_relay* r, int channel, const crdi_dcp_pdu* pdu,
                         const crdi_dcp_asked* a)
 {
     crdi_dcp_channel* c = &r->channels[channel];
-    if (pdu->type != CRD_DCP_RSP_ACK || !a) { return; }
+    if (pdu->type != CRDI_DCP_RSP_ACK || !a) { return; }
     switch (a->type) {
-    case CRD_DCP_STC_REGISTER:
+    case CRDI_DCP_STC_REGISTER:
         c->registered = true;
         c->owner = a->client;
         break;
-    case CRD_DCP_STC_DEREGISTER:
+    case CRDI_DCP_STC_DEREGISTER:
         c->registered = false;
         break;
-    case CRD_DCP_STC_RESET:
-    case CRD_DCP_CFG_CLEAR:
+    case CRDI_DCP_STC_RESET:
+    case CRDI_DCP_CFG_CLEAR:
         break;
     default:
         return;
@@ -219,7 +219,7 @@ static void note_answer(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* pdu,
 
 // ---- what comes --------------------------------------------------------------------------------
 
-static bool is_ip_network(const crd_dcp_pdu* p, size_t length)
+static bool is_ip_network(const crdi_dcp_pdu* p, size_t length)
 {
     return crdi_dcp_is_network(p->type) &&
            (p->transport == CRD_DCP_UDP || p->transport == CRD_DCP_TCP) &&
@@ -249,11 +249,11 @@ static int find_far(const crdi_dcp_relay* r, const crd_dcp_packet* p)
 static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_channel* c = &r->channels[channel];
-    crd_dcp_pdu pdu;
-    const crd_dcp_decoded known = crd_dcp_decode(p->bytes, p->length, &pdu);
-    const bool request = known != CRD_DCP_UNKNOWN && crdi_dcp_is_request(pdu.type);
+    crdi_dcp_pdu pdu;
+    const crdi_dcp_decoded known = crdi_dcp_decode(p->bytes, p->length, &pdu);
+    const bool request = known != CRDI_DCP_UNKNOWN && crdi_dcp_is_request(pdu.type);
     // To the slave all come from the relay: it cannot tell. It answers these two by itself.
-    const bool open = pdu.type == CRD_DCP_INF_STATE || pdu.type == CRD_DCP_STC_REGISTER;
+    const bool open = pdu.type == CRDI_DCP_INF_STATE || pdu.type == CRDI_DCP_STC_REGISTER;
     if (request && c->registered && p->from.ip != c->owner.ip && !open) {
         r->counts.strangers++;
         r->path[CRDI_DCP_FAR].counts.nowhere++;
@@ -265,7 +265,7 @@ static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p,
     if (p->from.transport == CRD_DCP_TCP) { know_client(c, &p->from); }
     const uint8_t* bytes = p->bytes;
     uint8_t changed[CRDI_DCP_NETWORK_LENGTH];
-    if (known == CRD_DCP_GOOD && is_ip_network(&pdu, p->length) && !r->opt.control_only) {
+    if (known == CRDI_DCP_GOOD && is_ip_network(&pdu, p->length) && !r->opt.control_only) {
         memcpy(changed, bytes, sizeof changed);
         crdi_dcp_map_request(r, channel, &pdu, changed);
         bytes = changed;
@@ -279,9 +279,9 @@ static void from_slave(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, 
 {
     crdi_dcp_channel* c = &r->channels[channel];
     c->used = now;
-    crd_dcp_pdu pdu;
+    crdi_dcp_pdu pdu;
     crd_dcp_address to = c->owner;
-    if (crd_dcp_decode(p->bytes, p->length, &pdu) != CRD_DCP_UNKNOWN &&
+    if (crdi_dcp_decode(p->bytes, p->length, &pdu) != CRDI_DCP_UNKNOWN &&
         crdi_dcp_is_response(pdu.type)) {
         const crdi_dcp_asked* a = find_asked(c, pdu.seq);
         if (a) { to = a->client; }
@@ -355,11 +355,11 @@ static bool send_flight(crdi_dcp_relay* r, const crdi_dcp_flight* x, double now)
         double* connect = x->map >= 0 ? &r->maps[x->map].connect : &c->connect;
         if (now >= *connect) {
             *connect = now + retry;
-            (void)crd_dcp_net_connect_from(net, x->from.ip, &x->to); // fine if it is there
+            (void)crdi_dcp_net_connect_from(net, x->from.ip, &x->to); // fine if it is there
         }
         if (x->map < 0) { c->far_open = true; }
     }
-    return crd_dcp_net_send_from(net, &x->from, &x->to, r->buffer, x->length);
+    return crdi_dcp_net_send_from(net, &x->from, &x->to, r->buffer, x->length);
 }
 
 static void land_flight(crdi_dcp_relay* r, uint32_t f, double now)
@@ -390,10 +390,10 @@ static void look_after_stream(crdi_dcp_relay* r, crdi_dcp_channel* c)
     crd_dcp_net *near = r->net[CRDI_DCP_NEAR], *far = r->net[CRDI_DCP_FAR];
     int left = 0;
     for (int i = 0; i < c->client_count; i++) {
-        if (crd_dcp_net_connected(near, &c->clients[i])) { c->clients[left++] = c->clients[i]; }
+        if (crdi_dcp_net_connected(near, &c->clients[i])) { c->clients[left++] = c->clients[i]; }
     }
     c->client_count = left;
-    const bool there = crd_dcp_net_connected(far, &c->to);
+    const bool there = crdi_dcp_net_connected(far, &c->to);
     if (there) {
         c->far_seen = true;
     } else if (c->far_seen && c->flying[CRDI_DCP_NEAR] == 0) {

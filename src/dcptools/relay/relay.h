@@ -111,7 +111,7 @@ struct crdi_dcp_relay {
 
 // Network information on its way to a slave: a port is opened, and it is rewritten.
 enum { CRDI_DCP_NETWORK_LENGTH = 13 }; // over UDP and TCP
-void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* p,
+void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crdi_dcp_pdu* p,
                           uint8_t bytes[CRDI_DCP_NETWORK_LENGTH]);
 uint32_t crdi_dcp_near_ip(const crdi_dcp_relay* r, const crdi_dcp_channel* c);
 // The port for data that listens there, NULL.

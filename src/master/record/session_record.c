@@ -1,9 +1,9 @@
 // The record of a session with test benches: who was in which state when (Rautenberg 2023, Figure 7
 // and Table 7), from the boards of the units. It is written after everything else, perhaps behind a
 // unit that crashed: nothing is allocated then.
-#include "cardan/dcp_bench.h"
 #include "master/master.h"
 #include "shared/board.h"
+#include "shared/dcp_bench.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static int state_of_master(const record* r)
             states[count++] = b->known_state ? (crd_dcp_state)b->state : CRD_DCP_ALIVE;
         }
     }
-    return count ? (int)crd_dcp_master_state_of(states, count, true) : CRD_DCP_MASTER_REGISTER;
+    return count ? (int)crdi_dcp_master_state_of(states, count, true) : CRDI_DCP_MASTER_REGISTER;
 }
 
 static void record_session_put_number(record* r, double x)

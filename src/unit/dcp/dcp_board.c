@@ -22,7 +22,7 @@ static int32_t find_of(const crdi_dcp_unit* u, const char* name, const char* end
 
 // A description that does not say which variables belong to a limit: speed_ref or speed is the set
 // value of `speed`, speed or speed_act what is measured.
-static void pair_by_name(const crdi_dcp_unit* u, const char* name, crd_dcp_bench_pair* out)
+static void pair_by_name(const crdi_dcp_unit* u, const char* name, crdi_dcp_bench_pair* out)
 {
     out->input = find_of(u, name, "_ref", CRD_INPUT);
     if (out->input < 0) { out->input = find_of(u, name, "", CRD_INPUT); }
@@ -32,7 +32,7 @@ static void pair_by_name(const crdi_dcp_unit* u, const char* name, crd_dcp_bench
 
 // How values of a variable become those of the limit; one that is no number, or of another kind,
 // is none.
-static crdi_dcp_gauge gauge_of(const crdi_dcp_unit* u, int32_t variable, const crd_dcp_limit* l)
+static crdi_dcp_gauge gauge_of(const crdi_dcp_unit* u, int32_t variable, const crdi_dcp_limit* l)
 {
     crdi_dcp_gauge g = {.variable = -1, .scale = 1};
     if (variable < 0) { return g; }
@@ -57,8 +57,8 @@ static double read_gauge(const crdi_dcp_unit* u, const crdi_dcp_gauge* g)
     return crdi_dcp_slot_number(&u->values[g->variable].slot, 0) * g->scale + g->offset;
 }
 
-static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp_bench_pair* pairs,
-                         int pair_count)
+static void add_quantity(crdi_dcp_unit* u, const crdi_dcp_limit* l,
+                         const crdi_dcp_bench_pair* pairs, int pair_count)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
     if (s->quantity_count == CRDI_BOARD_QUANTITIES) { return; }
@@ -67,7 +67,7 @@ static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp
     *q = (crdi_board_quantity){.min = l->min, .max = l->max, .set = NAN, .measured = NAN};
     memcpy(q->name, l->name, sizeof q->name);
     memcpy(q->unit, l->unit, sizeof q->unit);
-    crd_dcp_bench_pair pair;
+    crdi_dcp_bench_pair pair;
     pair_by_name(u, l->name, &pair);
     u->gauges[k].bit = -1;
     for (int i = 0; i < pair_count; i++) {
@@ -80,11 +80,11 @@ static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp
 }
 
 // Our own limits narrow those of the bench, or are of a quantity that it does not limit.
-static void add_own(crdi_dcp_unit* u, const crd_dcp_limit* own, const crd_dcp_limits* bench,
-                    const crd_dcp_bench_pair* pairs, int pair_count)
+static void add_own(crdi_dcp_unit* u, const crdi_dcp_limit* own, const crdi_dcp_limits* bench,
+                    const crdi_dcp_bench_pair* pairs, int pair_count)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
-    const crd_dcp_limit* theirs = crd_dcp_limits_find(bench, own->name);
+    const crdi_dcp_limit* theirs = crdi_dcp_limits_find(bench, own->name);
     if (!theirs) {
         add_quantity(u, own, pairs, pair_count);
         return;
@@ -105,13 +105,13 @@ static void add_own(crdi_dcp_unit* u, const crd_dcp_limit* own, const crd_dcp_li
 crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
 {
     crd_context* ctx = u->base.ctx;
-    crd_dcp_limits bench = {0}, own = {0};
-    crd_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
+    crdi_dcp_limits bench = {0}, own = {0};
+    crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
     crd_status st = crdi_board_create(ctx, &u->board);
     if (st < 0) { return st; }
     crdi_board_state* s = crdi_board_edit(u->board);
     u->board_offset = u->board_shown = NAN;
-    s->extension = crd_dcp_bench_find(u->d, &u->at);
+    s->extension = crdi_dcp_bench_find(u->d, &u->at);
     if (!s->extension) {
         crdi_board_show(u->board);
         return CRD_OK;
@@ -120,9 +120,9 @@ crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
     // was checked before.
     const char* text = u->d->variables[u->at.limits].start;
     const char* ours = u->base.spec->bench.used ? u->base.spec->bench.limits : NULL;
-    (void)crd_dcp_limits_parse(ctx, text ? text : "", text ? strlen(text) : 0, &bench);
-    (void)crd_dcp_limits_parse(ctx, ours ? ours : "", ours ? strlen(ours) : 0, &own);
-    const int count = crd_dcp_bench_pairs(u->d, pairs);
+    (void)crdi_dcp_limits_parse(ctx, text ? text : "", text ? strlen(text) : 0, &bench);
+    (void)crdi_dcp_limits_parse(ctx, ours ? ours : "", ours ? strlen(ours) : 0, &own);
+    const int count = crdi_dcp_bench_pairs(u->d, pairs);
     for (int i = 0; i < bench.count; i++) {
         add_quantity(u, &bench.of[i], pairs, count);
     }
@@ -396,7 +396,7 @@ static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double no
         s->round_trip_max = t->round_trip_max;
     }
     if (!u->bench) { return; }
-    const crd_dcp_bench_view v = crd_dcp_bench_peer_view(u->bench);
+    const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(u->bench);
     s->gap = v.gap;
     if (v.round_trip.count > 0) {
         s->round_trip = v.round_trip.last;

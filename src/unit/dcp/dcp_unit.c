@@ -166,7 +166,7 @@ static void dcp_destroy(crd_unit* unit)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     crdi_session_leave(u);
-    crd_dcp_bench_peer_destroy(u->bench);
+    crdi_dcp_bench_peer_destroy(u->bench);
     crdi_board_destroy(u->board);
     crd_arena_clear(&u->memory);
     crdi_map_clear(&u->names);
@@ -318,14 +318,14 @@ static crd_status plan_bench(crdi_dcp_unit* u)
 {
     const crd_bench_spec* b = &u->base.spec->bench;
     if (!b->used) { return CRD_OK; }
-    crd_dcp_bench_plan plan = crd_dcp_bench_plan_defaults();
+    crdi_dcp_bench_plan plan = crdi_dcp_bench_plan_defaults();
     plan.name = u->base.name;
     plan.limits = b->limits;
     plan.planned = b->plan;
     plan.initial = b->initial;
     if (b->gap > 0) { plan.gap_limit = (uint32_t)b->gap; }
     if (!isnan(b->watchdog)) { plan.watchdog = b->watchdog; }
-    const crd_status st = crd_dcp_bench_peer_create(u->base.ctx, u->d, &plan, &u->bench);
+    const crd_status st = crdi_dcp_bench_peer_create(u->base.ctx, u->d, &plan, &u->bench);
     const char* text = crd_error_text(u->base.ctx);
     const size_t n = strlen(u->base.name); // which the place of the unit says already
     if (st < 0 && strncmp(text, u->base.name, n) == 0 && strncmp(text + n, ": ", 2) == 0) {

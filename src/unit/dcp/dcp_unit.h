@@ -1,10 +1,10 @@
 // A slave of the Distributed Co-Simulation Protocol as a unit, and the session that all of them in
 // a system share.
 #pragma once
-#include "cardan/dcp_bench.h"
-#include "cardan/dcp_master.h"
+#include "cardan/dcp.h"
 #include "shared/base.h"
 #include "shared/board.h"
+#include "shared/dcp_bench.h"
 #include "shared/unit_dcp.h"
 #include "unit/unit.h"
 
@@ -46,7 +46,7 @@ typedef struct crdi_dcp_unit {
     uint32_t numerator, denominator;
     double resolution; // s
 
-    crd_dcp_bench_peer* bench; // NULL: driven as a plain slave
+    crdi_dcp_bench_peer* bench; // NULL: driven as a plain slave
     crdi_session* session;
     bool own_session; // no store: nobody else has it
     int slave;        // index in the session
@@ -71,9 +71,9 @@ typedef struct crdi_dcp_unit {
 
     // What is known about the slave. Written with the baton of the session.
     crdi_board* board;
-    double board_offset;        // from the clock of the net to the board's, s; NAN: no net yet
-    double board_shown;         // on the clock of the net
-    crd_dcp_bench_variables at; // with the extension
+    double board_offset;         // from the clock of the net to the board's, s; NAN: no net yet
+    double board_shown;          // on the clock of the net
+    crdi_dcp_bench_variables at; // with the extension
     crdi_dcp_gauges gauges[CRDI_BOARD_QUANTITIES];
     crdi_dcp_medium media[4]; // of the newest report
     int medium_count;

@@ -112,7 +112,7 @@ static void take_notice(void* user, const crd_dcp_notice* n)
     crdi_session* s = user;
     crdi_dcp_unit* u = s->units[n->slave];
     if (!u) { return; } // its unit is gone, the others go on
-    if (u->bench) { crd_dcp_bench_peer_notice(u->bench, n); }
+    if (u->bench) { crdi_dcp_bench_peer_notice(u->bench, n); }
     const crd_dcp_slave_status t = crd_dcp_master_status(s->master, n->slave);
     crdi_dcp_board_notice(u, n, &t);
     static const uint8_t of_log[] = {CRD_LOG_ERROR, CRD_LOG_ERROR, CRD_LOG_WARNING, CRD_LOG_INFO,
@@ -288,7 +288,7 @@ bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, 
     const bool in_time = from->mode != CRD_DCP_NRT && to->mode != CRD_DCP_NRT;
     if (s != to->session || !in_time || from->base.spec->session.relay ||
         to->base.spec->session.relay || from->address.transport != to->address.transport ||
-        !crd_dcp_converts(from->d->variables[output].type, to->d->variables[input].type)) {
+        !crdi_dcp_converts(from->d->variables[output].type, to->d->variables[input].type)) {
         return false;
     }
     struct route* routes = crdi_grow(s->ctx, s->routes, &s->route_capacity,
@@ -430,8 +430,8 @@ static crd_status plan_values(crdi_session* s, crdi_dcp_unit* u)
     CRD_TRY(dcp_session_set_parameters(s, u, false));
     int own[2] = {-1, -1}, count = 0; // inputs that the bench's side fills
     if (u->bench) {
-        CRD_TRY(crd_dcp_bench_peer_bind(u->bench, s->master, u->slave));
-        count = crd_dcp_bench_peer_inputs(u->bench, own);
+        CRD_TRY(crdi_dcp_bench_peer_bind(u->bench, s->master, u->slave));
+        count = crdi_dcp_bench_peer_inputs(u->bench, own);
         memcpy(list, own, (size_t)count * sizeof *own);
     }
     u->input_count = u->output_count = 0;
@@ -519,10 +519,10 @@ const crdi_dcp_unit* crdi_session_unit_of(const crdi_session* s, const char** te
 
 // Why the bench has stopped, refuses or is not ready, in its own words; "". A set value that it has
 // clamped some time ago is no reason, nor is that it came to rest when it was told to.
-static const char* bench_says(const crd_dcp_bench_peer* bench)
+static const char* bench_says(const crdi_dcp_bench_peer* bench)
 {
     if (!bench) { return ""; }
-    const crd_dcp_bench_view v = crd_dcp_bench_peer_view(bench);
+    const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(bench);
     const bool at_rest = strncmp(v.why, "stop: ", 6) == 0 && strncmp(v.why, "stop: by ", 9) != 0 &&
                          strncmp(v.why, "stop: has taken ", 16) != 0;
     if (*v.why && strncmp(v.why, "clamped", 7) != 0 && !at_rest) { return v.why; }

@@ -67,7 +67,7 @@ static crd_status begin_run(crdi_session* s)
     if (st >= 0) { note_start(s); }
     for (int i = 0; i < s->count && st >= 0; i++) {
         if (s->units[i]->bench) {
-            crd_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
+            crdi_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
         }
     }
     return st;
@@ -163,8 +163,8 @@ static void tell_pace(crdi_dcp_unit* u, double h)
 {
     const crd_bench_spec* b = &u->base.spec->bench;
     const double watchdog =
-        isnan(b->watchdog) ? crd_dcp_bench_plan_defaults().watchdog : b->watchdog;
-    crd_dcp_bench_peer_set_pace(u->bench, h / period_of(u), b->gap > 0 ? 0 : 2 * watchdog / h);
+        isnan(b->watchdog) ? crdi_dcp_bench_plan_defaults().watchdog : b->watchdog;
+    crdi_dcp_bench_peer_set_pace(u->bench, h / period_of(u), b->gap > 0 ? 0 : 2 * watchdog / h);
 }
 
 crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
@@ -178,7 +178,7 @@ crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
     crdi_session_put_inputs(u);
     if (u->bench) {
         if (u->mode != CRD_DCP_NRT) { tell_pace(u, h); }
-        crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
+        crdi_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
     }
     if (st >= 0) {
         st = u->mode == CRD_DCP_NRT ? crd_dcp_master_begin_step(s->master, u->slave, steps)
@@ -283,9 +283,9 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
     (void)crdi_session_word_failure(u, st);
     if (u->bench && st >= 0 && !u->excused) {
         st = crdi_session_word_bench_failure(
-            u, crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master)));
+            u, crdi_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master)));
         // The number that came back left with the inputs of a step so many steps ago.
-        const crd_dcp_bench_view v = crd_dcp_bench_peer_view(u->bench);
+        const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(u->bench);
         u->base.made = v.answers ? t + h - v.behind * h : (double)NAN;
     }
     crdi_session_give_baton(s);
