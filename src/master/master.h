@@ -4,6 +4,7 @@
 #include "master/connection/connection.h"
 #include "master/energy/energy.h"
 #include "master/live/steering.h"
+#include "master/models/models.h"
 #include "master/pace/pacing.h"
 #include "master/plan/plan.h"
 #include "master/record/record.h"
@@ -29,6 +30,7 @@ struct crd_master {
     struct crdi_async* async;         // units with a budget, NULL: none
     crdi_tuning tuning;
     crdi_energy energy;
+    crdi_models models;
     crdi_verdict verdict;
     crdi_recording record;
     crdi_events events;

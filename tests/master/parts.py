@@ -10,7 +10,7 @@ OWNERS = {
     "life": {"", "step"}, "clock": {"step"}, "lanes": {"step"}, "control": {"step"}, "rollback": {"step"},
     "iteration": {"step"}, "async": {"step"}, "tuning": {"step"}, "connections": {"connection"},
     "energy": {"energy"}, "verdict": {"verdict"}, "record": {"record"}, "events": {"record"},
-    "pace": {"pace"}, "live": {"live"}, "exchange": {"replay"},
+    "pace": {"pace"}, "models": {"models"}, "guard": {"guard"}, "live": {"live"}, "exchange": {"replay"},
 }
 READABLE = {"life", "clock", "connections", "energy"}
 USE = re.compile(r"\bm->(\w+)(?:\.|->)(\w+)((?:\.\w+|\[[^][]*\]|->\w+)*)\s*(\+\+|--|[-+*/|&]?=(?!=))?")

@@ -27,7 +27,8 @@ enum { NO_ERROR = -1, NOT_KNOWN = -2 }; // instead of an output's index
 /// states are in a row among those of all parts.
 typedef struct part {
     int member;
-    int in_first, in_count, out_first, out_count, state_first, states;
+    const crdi_model* model;
+    int in_first, out_first, state_first;
     int rest, wait; // run: looks that are left out between two, and now
 } part;
 
@@ -44,7 +45,6 @@ struct crdi_estimate {
     int** index;        // per member, per real output: its index, NO_ERROR, NOT_KNOWN
     part* parts;
     int part_count;
-    crd_unit_port *in, *out;
     origin* origins;         // (inputs)
     int* source;             // (inputs)
     double* gain;            // (inputs)
@@ -137,17 +137,13 @@ static void fill_part(crd_master* m, part* p)
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
         if (k->to.member == p->member && estimate_is_plain(k)) {
-            s->in[s->errors.inputs] = (crd_unit_port){k->to.variable, k->to.element};
             s->origins[s->errors.inputs++].link = k;
         }
         if (k->from.member != p->member || !is_port(m, p->member, k->from.variable)) { continue; }
         int* index = &s->index[p->member][k->from.slot];
         if (*index >= 0) { continue; } // another link had it
-        *index = s->errors.outputs;
-        s->out[s->errors.outputs++] = (crd_unit_port){k->from.variable, k->from.element};
+        *index = s->errors.outputs++;
     }
-    p->in_count = s->errors.inputs - p->in_first;
-    p->out_count = s->errors.outputs - p->out_first;
 }
 
 static crd_status make_parts(crd_master* m)
@@ -155,15 +151,11 @@ static crd_status make_parts(crd_master* m)
     struct crdi_estimate* s = m->verdict.estimate;
     const size_t n = (size_t)s->errors.inputs;
     s->parts = crdi_arena_new(&m->arena, n, sizeof *s->parts);
-    s->in = crdi_arena_new(&m->arena, n, sizeof *s->in);
     s->origins = crdi_arena_new(&m->arena, n, sizeof *s->origins);
     s->source = crdi_arena_new(&m->arena, n, sizeof *s->source);
     s->gain = crdi_arena_new(&m->arena, n, sizeof *s->gain);
     s->drive = crdi_arena_new(&m->arena, n, sizeof *s->drive);
-    s->out = crdi_arena_new(&m->arena, (size_t)m->plan->connection_count, sizeof *s->out);
-    if (!s->parts || !s->in || !s->origins || !s->source || !s->gain || !s->drive || !s->out) {
-        return CRD_E_MEMORY;
-    }
+    if (!s->parts || !s->origins || !s->source || !s->gain || !s->drive) { return CRD_E_MEMORY; }
     s->errors.inputs = 0; // counted again
     for (int i = 0; i < m->plan->connection_count; i++) {
         const int to = m->plan->connections[i].to.member;
@@ -259,16 +251,6 @@ static void drive(const crd_master* m, int input, double now, double h)
 
 // ---- linearisation -----------------------------------------------------------------------------
 
-static crd_status linearise(crd_master* m, const part* p, crd_linearised* out)
-{
-    struct crdi_estimate* s = m->verdict.estimate;
-    m->running = p->member;
-    const crd_status st = crd_unit_linearise(m->plan->members[p->member].unit, s->in + p->in_first,
-                                             p->in_count, s->out + p->out_first, p->out_count, out);
-    m->running = -1;
-    return st;
-}
-
 static double largest(const double* a, int n)
 {
     double x = 0;
@@ -294,8 +276,9 @@ static bool place(const double* from, int rows, int columns, double* to, int str
     return other;
 }
 
-static bool place_all(crdi_errors* e, const part* p, const crd_linearised* l)
+static bool place_all(crdi_errors* e, const part* p)
 {
+    const crd_linearised* l = &p->model->linear;
     const double same = l->exact ? same_if_exact : same_if_differences;
     const int n = e->states, r = e->outputs, x = p->state_first, u = p->in_first, y = p->out_first;
     bool other = place(l->A, l->states, l->states, e->A + x * n + x, n, same);
@@ -305,31 +288,21 @@ static bool place_all(crdi_errors* e, const part* p, const crd_linearised* l)
     return other;
 }
 
-static crd_status refuse_unit(crd_master* m, const part* p, crd_status st)
-{
-    const crd_unit* u = m->plan->members[p->member].unit;
-    m->verdict.estimate->note =
-        st == CRD_OK
-            ? crdi_arena_format(&m->arena, "unit '%s' does not tell its states" ADVICE, u->name)
-        : st == CRD_E_UNSUPPORTED
-            ? crdi_arena_format(&m->arena, "unit '%s' gives no derivatives" ADVICE, u->name)
-            : crdi_arena_format(&m->arena, "unit '%s' could not be linearised, %s" ADVICE, u->name,
-                                crd_error_text(u->ctx));
-    return m->verdict.estimate->note ? CRD_OK : CRD_E_MEMORY;
-}
-
 // The first time: only now is it known how many states there are.
-static crd_status linearise_all(crd_master* m, crd_linearised* found)
+static crd_status linearise_all(crd_master* m)
 {
     struct crdi_estimate* s = m->verdict.estimate;
     for (int i = 0; i < s->part_count; i++) {
         part* p = &s->parts[i];
-        const crd_status st = linearise(m, p, &found[i]);
-        if (st == CRD_E_MEMORY) { return crdi_fail(m->ctx, st, "out of memory"); }
-        if (st < 0 || found[i].guessed) { return refuse_unit(m, p, st); }
+        const crd_status st = crdi_models_get(m, p->member, &p->model);
+        if (st < 0) { return st; }
+        if (p->model->status < 0) {
+            s->note = crdi_arena_format(&m->arena, "unit '%s' %s" ADVICE,
+                                        m->plan->members[p->member].unit->name, p->model->why);
+            return s->note ? CRD_OK : CRD_E_MEMORY;
+        }
         p->state_first = s->errors.states;
-        p->states = found[i].states;
-        s->errors.states += p->states;
+        s->errors.states += p->model->linear.states;
         if (s->errors.states > (m->plan->controlled ? MOST_STATES_CONTROLLED : MOST_STATES)) {
             s->note = "the units have too many states to follow their errors" ADVICE;
             return CRD_OK;
@@ -339,7 +312,7 @@ static crd_status linearise_all(crd_master* m, crd_linearised* found)
     s->errors.gain = s->gain;
     const crd_status st = crdi_errors_init(&m->arena, &s->errors);
     for (int i = 0; st >= 0 && i < s->part_count; i++) {
-        place_all(&s->errors, &s->parts[i], &found[i]);
+        place_all(&s->errors, &s->parts[i]);
     }
     return st;
 }
@@ -359,13 +332,8 @@ static void look_again(crd_master* m)
     bool other = false;
     for (int i = 0; i < s->part_count; i++) {
         part* p = &s->parts[i];
-        crd_linearised l = {0};
-        if (p->wait-- > 0 || m->plan->members[p->member].async) { continue; }
-        bool changed = false;
-        if (linearise(m, p, &l) >= 0) {
-            changed = l.states == p->states && place_all(&s->errors, p, &l);
-            crd_linearised_clear(&l);
-        }
+        if (p->wait-- > 0) { continue; }
+        const bool changed = crdi_models_ask_again(m, p->member) && place_all(&s->errors, p);
         p->rest = changed ? 0 : p->rest < LONGEST_REST ? 2 * p->rest + 1 : p->rest;
         p->wait = p->rest;
         other = other || changed;
@@ -379,20 +347,14 @@ static crd_status estimate_start(crd_master* m)
 {
     struct crdi_estimate* s = m->verdict.estimate;
     crd_status st = CRD_OK;
-    crd_linearised* found = NULL;
     CRD_TRY(sort_members(m));
     CRD_TRY(count_links(m));
     if (s->note) { return CRD_OK; }
     CRD_TRY(make_parts(m));
     CRD_TRY(find_origins(m));
     if (s->note) { return CRD_OK; }
-    found = crdi_arena_new(&m->arena, (size_t)s->part_count, sizeof *found);
-    if (!found) { return CRD_E_MEMORY; }
-    st = linearise_all(m, found);
-    for (int i = 0; i < s->part_count; i++) {
-        crd_linearised_clear(&found[i]);
-    }
-    if (st >= 0 && !s->note) { close_loop(s); }
+    CRD_TRY(linearise_all(m));
+    if (!s->note) { close_loop(s); }
 fail:
     return st;
 }
