@@ -185,9 +185,14 @@ static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* 
     crdi_root root;
     crdi_result_init(&root, cli->ctx, ((const crdi_common*)values)->json);
     const crd_status st = c->run(cli, values, arguments, &root.result);
+    char why[1024];
+    snprintf(why, sizeof why, "%s", st < 0 ? crd_error_text(cli->ctx) : "");
     const crd_status printed = crdi_result_print(&root);
     crdi_result_clear(&root);
-    return st < 0 ? st : printed;
+    if (st >= 0 || printed >= 0) { return st < 0 ? st : printed; }
+    char also[1024];
+    snprintf(also, sizeof also, "%s", crd_error_text(cli->ctx));
+    return crdi_fail(cli->ctx, st, "%s; the result: %s", why, also);
 }
 
 static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, char** argv)

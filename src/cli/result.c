@@ -24,9 +24,10 @@ void crdi_result_clear(crdi_root* r)
     crd_arena_clear(&r->arena);
 }
 
-void crdi_json_lines(crdi_result* out)
+void crdi_json_lines(crdi_result* out, bool live)
 {
     out->root->line = true;
+    out->root->live = live;
 }
 
 crd_context* crdi_result_context(const crdi_result* o)
@@ -45,10 +46,19 @@ crdi_value crdi_value_as(crdi_value v, const char* shown)
     return v;
 }
 
+void crdi_result_spoil(crdi_result* o, crd_status st)
+{
+    crdi_root* r = o ? o->root : NULL;
+    if (!r || r->failed < 0) { return; }
+    r->failed = st;
+    snprintf(r->why, sizeof r->why, "%s",
+             st == CRD_E_MEMORY ? crd_status_text(st) : crd_error_text(r->arena.ctx));
+}
+
 static void* new_node(crdi_result* o, size_t size)
 {
     void* p = o ? crdi_arena_new(&o->root->arena, 1, size) : NULL;
-    if (o && !p) { o->root->failed = true; }
+    if (!p) { crdi_result_spoil(o, CRD_E_MEMORY); }
     return p;
 }
 
@@ -66,7 +76,7 @@ static void result_append(crdi_result* o, crdi_value* v)
 const char* crdi_result_copy(crdi_result* o, const char* text)
 {
     const char* copy = o && text ? crdi_arena_text(&o->root->arena, text, strlen(text)) : NULL;
-    if (o && text && !copy) { o->root->failed = true; }
+    if (text && !copy) { crdi_result_spoil(o, CRD_E_MEMORY); }
     return copy;
 }
 
@@ -188,9 +198,11 @@ static void put_tree(crdi_result* o, const char* key, const crdi_json* j)
 void crdi_put_json(crdi_result* o, const char* key, const char* text, size_t length)
 {
     crdi_json* j = NULL;
-    if (!o || crdi_json_parse_most(&o->root->arena, text, length, CRDI_JSON_RUN_BYTES,
-                                   (crdi_json_source){.file = ""}, &j) < 0) {
-        crdi_put(o, NONE(key));
+    if (!crdi_makes_json(o)) { return; }
+    const crd_status st = crdi_json_parse_most(&o->root->arena, text, length, CRDI_JSON_RUN_BYTES,
+                                               (crdi_json_source){.file = key}, &j);
+    if (st < 0) {
+        crdi_result_spoil(o, st);
     } else {
         put_tree(o, key, j);
     }
@@ -218,7 +230,7 @@ static const char* format_list(crdi_result* o, const char* format, va_list args)
         out = room;
     }
     va_end(again);
-    if (!out) { o->root->failed = true; }
+    if (!out) { crdi_result_spoil(o, CRD_E_MEMORY); }
     return out;
 }
 
@@ -428,8 +440,9 @@ static void write_value(crdi_json_writer* w, const crdi_value* v)
 
 // ---- printing ----------------------------------------------------------------------------------
 
-void crdi_result_write(const crdi_root* r, crd_text* out)
+crd_status crdi_result_write(const crdi_root* r, crd_text* out)
 {
+    if (r->failed < 0) { return crdi_fail(r->arena.ctx, r->failed, "%s", r->why); }
     if (r->json && r->result.first) {
         crdi_json_writer w;
         crdi_json_writer_init(&w, out, r->line ? CRDI_JSON_LINE : CRDI_JSON_INDENTED);
@@ -438,46 +451,24 @@ void crdi_result_write(const crdi_root* r, crd_text* out)
     } else {
         put_said(out, &r->result);
     }
-    out->failed = out->failed || r->failed;
+    return out->failed ? crdi_fail(r->arena.ctx, CRD_E_MEMORY, "out of memory") : CRD_OK;
 }
 
 crd_status crdi_result_print(crdi_root* r)
 {
     crd_context* ctx = r->arena.ctx;
-    crd_status st = CRD_OK;
     crd_text out;
     crd_text_init(&out, ctx);
     put_said(&out, &r->aside);
     if (out.length && !out.failed) { crdi_write_all(STDERR_FILENO, out.data, out.length); }
     out.length = 0;
-    crdi_result_write(r, &out);
-    if (out.failed) {
-        st = crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
-    } else if (out.length) {
-        fwrite(out.data, 1, out.length, stdout);
-        st = crdi_stdout_done(ctx);
-    }
+    crd_status st = crdi_result_write(r, &out);
+    if (st >= 0 && out.length) { fwrite(out.data, 1, out.length, stdout); }
+    if (st >= 0 && (!r->line || r->live)) { st = crdi_stdout_done(ctx); }
     crd_text_clear(&out);
     r->printed = r->printed || r->result.first;
     r->result.first = r->result.last = r->aside.first = r->aside.last = NULL;
     crd_arena_clear(&r->arena);
     crd_arena_init(&r->arena, ctx);
     return st;
-}
-
-crdi_result* crdi_line_begin(crdi_root* r, crd_context* ctx)
-{
-    crdi_result_init(r, ctx, true);
-    r->line = true;
-    return &r->result;
-}
-
-void crdi_line_print(crdi_root* r)
-{
-    crd_text out;
-    crd_text_init(&out, r->arena.ctx);
-    crdi_result_write(r, &out);
-    if (!out.failed) { fwrite(out.data, 1, out.length, stdout); } // flushed by who waits for it
-    crd_text_clear(&out);
-    crdi_result_clear(r);
 }

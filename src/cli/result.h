@@ -16,7 +16,8 @@
 //     crdi_say(out, "%d signals differ\n", count);
 //
 // Texts are copied, keys are not (crdi_result_copy does). Nothing fails: without memory nodes are
-// NULL, all functions take NULL, and the printer says it.
+// NULL, all functions take NULL, and the printer says it. Nor does a result that is not whole get
+// printed: what could not be put spoils it, and that is the failure of the command.
 #pragma once
 #include "shared/base.h"
 
@@ -86,24 +87,26 @@ typedef struct crdi_result {
 typedef struct crdi_root {
     crdi_result result, aside;
     crd_arena arena;
-    bool json;       // what is said is not kept
-    bool failed;     // out of memory
-    bool line;       // of JSON: what servers say as they go
-    bool printed;    // what was put so far
-    int label_width; // of facts
+    bool json;         // what is said is not kept
+    crd_status failed; // it is not whole and will not be printed: out of memory, or ...
+    char why[256];     // ... the failure
+    bool line;         // several results, one line of JSON each: what servers say as they go
+    bool live;         // somebody waits for each of them
+    bool printed;      // what was put so far
+    int label_width;   // of facts
 } crdi_root;
 
 void crdi_result_init(crdi_root* r, crd_context* ctx, bool json);
 void crdi_result_clear(crdi_root* r);
-void crdi_json_lines(crdi_result* out); // each result is one line of JSON
-// Text or JSON, as wished; nothing if nothing was put.
-void crdi_result_write(const crdi_root* r, crd_text* out);
-// The same; what is put afterwards is another result, and nodes are gone. CRD_E_IO, CRD_E_MEMORY.
+// Events as they happen: each result that is printed is one line of JSON. `live`: it is flushed.
+void crdi_json_lines(crdi_result* out, bool live);
+// Text or JSON, as wished; nothing if nothing was put. The failure, if something could not be put.
+crd_status crdi_result_write(const crdi_root* r, crd_text* out);
+// The same; what is put afterwards is another result, and nodes are gone. CRD_E_IO, too.
 crd_status crdi_result_print(crdi_root* r);
 
-// A line of JSON on standard output while the command runs: an event for other programs.
-crdi_result* crdi_line_begin(crdi_root* r, crd_context* ctx);
-void crdi_line_print(crdi_root* r); // clears it
+// Something could not be put: `st`, with the context's text.
+void crdi_result_spoil(crdi_result* o, crd_status st);
 
 // The context of the command, for those who need memory of their own.
 crd_context* crdi_result_context(const crdi_result* o);
@@ -121,7 +124,7 @@ void crdi_put_texts(crdi_result* object, const char* key, const char* const* ite
 void crdi_put_numbers(crdi_result* object, const char* key, const double* x, int64_t count);
 // An element of an array that is no object; its key is not used.
 #define crdi_add(array, value) crdi_put(array, value)
-// A JSON document that others made.
+// A JSON document that others made. One that cannot be read (too long, too deep) spoils the result.
 void crdi_put_json(crdi_result* object, const char* key, const char* text, size_t length);
 const char* crdi_result_copy(crdi_result* o, const char* text); // as long as the result
 const char* crdi_worded(crdi_result* o, const char* format, ...) CRD_PRINTF(2, 3); // likewise

@@ -57,8 +57,7 @@ static void look(const fixture* f, bool json, const char* expected)
     crd_text_init(&text, f->ctx);
     crdi_result_init(&root, f->ctx, json);
     make(&root.result);
-    crdi_result_write(&root, &text);
-    assert_false(text.failed);
+    check_ok(crdi_result_write(&root, &text));
     check_text(text.data, expected);
     crdi_result_clear(&root);
     crd_text_clear(&text);
@@ -101,14 +100,52 @@ static void without_memory_it_falls_silent_and_says_so(void** state)
         crd_text_init(&text, f->ctx);
         crdi_result_init(&root, f->ctx, n % 2 == 0);
         make(&root.result);
-        crdi_result_write(&root, &text);
-        failures += text.failed;
-        check(f->memory.allocations <= n || text.failed);
+        const crd_status st = crdi_result_write(&root, &text);
+        failures += st == CRD_E_MEMORY;
+        check(f->memory.allocations <= n || st == CRD_E_MEMORY);
         crdi_result_clear(&root);
         crd_text_clear(&text);
     }
     check(failures >= 2);
     f->memory.fail_at = -1;
+}
+
+// A document that the parser refuses, `length` bytes of it: no JSON, its failure, and where.
+static void refuse(const fixture* f, const char* document, size_t length, const char* why)
+{
+    crdi_root root;
+    crd_text text;
+    crd_text_init(&text, f->ctx);
+    crdi_result_init(&root, f->ctx, true);
+    crdi_put(&root.result, INT("before", 1));
+    crdi_put_json(&root.result, "pace", document, length);
+    crdi_put(&root.result, INT("behind", 1));
+    check_int(crdi_result_write(&root, &text), CRD_E_FORMAT);
+    check_int(text.length, 0);
+    check(strstr(crd_error_text(f->ctx), why) != NULL);
+    crdi_result_clear(&root);
+    crdi_result_init(&root, f->ctx, false); // text does not show it
+    crdi_put_json(&root.result, "pace", document, length);
+    check_ok(crdi_result_write(&root, &text));
+    crdi_result_clear(&root);
+    crd_text_clear(&text);
+}
+
+static void a_document_that_cannot_be_read_is_a_failure_and_not_null(void** state)
+{
+    enum { LEVELS = 40 };
+    char deep[2 * LEVELS + 1];
+    memset(deep, '[', LEVELS);
+    memset(deep + LEVELS, ']', LEVELS);
+    refuse(*state, deep, 2 * LEVELS, "32");
+    refuse(*state, "{\"a\": ", 6, "pace");
+    const size_t most = 64u << 20;
+    char* large = malloc(most + 1);
+    assert_non_null(large);
+    memset(large, ' ', most + 1);
+    large[most] = '1';
+    refuse(*state, large, most + 1, "67108864");
+    free(large);
 }
 
 int main(void)
@@ -118,6 +155,7 @@ int main(void)
         T(text_shows_what_was_said_and_tables_of_rows),
         T(json_has_every_value_and_nothing_that_is_only_said),
         T(without_memory_it_falls_silent_and_says_so),
+        T(a_document_that_cannot_be_read_is_a_failure_and_not_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,8 +63,7 @@ fail:
 // ---- serve -------------------------------------------------------------------------------------
 
 typedef struct teacher {
-    crd_context* ctx;
-    bool json;
+    crdi_result* out;
     int64_t counts[CRD_LEARN_LEFT + 1]; // events by kind
     int64_t sent;
 } teacher;
@@ -72,10 +71,8 @@ typedef struct teacher {
 static const char* const event_names[] = {"joined",  "trained",     "swapped", "kept",
                                           "refused", "rolled back", "left"};
 
-static void note_as_json(crd_context* ctx, const crd_learn_event* e)
+static void put_event(crdi_result* o, const crd_learn_event* e)
 {
-    crdi_root line;
-    crdi_result* o = crdi_line_begin(&line, ctx);
     crdi_put(o, TEXT("event", event_names[e->kind]), TEXT("element", e->name));
     crdi_result* shape = crdi_array(o, "shape");
     crdi_put(shape, INT(NULL, e->m), INT(NULL, e->n1), INT(NULL, e->n2));
@@ -87,31 +84,31 @@ static void note_as_json(crd_context* ctx, const crd_learn_event* e)
                  REAL("rms_after", sqrt(e->report.held_after)), REAL("seconds", e->seconds),
                  BOOL("sent", e->generation > 0));
     }
-    crdi_line_print(&line);
 }
 
-static void note_in_words(const crd_learn_event* e)
+static void say_event(crdi_result* o, const crd_learn_event* e)
 {
     const crd_training_report* r = &e->report;
-    printf("%s: ", *e->name ? e->name : "(no name)");
+    crdi_say(o, "%s: ", *e->name ? e->name : "(no name)");
     switch (e->kind) {
     case CRD_LEARN_JOINED:
-        printf("joined with a network of %d-%d-%d-1\n", e->m, e->n1, e->n2);
+        crdi_say(o, "joined with a network of %d-%d-%d-1\n", e->m, e->n1, e->n2);
         break;
     case CRD_LEARN_TRAINED:
-        printf("trained on %" PRId64 " samples for k = %d in %.0f ms, held out rms %.4g -> %.4g",
-               e->samples, e->k, 1e3 * e->seconds, sqrt(r->held_before), sqrt(r->held_after));
+        crdi_say(o,
+                 "trained on %" PRId64 " samples for k = %d in %.0f ms, held out rms %.4g -> %.4g",
+                 e->samples, e->k, 1e3 * e->seconds, sqrt(r->held_before), sqrt(r->held_after));
         if (e->generation) {
-            printf(", sent as network %" PRId64 "\n", e->generation);
+            crdi_say(o, ", sent as network %" PRId64 "\n", e->generation);
         } else {
-            printf(", not sent: %s\n", e->text);
+            crdi_say(o, ", not sent: %s\n", e->text);
         }
         break;
     case CRD_LEARN_LEFT:
-        printf("left: %s\n", e->text);
+        crdi_say(o, "left: %s\n", e->text);
         break;
     default:
-        printf("network %" PRId64 " %s\n", e->generation, event_names[e->kind]);
+        crdi_say(o, "network %" PRId64 " %s\n", e->generation, event_names[e->kind]);
     }
 }
 
@@ -120,39 +117,31 @@ static void note_event(void* user, const crd_learn_event* e)
     teacher* t = user;
     t->counts[e->kind]++;
     t->sent += e->kind == CRD_LEARN_TRAINED && e->generation > 0;
-    if (t->json) {
-        note_as_json(t->ctx, e);
-    } else {
-        note_in_words(e);
-    }
-    fflush(stdout);
+    put_event(t->out, e);
+    say_event(t->out, e);
+    (void)crdi_result_print(t->out->root); // where nobody listens any more the summary says so
 }
 
-static void print_summary(const teacher* t)
+static void put_summary(const teacher* t)
 {
     const int64_t* n = t->counts;
-    if (t->json) {
-        crdi_root line;
-        crdi_put(crdi_line_begin(&line, t->ctx), TEXT("event", "summary"),
-                 INT("elements", n[CRD_LEARN_JOINED]), INT("trainings", n[CRD_LEARN_TRAINED]),
-                 INT("sent", t->sent), INT("kept", n[CRD_LEARN_KEPT]),
-                 INT("refused", n[CRD_LEARN_REFUSED]),
-                 INT("rolled_back", n[CRD_LEARN_ROLLED_BACK]));
-        crdi_line_print(&line);
-        return;
-    }
-    printf("%" PRId64 " element%s, %" PRId64 " training%s, %" PRId64 " network%s sent: %" PRId64
-           " kept, %" PRId64 " refused, %" PRId64 " rolled back\n",
-           n[CRD_LEARN_JOINED], crdi_plural(n[CRD_LEARN_JOINED]), n[CRD_LEARN_TRAINED],
-           crdi_plural(n[CRD_LEARN_TRAINED]), t->sent, crdi_plural(t->sent), n[CRD_LEARN_KEPT],
-           n[CRD_LEARN_REFUSED], n[CRD_LEARN_ROLLED_BACK]);
+    crdi_put(t->out, TEXT("event", "summary"), INT("elements", n[CRD_LEARN_JOINED]),
+             INT("trainings", n[CRD_LEARN_TRAINED]), INT("sent", t->sent),
+             INT("kept", n[CRD_LEARN_KEPT]), INT("refused", n[CRD_LEARN_REFUSED]),
+             INT("rolled_back", n[CRD_LEARN_ROLLED_BACK]));
+    crdi_say(t->out,
+             "%" PRId64 " element%s, %" PRId64 " training%s, %" PRId64 " network%s sent: %" PRId64
+             " kept, %" PRId64 " refused, %" PRId64 " rolled back\n",
+             n[CRD_LEARN_JOINED], crdi_plural(n[CRD_LEARN_JOINED]), n[CRD_LEARN_TRAINED],
+             crdi_plural(n[CRD_LEARN_TRAINED]), t->sent, crdi_plural(t->sent), n[CRD_LEARN_KEPT],
+             n[CRD_LEARN_REFUSED], n[CRD_LEARN_ROLLED_BACK]);
 }
 
-static crd_status serve(crdi_cli* cli, const learn_options* o)
+static crd_status serve(crdi_cli* cli, const learn_options* o, crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_learn_server* s = NULL;
-    teacher t = {.ctx = cli->ctx, .json = o->common.json};
+    teacher t = {.out = out};
     crd_learn_server_options opt = crd_learn_server_defaults();
     int64_t clients = opt.clients;
     if (!o->listen) {
@@ -170,19 +159,12 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
     CRD_TRY(read_training(cli->ctx, o, &opt.training));
     const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     CRD_TRY(crd_learn_server_create(cli->ctx, &opt, &s));
-    if (t.json) {
-        crdi_root line;
-        crdi_put(crdi_line_begin(&line, cli->ctx), TEXT("event", "listening"),
-                 TEXT("address", crd_learn_server_address(s)));
-        crdi_line_print(&line);
-    } else {
-        printf("listening at %s\n", crd_learn_server_address(s));
-    }
-    fflush(stdout);
+    crdi_json_lines(out, true);
+    crdi_put(out, TEXT("event", "listening"), TEXT("address", crd_learn_server_address(s)));
+    crdi_say(out, "listening at %s\n", crd_learn_server_address(s));
+    CRD_TRY(crdi_result_print(out->root));
     CRD_TRY(crd_learn_server_run(s, stop, o->duration));
-    crd_learn_server_destroy(s);
-    print_summary(&t);
-    return crdi_stdout_done(cli->ctx);
+    put_summary(&t);
 fail:
     crd_learn_server_destroy(s);
     return st;
@@ -385,7 +367,7 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
                              "unexpected argument '%s': cardan learn serve --listen ADDRESS",
                              arguments->items[1]);
         }
-        return serve(cli, options);
+        return serve(cli, options, out);
     }
     if (strcmp(what, "train") == 0) {
         if (arguments->count < 2) {

@@ -276,7 +276,7 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbenc
 {
     session x = {.cli = cli, .out = out, .o = o, .kind = kind};
     crd_status st = CRD_OK;
-    crdi_json_lines(out);
+    crdi_json_lines(out, true);
     if (o->written && !crdi_is_dcp(o->written)) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "--write-description %s, expected a name that ends with .dcpx or .dcp",

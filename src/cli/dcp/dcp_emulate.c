@@ -424,11 +424,8 @@ static crd_status close_emulator(emulator* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static crd_status dcp_emulate_say_ready(const emulator* x)
+static crd_status dcp_emulate_say_ready(const emulator* x, crdi_result* o)
 {
-    const bool json = x->o->common.json;
-    crdi_root line;
-    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
     crdi_put(o, TEXT("event", "listening"));
     crdi_result* list = crdi_array(o, "channels");
     for (int i = 0; i < x->count; i++) {
@@ -436,14 +433,9 @@ static crd_status dcp_emulate_say_ready(const emulator* x)
         (void)crd_dcp_address_print(&x->at[i], at, sizeof at);
         (void)crd_dcp_address_print(&x->to[i], to, sizeof to);
         crdi_put(crdi_row(list), TEXT("at", at), TEXT("to", to));
-        if (!json) { printf("listening at %s for %s\n", at, to); }
+        crdi_say(o, "listening at %s for %s\n", at, to);
     }
-    if (json) {
-        crdi_line_print(&line);
-    } else {
-        crdi_result_clear(&line);
-    }
-    return crdi_stdout_done(x->cli->ctx);
+    return crdi_result_print(o->root);
 }
 
 typedef struct counter {
@@ -512,19 +504,13 @@ static void say_counts(const crdi_dcp_relay_counts* c, crdi_result* out)
 static void dcp_emulate_say_summary(const emulator* x, crdi_result* out)
 {
     const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(x->relay);
-    if (!x->o->common.json) {
-        say_counts(&c, out);
-        return;
-    }
-    crdi_root line;
-    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
-    crdi_put(o, TEXT("event", "ended"));
-    put_path(o, "there", &c.there);
-    put_path(o, "back", &c.back);
-    crdi_put(o, INT("rewritten", c.rewritten), INT("outside", c.outside),
+    crdi_put(out, TEXT("event", "ended"));
+    put_path(out, "there", &c.there);
+    put_path(out, "back", &c.back);
+    crdi_put(out, INT("rewritten", c.rewritten), INT("outside", c.outside),
              INT("unmapped", c.unmapped), INT("opened", c.opened), INT("closed", c.closed),
              INT("strangers", c.strangers));
-    crdi_line_print(&line);
+    say_counts(&c, out);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -555,9 +541,10 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crdi_interrupt_block(&mask);
     crd_arena_init(&x.arena, cli->ctx);
+    crdi_json_lines(out, true);
     CRD_TRY(open_emulator(&x));
     if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }
-    CRD_TRY(dcp_emulate_say_ready(&x));
+    CRD_TRY(dcp_emulate_say_ready(&x, out));
     relay_on(&x, &mask);
     dcp_emulate_say_summary(&x, out);
 fail:

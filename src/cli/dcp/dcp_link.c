@@ -45,17 +45,13 @@ static void answer_all(crd_dcp_net* net, uint8_t* bytes, echo_counts* c)
     }
 }
 
-static crd_status say_listening(crdi_cli* cli, const link_options* o, const crd_dcp_address* at)
+static crd_status say_listening(const crd_dcp_address* at, crdi_result* out)
 {
     char listening[32];
-    crdi_root now;
-    crdi_result_init(&now, cli->ctx, o->common.json);
     (void)crd_dcp_address_print(at, listening, sizeof listening);
-    crdi_say(&now.result, "listening at %s\n", listening);
-    crdi_put(&now.result, TEXT("listening", listening));
-    const crd_status st = crdi_result_print(&now);
-    crdi_result_clear(&now);
-    return st;
+    crdi_say(out, "listening at %s\n", listening);
+    crdi_put(out, TEXT("listening", listening));
+    return crdi_result_print(out->root);
 }
 
 static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* text, crdi_result* out)
@@ -69,7 +65,7 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
     CRD_TRY(crd_dcp_address_parse(cli->ctx, text, &at));
     CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
     CRD_TRY(crd_dcp_net_listen(query.net, &at));
-    CRD_TRY(say_listening(cli, o, &at));
+    CRD_TRY(say_listening(&at, out));
     while (!crdi_query_stopped(NULL)) {
         answer_all(query.net, bytes, &c);
         crd_dcp_net_wait(query.net, 0.2);

@@ -29,6 +29,7 @@ typedef struct log_options {
 
 typedef struct reader {
     crdi_cli* cli;
+    crdi_result* out;
     const log_options* o;
     crdi_dcp_log* log;
     crd_dcp_capture* written;
@@ -57,21 +58,11 @@ static bool print_into(reader* r, const crdi_dcp_seen* s)
 }
 
 // Names come from files and may hold anything.
-static void print_clean(const char* text)
+static void clean(char* text)
 {
     for (; *text; text++) {
-        putchar((unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text);
+        if ((unsigned char)*text < ' ' || *text == 0x7F) { *text = '?'; }
     }
-}
-
-static void print_text(const reader* r, const crdi_dcp_seen* s)
-{
-    char from[32], to[32];
-    (void)crd_dcp_address_print(&s->from, from, sizeof from);
-    (void)crd_dcp_address_print(&s->to, to, sizeof to);
-    printf("%12.6f  %s -> %s  ", s->time - r->first, from, strstr(to, "://") + 3);
-    print_clean(r->line);
-    putchar('\n');
 }
 
 // A number, true or false as it is; all else as a text
@@ -90,12 +81,11 @@ static void dcp_log_put_value(crdi_result* o, const char* name, const char* text
     }
 }
 
-static void print_json(reader* r, const crdi_dcp_seen* s)
+static crd_status print_pdu(const reader* r, const crdi_dcp_seen* s)
 {
     char from[32], to[32];
-    crdi_root line;
     crdi_dcp_log_value v;
-    crdi_result *o = crdi_line_begin(&line, r->cli->ctx), *values = NULL;
+    crdi_result *o = r->out, *values = NULL;
     (void)crd_dcp_address_print(&s->from, from, sizeof from);
     (void)crd_dcp_address_print(&s->to, to, sizeof to);
     const char* type = crdi_dcp_type_name(s->pdu->type);
@@ -106,11 +96,13 @@ static void print_json(reader* r, const crdi_dcp_seen* s)
         crdi_put(o, INT("seq", s->pdu->seq));
     }
     if (s->decoded == CRDI_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
-    for (int next = 0; crdi_dcp_log_next(r->log, s, &next, &v);) {
+    for (int next = 0; crdi_makes_json(o) && crdi_dcp_log_next(r->log, s, &next, &v);) {
         if (!values) { values = crdi_object(o, "values"); }
         dcp_log_put_value(values, crdi_result_copy(o, v.variable->name), v.text);
     }
-    crdi_line_print(&line);
+    clean(r->line);
+    crdi_say(o, "%12.6f  %s -> %s  %s\n", s->time - r->first, from, strstr(to, "://") + 3, r->line);
+    return crdi_result_print(o->root);
 }
 
 static bool seen(void* user, const crdi_dcp_seen* s)
@@ -121,37 +113,33 @@ static bool seen(void* user, const crdi_dcp_seen* s)
         r->status = CRD_E_MEMORY;
         return false;
     }
-    if (r->o->common.json) {
-        print_json(r, s);
-    } else {
-        print_text(r, s);
-    }
+    r->status = print_pdu(r, s);
     if (r->written && r->status >= 0) {
         r->status = crd_dcp_capture_add(r->written, s->time, &s->from, &s->to, s->bytes, s->length);
     }
-    if (r->status >= 0 && r->o->interface) { r->status = crdi_stdout_done(r->cli->ctx); }
     return r->status >= 0 && (r->o->count <= 0 || r->seen < r->o->count);
 }
 
 static crd_status dcp_log_say_summary(const reader* r)
 {
     const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(r->log);
-    if (r->o->common.json) {
-        crdi_root line;
-        crdi_put(crdi_line_begin(&line, r->cli->ctx), TEXT("event", "ended"), INT("pdus", c.pdus),
-                 INT("frames", c.frames), INT("other", c.other), INT("truncated", c.truncated),
-                 INT("fragments", c.fragments), INT("gaps", c.gaps), INT("lost", r->lost));
-        crdi_line_print(&line);
-    } else if (!r->o->common.quiet) {
-        printf("%" PRId64 " PDU%s, %" PRId64 " other packet%s", c.pdus, crdi_plural(c.pdus),
-               c.other, crdi_plural(c.other));
-        if (c.truncated) { printf(", %" PRId64 " cut short by the capture", c.truncated); }
-        if (c.fragments) { printf(", %" PRId64 " fragments left out", c.fragments); }
-        if (c.gaps) { printf(", %" PRId64 " gap%s in streams", c.gaps, crdi_plural(c.gaps)); }
-        if (r->lost) { printf(", %" PRId64 " lost by the system", r->lost); }
-        printf("\n");
+    crdi_result* out = r->out;
+    crdi_put(out, TEXT("event", "ended"), INT("pdus", c.pdus), INT("frames", c.frames),
+             INT("other", c.other), INT("truncated", c.truncated), INT("fragments", c.fragments),
+             INT("gaps", c.gaps), INT("lost", r->lost));
+    if (!r->o->common.quiet) {
+        crdi_say(out, "%" PRId64 " PDU%s, %" PRId64 " other packet%s", c.pdus, crdi_plural(c.pdus),
+                 c.other, crdi_plural(c.other));
+        if (c.truncated) { crdi_say(out, ", %" PRId64 " cut short by the capture", c.truncated); }
+        if (c.fragments) { crdi_say(out, ", %" PRId64 " fragments left out", c.fragments); }
+        if (c.gaps) {
+            crdi_say(out, ", %" PRId64 " gap%s in streams", c.gaps, crdi_plural(c.gaps));
+        }
+        if (r->lost) { crdi_say(out, ", %" PRId64 " lost by the system", r->lost); }
+        crdi_say(out, "\n");
     }
-    return crdi_stdout_done(r->cli->ctx);
+    crdi_json_lines(out, true);
+    return crdi_result_print(out->root);
 }
 
 // ---- an interface ------------------------------------------------------------------------------
@@ -245,15 +233,9 @@ static crd_status read_interface(reader* r)
     }
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crdi_interrupt_block(&before); // signals come in waiting only
-    if (r->o->common.json) {
-        crdi_root line;
-        crdi_put(crdi_line_begin(&line, r->cli->ctx), TEXT("event", "listening"),
-                 TEXT("interface", r->o->interface));
-        crdi_line_print(&line);
-    } else {
-        printf("listening on %s\n", r->o->interface);
-    }
-    st = crdi_stdout_done(r->cli->ctx);
+    crdi_put(r->out, TEXT("event", "listening"), TEXT("interface", r->o->interface));
+    crdi_say(r->out, "listening on %s\n", r->o->interface);
+    st = crdi_result_print(r->out->root);
     const bool loopback = is_loopback(fd, r->o->interface);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     while (st >= 0 && !crdi_interrupted() && take_frames(r, fd, loopback, frame)) {
@@ -329,11 +311,11 @@ static crd_status read_descriptions(reader* r, crdi_dcp_log_options* opt)
 static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
-    (void)out;
     const log_options* o = options;
-    reader r = {.cli = cli, .o = o};
+    reader r = {.cli = cli, .out = out, .o = o};
     crd_status st = CRD_OK;
     crdi_dcp_log_options opt = {.seen = seen, .user = &r};
+    crdi_json_lines(out, o->interface != NULL);
     if ((arguments->count == 1) == (o->interface != NULL)) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "expected either a capture, cardan dcp log FILE, or --interface lo");

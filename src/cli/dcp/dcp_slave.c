@@ -24,6 +24,7 @@ typedef struct slave_options {
 
 typedef struct session {
     crdi_cli* cli;
+    crdi_result* out;
     const slave_options* o;
     crd_system* sys;
     crd_dcp_description* given;
@@ -221,25 +222,17 @@ static crd_status go_real_time(session* x)
 
 static crd_status dcp_slave_say_ready(session* x)
 {
-    const bool json = x->o->served.common.json;
     const crd_dcp_description* d = crdi_serve_description(x->serve);
-    crdi_root line;
-    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
-    crdi_put(o, TEXT("event", "listening"), TEXT("slave", d->name));
-    crdi_result* list = crdi_array(o, "addresses");
+    crdi_put(x->out, TEXT("event", "listening"), TEXT("slave", d->name));
+    crdi_result* list = crdi_array(x->out, "addresses");
     for (int i = 0; i < x->address_count; i++) {
         char text[32];
         crd_dcp_address_print(&x->addresses[i], text, sizeof text);
         crdi_add(list, TEXT(NULL, text));
-        if (!json) { printf("listening at %s\n", text); }
+        crdi_say(x->out, "listening at %s\n", text);
     }
-    crdi_put(o, INT("variables", d->variable_count));
-    if (json) {
-        crdi_line_print(&line);
-    } else {
-        crdi_result_clear(&line);
-    }
-    return crdi_stdout_done(x->cli->ctx);
+    crdi_put(x->out, INT("variables", d->variable_count));
+    return crdi_result_print(x->out->root);
 }
 
 static crd_status dcp_slave_say_summary(session* x)
@@ -247,26 +240,23 @@ static crd_status dcp_slave_say_summary(session* x)
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_serve_slave(x->serve));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
     const int64_t dropped = c.dropped + c.data_dropped;
-    if (x->o->served.common.json) {
-        crdi_root line;
-        crdi_put(
-            crdi_line_begin(&line, x->cli->ctx), TEXT("event", "ended"),
-            INT("sessions", x->sessions), INT("steps", c.steps), INT("late_steps", c.late_steps),
-            INT("received", n.received), INT("sent", n.sent), INT("requests", c.requests),
-            INT("refused", c.nacks), INT("data_in", c.data_in), INT("data_out", c.data_out),
-            INT("dropped", dropped), INT("data_old", c.data_old), INT("data_missed", c.data_missed),
-            INT("out_of_range", c.out_of_range), INT("logs_lost", c.logs_lost),
-            INT("send_failed", c.send_failed),
-            TEXT("state", crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))),
-            TEXT("failure", crdi_serve_failure(x->serve)));
-        crdi_line_print(&line);
-    } else if (!x->o->served.common.quiet) {
-        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
-               " PDUs received, %" PRId64 " sent, %" PRId64 " dropped\n",
-               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
-               n.received, n.sent, dropped);
+    crdi_put(
+        x->out, TEXT("event", "ended"), INT("sessions", x->sessions), INT("steps", c.steps),
+        INT("late_steps", c.late_steps), INT("received", n.received), INT("sent", n.sent),
+        INT("requests", c.requests), INT("refused", c.nacks), INT("data_in", c.data_in),
+        INT("data_out", c.data_out), INT("dropped", dropped), INT("data_old", c.data_old),
+        INT("data_missed", c.data_missed), INT("out_of_range", c.out_of_range),
+        INT("logs_lost", c.logs_lost), INT("send_failed", c.send_failed),
+        TEXT("state", crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))),
+        TEXT("failure", crdi_serve_failure(x->serve)));
+    if (!x->o->served.common.quiet) {
+        crdi_say(x->out,
+                 "%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
+                 " PDUs received, %" PRId64 " sent, %" PRId64 " dropped\n",
+                 x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
+                 n.received, n.sent, dropped);
     }
-    return crdi_stdout_done(x->cli->ctx);
+    return crdi_result_print(x->out->root);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -295,10 +285,10 @@ static void take_leave(session* x)
 static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
 {
-    (void)out;
     const slave_options* o = options;
-    session x = {.cli = cli, .o = o};
+    session x = {.cli = cli, .out = out, .o = o};
     crd_status st = CRD_OK;
+    crdi_json_lines(out, true);
     if (o->written && !crdi_is_dcp(o->written)) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "--write-description %s, expected a name that ends with .dcpx or .dcp",

@@ -294,7 +294,7 @@ void crdi_show_links(crdi_result* out, const crd_master_report* r)
 static void put_document(crdi_result* out, const char* key, crd_text* t)
 {
     if (t->failed || !t->data) {
-        crdi_put(out, NONE(key));
+        crdi_result_spoil(out, CRD_E_MEMORY);
     } else {
         crdi_put_json(out, key, t->data, t->length);
     }
