@@ -151,6 +151,11 @@ CRD_API void crd_twin_set_input(crd_twin* w, int input, double value); ///< .inp
 /// One step on, then the measurements there (sensor_count; NaN: none). CRD_E_CONVERGENCE: the
 /// filter diverged; says which quantity and when; the state stays as it was.
 CRD_API crd_status crd_twin_step(crd_twin* w, const double* measurements);
+/// To the time t, whatever its distance; sources are linear in between, noises per step count in
+/// proportion. A distance that misses the step, or the last one, by 0.5 % of it at most is taken as
+/// that, and what it missed belongs to the next. CRD_E_RANGE: t is not after crd_twin_time, or no
+/// number. CRD_E_UNSUPPORTED: the published filter, which has one step.
+CRD_API crd_status crd_twin_step_to(crd_twin* w, double t, const double* measurements);
 CRD_API double crd_twin_time(const crd_twin* w);
 CRD_API int crd_twin_states(const crd_twin* w); ///< of the network
 
@@ -178,13 +183,18 @@ CRD_API void crd_twin_restore(crd_twin* w, const void* state);
 
 // ---- tuning ------------------------------------------------------------------------------------
 
-typedef struct crd_twin_data { ///< row i is at start + (i + 1) spec.step; NaN: missing
-    double start;              ///< s, of the initial state
+typedef struct crd_twin_data {
+    double start;       ///< s, of the initial state
+    bool start_unknown; ///< the netlist's state there is a guess that is as good as spec.state_sd:
+                        ///< tuning finds it, too
     int64_t rows;
-    const double* measurements; ///< (rows x sensors)
+    const double* times;        ///< (rows) rising; NULL: row i is at start + (i + 1) spec.step
+    const double* measurements; ///< (rows x sensors); NaN: missing
     const double* inputs;       ///< (rows x inputs of the netlist); NULL: their start values
     double from, to;            ///< s, window that counts; NaN: all
 } crd_twin_data;
+/// To row i, the rows before it having been followed: inputs, time, and measurements that count.
+CRD_API crd_status crd_twin_follow(crd_twin* w, const crd_twin_data* data, int64_t row);
 
 typedef enum crd_tune_how {
     CRD_TUNE_LIKELIHOOD, ///< batch maximum likelihood (Levenberg-Marquardt in logarithms)
@@ -209,10 +219,17 @@ typedef struct crd_tune_result {
     double* covariance; ///< (unknowns^2) of the logarithms of parameters, of the others as they are
     double* sensor_sd;  ///< (sensors) as fitted or given
     double* residual_rms; ///< (sensors)
-    double likelihood;    ///< log
-    double ljung_box;     ///< of the normalised residuals, per degree of freedom, worst sensor
-    double flatness;      ///< of their averaged periodogram, worst sensor
-    int iterations;       ///< or passes
+    int64_t measurements; ///< that count
+    double squares;    ///< of the normalised residuals, sum; chi-square of measurements - unknowns
+    double likelihood; ///< log
+    double ljung_box;  ///< of the normalised residuals over 50 lags, per degree of freedom, worst
+                       ///< sensor; NaN: too few to tell
+    double flatness;   ///< of their averaged periodogram, worst sensor; NaN likewise
+    double start_squares; ///< by how much the sum of squares would fall if the states at the start
+                          ///< were found, too; chi-square of start_states if they are as the
+                          ///< netlist says. NaN: they were found, or were not looked at
+    int start_states;
+    int iterations; ///< or passes
     bool converged;
 } crd_tune_result;
 CRD_API crd_tune_options crd_tune_defaults(void);

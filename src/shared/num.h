@@ -32,3 +32,8 @@ crd_status crdi_num_expm(int n, double* a, double* work);
 
 /// Fourier transform X_q = sum_i x_i exp(-2 pi j i q / n) of n = 2^p complex numbers, in place.
 void crdi_num_fft(int n, double* x);
+
+/// Probability that a chi-square variable with `freedom` > 0 degrees of freedom is below x, and the
+/// x below which it is with a probability in (0, 1).
+double crdi_num_chi2(double x, double freedom);
+double crdi_num_chi2_quantile(double probability, double freedom);

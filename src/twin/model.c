@@ -101,8 +101,8 @@ crd_status crdi_twin_matrices(crd_twin* w)
         memcpy(w->dt + (size_t)g * nt, d.t, nt * sizeof *w->dt);
         memcpy(w->db + (size_t)g * nb, d.b, nb * sizeof *w->db);
     }
-    const crd_status st = crd_reduction_discretise(w->reduction, w->spec.step, groups, w->k, w->f,
-                                                   w->d0, w->d1, w->df, w->dd0, w->dd1, w->work);
+    const crd_status st = crd_reduction_discretise(w->reduction, w->h, groups, w->k, w->f, w->d0,
+                                                   w->d1, w->df, w->dd0, w->dd1, w->work);
     w->linearised = st == CRD_OK;
     return st;
 }
@@ -127,7 +127,7 @@ static void all_inputs(const crd_twin* w, double* v0, double* v1)
     for (int i = 0; i < sources; i++) {
         const crdi_source* s = &w->sources[i];
         double phi[16], after = 0;
-        source_transition(&w->spec.sources[i], w->spec.step, phi);
+        source_transition(&w->spec.sources[i], w->h, phi);
         for (int c = 0; c < s->size; c++) {
             after += phi[c] * w->q[s->at + c];
         }
@@ -162,7 +162,7 @@ void crdi_twin_transition(crd_twin* w)
     for (int a = 0; a < sources; a++) {
         const crdi_source* s = &w->sources[a];
         double phi[16];
-        source_transition(&w->spec.sources[a], w->spec.step, phi);
+        source_transition(&w->spec.sources[a], w->h, phi);
         for (int c = 0; c < s->size; c++) {
             memcpy(w->phi + (ptrdiff_t)(s->at + c) * n + s->at, phi + c * s->size,
                    (size_t)s->size * sizeof *phi);
@@ -247,28 +247,34 @@ void crdi_twin_predict_mean(crd_twin* w)
     memcpy(w->q, next, (size_t)n * sizeof *next);
 }
 
-// One column per noise: states, sources, drifts.
-crd_status crdi_twin_noise(crd_twin* w)
+crd_status crdi_twin_noise_room(crd_twin* w)
 {
-    const int most = 2 * w->n + 1;
-    w->noise_g = crdi_arena_new(&w->arena, (size_t)w->n * (size_t)most, sizeof *w->noise_g);
-    w->noise_q = crdi_arena_new(&w->arena, (size_t)most, sizeof *w->noise_q);
-    double* columns = crdi_arena_new(&w->arena, (size_t)w->n * (size_t)most, sizeof *columns);
-    if (!w->noise_g || !w->noise_q || !columns) { return CRD_E_MEMORY; }
+    const size_t n = (size_t)w->n, most = 2 * n + 1;
+    w->noise_g = crdi_arena_new(&w->arena, n * most, sizeof *w->noise_g);
+    w->noise_q = crdi_arena_new(&w->arena, most, sizeof *w->noise_q);
+    w->noise_columns = crdi_arena_new(&w->arena, n * most, sizeof *w->noise_columns);
+    return w->noise_g && w->noise_q && w->noise_columns ? CRD_OK : CRD_E_MEMORY;
+}
+
+// One column per noise: states, sources, drifts. Variances per step grow with the time.
+void crdi_twin_noise(crd_twin* w)
+{
     int count = 0;
+    const double h = w->h, part = h / w->spec.step;
+    double* columns = w->noise_columns;
+    memset(columns, 0, (size_t)w->n * (2 * (size_t)w->n + 1) * sizeof *columns);
     for (int i = 0; i < w->p && w->spec.state_noise > 0; i++) {
         columns[(ptrdiff_t)count * w->n + i] = 1;
-        w->noise_q[count++] = w->spec.state_noise;
+        w->noise_q[count++] = part * w->spec.state_noise;
     }
     for (int i = 0; i < w->spec.source_count; i++) {
         const crd_twin_source* s = &w->spec.sources[i];
         const int at = w->sources[i].at;
-        const double h = w->spec.step;
         double* c = columns + (ptrdiff_t)count * w->n + at;
         if (!(s->noise > 0)) { continue; }
         if (s->model == CRD_SOURCE_WALK) {
             c[0] = 1;
-            w->noise_q[count++] = s->noise;
+            w->noise_q[count++] = part * s->noise;
         } else if (s->model == CRD_SOURCE_INTEGRATED) {
             // [h^3/3 h^2/2; h^2/2 h] = [h/2; 1] h [..] + [1; 0] h^3/12 [..]
             c[0] = h / 2;
@@ -280,14 +286,14 @@ crd_status crdi_twin_noise(crd_twin* w)
             for (int k = 1; k < 4; k++) { // mean, a, b
                 columns[(ptrdiff_t)count * w->n + at + k] = 1;
                 columns[(ptrdiff_t)count * w->n + at] = k < 3;
-                w->noise_q[count++] = s->noise;
+                w->noise_q[count++] = part * s->noise;
             }
         }
     }
     for (int g = 0; g < w->k; g++) {
         if (w->spec.parameters[g].drift > 0) {
             columns[(ptrdiff_t)count * w->n + w->p + w->s + g] = 1;
-            w->noise_q[count++] = w->spec.parameters[g].drift;
+            w->noise_q[count++] = part * w->spec.parameters[g].drift;
         }
     }
     w->noises = count;
@@ -296,5 +302,4 @@ crd_status crdi_twin_noise(crd_twin* w)
             w->noise_g[(ptrdiff_t)i * count + c] = columns[(ptrdiff_t)c * w->n + i];
         }
     }
-    return CRD_OK;
 }

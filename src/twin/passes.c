@@ -22,22 +22,15 @@ static bool counts(const crd_twin_data* d, double t)
 static crd_status passes_run(pass* p, crd_tune_result* out, double* squares, int64_t* used)
 {
     crd_twin* w = NULL;
-    const int sensors = p->spec.sensor_count, inputs = p->n->input_count;
+    const int sensors = p->spec.sensor_count;
     crd_status st = crd_twin_create(p->ctx, p->n, &p->spec, &w);
     if (st == CRD_OK) { st = crd_twin_begin(w, p->data->start); }
     memset(squares, 0, (size_t)sensors * sizeof *squares);
     memset(used, 0, (size_t)sensors * sizeof *used);
-    double nothing[64];
-    for (int i = 0; i < 64; i++) {
-        nothing[i] = (double)NAN;
-    }
     for (int64_t row = 0; row < p->data->rows && st == CRD_OK; row++) {
-        for (int i = 0; i < inputs && p->data->inputs; i++) {
-            crd_twin_set_input(w, i, p->data->inputs[row * inputs + i]);
-        }
         const double* y = p->data->measurements + row * sensors;
-        const bool now = counts(p->data, crd_twin_time(w) + p->spec.step);
-        st = crd_twin_step(w, now ? y : nothing);
+        st = crd_twin_follow(w, p->data, row);
+        const bool now = counts(p->data, crdi_twin_row_time(w, p->data, row));
         for (int i = 0; i < sensors && now && st == CRD_OK; i++) {
             const crd_twin_sensor_state s = crd_twin_sensor_now(w, i);
             if (isnan(y[i])) { continue; }
@@ -77,9 +70,6 @@ crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_tw
     if (!p.parameters || !p.sources || !names || !before || !squares || !used || !out->value ||
         !out->sd || !out->covariance || !out->sensor_sd || !out->residual_rms) {
         return CRD_E_MEMORY;
-    }
-    if (sensors > 64) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED, "twin: %zu sensors; passes take 64", sensors);
     }
     if (k) { memcpy(p.parameters, spec->parameters, k * sizeof *p.parameters); }
     if (s) { memcpy(p.sources, spec->sources, s * sizeof *p.sources); }

@@ -94,6 +94,7 @@ static void respond_begin(crdi_response* r)
     if (r->data->rows > 0) { respond_set_inputs(r, 0); }
     w->t0 = r->data->start;
     w->steps = 0;
+    w->h = w->spec.step;
     crdi_twin_known(w, w->t0, w->v1);
     memset(r->slope, 0, (size_t)w->p * (size_t)r->m * sizeof(double));
     for (int i = 0; i < r->p; i++) {
@@ -153,16 +154,19 @@ crd_status crdi_respond(crdi_response* r, bool slopes, crdi_visit visit, void* u
     respond_begin(r);
     w->linearised = false; // exactly at theta, not near it
     crd_status st = crdi_twin_linearise(w);
+    if (st >= 0) { crdi_twin_remade(w); }
     for (int64_t row = 0; row < d->rows && st >= 0; row++) {
-        const double t = d->start + (double)(row + 1) * w->spec.step;
+        const double t = crdi_twin_row_time(w, d, row);
         respond_set_inputs(r, row);
+        st = crdi_twin_aim(w, t);
+        if (st < 0) { break; }
         memcpy(w->v0, w->v1, (size_t)w->r * sizeof *w->v0);
-        crdi_twin_known(w, t, w->v1);
+        crdi_twin_known(w, crd_twin_time(w) + w->h, w->v1);
         if (w->law_count) { st = crdi_twin_linearise(w); }
         if (slopes || w->constant || row == 0) { crdi_twin_transition(w); }
         if (slopes) { carry_slopes(r); }
         crdi_twin_predict_mean(w);
-        w->steps++;
+        crdi_twin_count_step(w);
         if (!isfinite(w->q[0])) { return CRD_E_CONVERGENCE; }
         if (t < d->from || t > d->to) { continue; } // NaN: never
         respond_look(r, slopes);

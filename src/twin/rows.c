@@ -67,8 +67,7 @@ double crdi_twin_expression(const crd_twin* w, const crd_expression* e, crdi_row
         x[i] = uses[i].kind == CRD_USE_INPUT ? w->inputs[uses[i].a] : crdi_twin_variable(w, first);
         if (uses[i].kind == CRD_USE_PAIR) { x[i] -= crdi_twin_variable(w, uses[i].b); }
     }
-    const double t = w->t0 + (double)w->steps * w->spec.step;
-    const double value = crd_expression_eval(e, x, t, row ? gradient : NULL);
+    const double value = crd_expression_eval(e, x, crd_twin_time(w), row ? gradient : NULL);
     if (!row) { return value; }
     row->count = 0;
     for (int i = 0; i < count; i++) {
@@ -180,7 +179,7 @@ double crdi_twin_variable(const crd_twin* w, int32_t x)
     }
     for (int j = 0; j < w->r; j++) {
         sum += b[j] * source_now(w, j);
-        if (b2[j] != 0) { sum += b2[j] * (w->v1[j] - w->v0[j]) / w->spec.step; }
+        if (b2[j] != 0) { sum += b2[j] * (w->v1[j] - w->v0[j]) / w->h; }
     }
     for (int g = 0; g < w->k; g++) { // first order around theta0
         const double moved = w->q[w->p + w->s + g] - w->theta0[g];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct head {
-    double t0;
+    double t0, h;
     int64_t steps, still, silent, resets, frozen, begun;
 } head;
 
@@ -58,6 +58,7 @@ void crd_twin_save(const crd_twin* w, void* state)
 {
     char* to = state;
     const head h = {.t0 = w->t0,
+                    .h = w->h,
                     .steps = w->steps,
                     .still = w->still,
                     .silent = w->silent,
@@ -104,6 +105,8 @@ void crd_twin_restore(crd_twin* w, const void* state)
     memcpy(&h, from, sizeof h);
     from += sizeof h;
     w->t0 = h.t0;
+    const bool other = w->h != h.h;
+    w->h = h.h;
     w->steps = h.steps;
     w->still = (int)h.still;
     w->silent = (int)h.silent;
@@ -131,7 +134,8 @@ void crd_twin_restore(crd_twin* w, const void* state)
     }
     if (w->thesis) {
         crdi_thesis_restored(w);
-    } else if (!w->constant) {
+    } else if (!w->constant || other) {
         matrices(w);
     }
+    if (other) { crdi_twin_remade(w); }
 }

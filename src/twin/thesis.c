@@ -102,7 +102,7 @@ static crd_status thesis_evaluate(crd_twin* w)
         if (!(*rho(t, i) > 0)) {
             return crdi_fail(w->ctx, CRD_E_CONVERGENCE,
                              "twin: the filter diverged at t = %g s: %s = %g, expected > 0",
-                             w->t0 + (double)(w->steps + 1) * w->spec.step, g->name, *rho(t, i));
+                             crd_twin_time(w) + w->h, g->name, *rho(t, i));
         }
         w->theta0[i] = w->q[w->p + w->s + i] = log(*rho(t, i));
     }
@@ -347,7 +347,7 @@ static crd_status correct(crd_twin* w)
             w->ctx, CRD_E_CONVERGENCE,
             "twin: the covariance of the perfect measurements is singular at t = %g s: "
             "q is too small for the published filter",
-            w->t0 + (double)(w->steps + 1) * w->spec.step);
+            crd_twin_time(w) + w->h);
     }
     memcpy(t->innovation, t->hp, (size_t)y * (size_t)n * sizeof(double));
     crdi_dense_solve(y, t->lu, t->pivots, n, t->innovation); // K^T, P being symmetric
@@ -405,7 +405,7 @@ crd_status crdi_thesis_step(crd_twin* w, const double* measurements)
         if (!isfinite(t->x[i])) {
             return crdi_fail(w->ctx, CRD_E_CONVERGENCE,
                              "twin: the filter diverged at t = %g s: an estimate is not finite",
-                             w->t0 + (double)(w->steps + 1) * w->spec.step);
+                             crd_twin_time(w) + w->h);
         }
     }
     return CRD_OK;

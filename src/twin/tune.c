@@ -12,6 +12,8 @@
 
 // No step changes a logarithm by more than this: the model is far from linear over decades.
 #define LONGEST 1.5
+// So many states at the start at most are tested: the work grows with the cube of their number.
+#define MOST_TESTED 100
 
 crd_tune_options crd_tune_defaults(void)
 {
@@ -29,6 +31,7 @@ typedef struct fit {
     crdi_qr damped;
     double *step, *trial, *best, *room;
     double cost;
+    bool prior;                  // the states at the start are known to spec.state_sd
     double *squares, *residuals; // (sensors); (sensors x rows) normalised, for whiteness
     int64_t* counts;
     bool keep;
@@ -57,6 +60,21 @@ static void tune_add(void* user, int64_t row, const double* y, double* dy)
     }
 }
 
+// What is known about the states at the start: (netlist - z) / sd is one more residual each.
+static void add_prior(fit* f, bool slopes)
+{
+    const int first = f->r.k + f->r.s, m = f->r.m;
+    const double sd = f->r.w->spec.state_sd;
+    for (int i = 0; i < f->r.p && f->prior; i++) {
+        const double miss = (f->r.start[i] - f->r.x[first + i]) / sd;
+        f->cost += miss * miss;
+        if (!slopes) { continue; }
+        memset(f->room, 0, (size_t)m * sizeof *f->room);
+        f->room[first + i] = 1 / sd;
+        crdi_qr_add(&f->qr, f->room, miss);
+    }
+}
+
 // Sum of squares at x; infinite where the model cannot be computed
 static crd_status cost_at(fit* f, const double* x, bool slopes, double* out)
 {
@@ -64,6 +82,7 @@ static crd_status cost_at(fit* f, const double* x, bool slopes, double* out)
     if (slopes) { crdi_qr_clear(&f->qr); }
     f->cost = 0;
     const crd_status st = crdi_respond(&f->r, slopes, tune_add, f);
+    add_prior(f, slopes);
     *out = st < 0 || !isfinite(f->cost) ? (double)INFINITY : f->cost;
     return st == CRD_E_MEMORY ? st : CRD_OK;
 }
@@ -212,9 +231,11 @@ static crd_status measure_noise(fit* f)
 
 static void say_noise(fit* f, crd_tune_result* out)
 {
-    out->flatness = 1;
+    out->ljung_box = out->flatness = (double)NAN; // too few rows to tell
     for (int i = 0; i < f->sensors; i++) {
         const double count = (double)f->counts[i];
+        out->measurements += f->counts[i];
+        out->squares += f->squares[i] / (f->sd[i] * f->sd[i]);
         out->sensor_sd[i] = f->sd[i];
         out->residual_rms[i] = count > 0 ? sqrt(f->squares[i] / count) : (double)NAN;
         const double* x = f->residuals + i * f->data->rows;
@@ -238,7 +259,7 @@ static crd_status check_found(const fit* f, const crd_netlist* n, const crd_twin
         p[i].start = exp(f->best[i]);
     }
     found.parameters = p;
-    return crd_twin_require_observable(f->ctx, n, &found, f->data, f->opt->fit_start);
+    return crd_twin_require_observable(f->ctx, n, &found, f->data, f->opt->fit_start && !f->prior);
 }
 
 static crd_status say_values(fit* f, crd_tune_result* out)
@@ -256,6 +277,37 @@ static crd_status say_values(fit* f, crd_tune_result* out)
         out->sd[j] = j < f->r.k ? out->value[j] * sd : sd;
     }
     return CRD_OK;
+}
+
+// Would other states at the start explain the measurements better? With the residuals r at the
+// values that were found and the sensitivities J to them and to the states at the start, the sum of
+// squares falls by |Q^T r|^2, J = Q R, if all are found together: a score test.
+static crd_status test_start(fit* f, const crd_netlist* n, const crd_twin_spec* spec,
+                             crd_arena* arena, crd_tune_result* out)
+{
+    fit all = {.ctx = f->ctx, .data = f->data, .opt = f->opt, .sensors = f->sensors, .sd = f->sd};
+    out->start_states = f->r.w->p;
+    out->start_squares = (double)NAN;
+    if (f->r.p || f->r.w->p == 0 || f->r.w->p > MOST_TESTED) { return CRD_OK; }
+    crd_status st = crdi_response_create(f->ctx, n, spec, f->data, true, arena, &all.r);
+    if (st < 0) { return st; }
+    const size_t m = (size_t)all.r.m;
+    double cost = 0, sum = 0;
+    all.qr = (crdi_qr){.m = all.r.m,
+                       .r = crdi_arena_new(arena, m * m, sizeof(double)),
+                       .b = crdi_arena_new(arena, m, sizeof(double))};
+    double* x = crdi_arena_new(arena, m, sizeof *x);
+    CRD_TRY(all.qr.r && all.qr.b && x ? CRD_OK : CRD_E_MEMORY);
+    memcpy(x, all.r.x, m * sizeof *x);
+    memcpy(x, f->best, (size_t)f->r.m * sizeof *x); // then the states, as the netlist has them
+    CRD_TRY(cost_at(&all, x, true, &cost));
+    for (size_t i = 0; i < m; i++) {
+        sum += all.qr.b[i] * all.qr.b[i];
+    }
+    out->start_squares = sum;
+fail:
+    crdi_response_destroy(&all.r);
+    return st;
 }
 
 static bool tune_make_room(fit* f, crd_arena* arena, crd_tune_result* out)
@@ -298,11 +350,16 @@ crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_
                          crd_tune_result* out)
 {
     *out = (crd_tune_result){0};
+    crd_tune_options with_start = *opt;
+    with_start.fit_start = opt->fit_start || data->start_unknown;
+    opt = &with_start;
+    out->start_squares = (double)NAN;
     if (opt->how == CRD_TUNE_PASSES) {
         const crd_status seen = crd_twin_require_observable(ctx, n, spec, data, false);
         return seen < 0 ? seen : crdi_twin_passes(ctx, n, spec, data, opt, arena, out);
     }
     fit f = {.ctx = ctx, .data = data, .opt = opt, .sensors = spec->sensor_count};
+    f.prior = data->start_unknown && spec->state_sd > 0;
     crd_status st = crdi_response_create(ctx, n, spec, data, opt->fit_start, arena, &f.r);
     if (st < 0) { return st; }
     CRD_TRY(tune_make_room(&f, arena, out) ? CRD_OK : CRD_E_MEMORY);
@@ -317,6 +374,7 @@ crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_
     CRD_TRY(say_values(&f, out));
     CRD_TRY(measure_noise(&f));
     say_noise(&f, out);
+    CRD_TRY(test_start(&f, n, spec, arena, out));
     crdi_response_destroy(&f.r);
     return CRD_OK;
 fail:

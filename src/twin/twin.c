@@ -10,6 +10,8 @@
 #define STILL 1e-6
 // So many exact repetitions of a sensor with noise are those of a broken one.
 #define STUCK_REPEATS 25
+// A row may miss a step that is known by this part of it; the rest is carried to the next row.
+#define SLACK 0.005
 // Steps in which every sensor was refused before the covariance is widened, and how often that may
 // happen in a row.
 #define SILENT_STEPS 10
@@ -138,6 +140,7 @@ static bool twin_make_room(crd_twin* w)
            (w->room = many(w, room > groups ? room : groups, d)) &&
            (w->vector = many(w, 2 * r + 2 * n, d)) && (w->slope = many(w, n, d)) &&
            (w->values = many(w, 4 * uses, d)) &&
+           (w->nothing = many(w, (size_t)w->spec.sensor_count, d)) &&
            (w->scratch.at = many(w, 2 * uses, sizeof(int32_t))) &&
            (w->scratch.factor = many(w, 2 * uses, d)) && (w->moving = many(w, r, sizeof(int32_t)));
 }
@@ -221,10 +224,13 @@ crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n, const crd_twi
     for (int i = 0; i < n->input_count; i++) {
         w->inputs[i] = n->inputs[i].start;
     }
+    for (int i = 0; i < spec->sensor_count; i++) {
+        w->nothing[i] = (double)NAN;
+    }
     find_moving(w);
     w->gate = quantile(spec->gate);
     CRD_TRY(make_sensors(w));
-    CRD_TRY(crdi_twin_noise(w));
+    CRD_TRY(crdi_twin_noise_room(w));
     if (spec->filter == CRD_TWIN_THESIS) { CRD_TRY(crdi_thesis_create(w)); }
     *out = w;
     return CRD_OK;
@@ -316,12 +322,20 @@ static void constant_rows(crd_twin* w)
     }
 }
 
+void crdi_twin_remade(crd_twin* w)
+{
+    crdi_twin_noise(w);
+    crdi_twin_transition(w);
+    constant_rows(w);
+}
+
 crd_status crd_twin_begin(crd_twin* w, double t)
 {
     w->begun = w->frozen = w->linearised = false;
     w->steps = 0;
     w->still = w->silent = w->resets = 0;
     w->t0 = t;
+    w->h = w->spec.step;
     for (int i = 0; i < w->net->input_count; i++) {
         const crd_status st = crd_circuit_set_input(w->start, i, w->inputs[i]);
         if (st < 0) { return st; }
@@ -333,8 +347,7 @@ crd_status crd_twin_begin(crd_twin* w, double t)
     memcpy(w->v0, w->v1, (size_t)w->r * sizeof *w->v0);
     st = crdi_twin_linearise(w);
     if (st < 0) { return st; }
-    crdi_twin_transition(w);
-    constant_rows(w);
+    crdi_twin_remade(w);
     for (int i = 0; i < w->spec.sensor_count; i++) {
         crdi_sensor* s = &w->sensors[i];
         s->now = (crd_twin_sensor_state){0};
@@ -351,6 +364,52 @@ crd_status crd_twin_begin(crd_twin* w, double t)
 void crd_twin_set_input(crd_twin* w, int input, double value)
 {
     if (input >= 0 && input < w->net->input_count) { w->inputs[input] = value; }
+}
+
+// ---- time --------------------------------------------------------------------------------------
+
+double crd_twin_time(const crd_twin* w)
+{
+    return w->t0 + (double)w->steps * w->spec.step;
+}
+
+double crdi_twin_row_time(const crd_twin* w, const crd_twin_data* d, int64_t row)
+{
+    return d->times ? d->times[row] : d->start + (double)(row + 1) * w->spec.step;
+}
+
+void crdi_twin_count_step(crd_twin* w)
+{
+    w->steps++;
+    if (w->h != w->spec.step) { w->t0 += w->h - w->spec.step; }
+}
+
+static crd_status aim_by(crd_twin* w, double h)
+{
+    if (h == w->h) { return CRD_OK; }
+    if (w->thesis) {
+        return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                         "twin: a row %g s after %g s, but the published filter has one step, %g s",
+                         h, crd_twin_time(w), w->spec.step);
+    }
+    w->h = h;
+    w->frozen = false;
+    w->still = 0;
+    const crd_status st = crdi_twin_matrices(w);
+    if (st == CRD_OK) { crdi_twin_remade(w); }
+    return st;
+}
+
+crd_status crdi_twin_aim(crd_twin* w, double t)
+{
+    const double step = w->spec.step, h = t - crd_twin_time(w);
+    if (!(h > 0 && isfinite(h))) {
+        return crdi_fail(w->ctx, CRD_E_RANGE, "twin: a row at %.10g s, expected after %.10g s", t,
+                         crd_twin_time(w));
+    }
+    return aim_by(w, fabs(h - step) <= SLACK * step   ? step
+                     : fabs(h - w->h) <= SLACK * w->h ? w->h
+                                                      : h);
 }
 
 // ---- step --------------------------------------------------------------------------------------
@@ -431,7 +490,7 @@ static bool update_by_sensor(crd_twin* w, crdi_sensor* s, double sd, double meas
 static crd_status diverged(crd_twin* w, const char* what)
 {
     return crdi_fail(w->ctx, CRD_E_CONVERGENCE, "twin: the filter diverged at t = %g s: %s",
-                     w->t0 + (double)(w->steps + 1) * w->spec.step, what);
+                     crd_twin_time(w) + w->h, what);
 }
 
 static crd_status check_health(crd_twin* w, int refused, int present)
@@ -521,12 +580,13 @@ static void copy_ud(const crdi_ud* from, crdi_ud* to)
     memcpy(to->d, from->d, (size_t)from->n * sizeof *to->d);
 }
 
-crd_status crd_twin_step(crd_twin* w, const double* measurements)
+// Over h
+static crd_status step_on(crd_twin* w, const double* measurements)
 {
-    if (!w->begun) { return crdi_fail(w->ctx, CRD_E_STATE, "twin: a step before crd_twin_begin"); }
     memcpy(w->q_before, w->q, (size_t)w->n * sizeof *w->q);
     if (!w->frozen) { copy_ud(&w->p_now, &w->p_before); }
-    const double t = w->t0 + (double)(w->steps + 1) * w->spec.step;
+    const double t =
+        w->h == w->spec.step ? w->t0 + (double)(w->steps + 1) * w->h : crd_twin_time(w) + w->h;
     for (int i = 0; i < w->moving_count; i++) {
         const int j = w->moving[i];
         const crd_part* p = &w->net->parts[w->m->input_part[j]];
@@ -543,16 +603,43 @@ crd_status crd_twin_step(crd_twin* w, const double* measurements)
         }
         return st;
     }
-    w->steps++;
+    crdi_twin_count_step(w);
     return CRD_OK;
 }
 
-// ---- estimates ---------------------------------------------------------------------------------
-
-double crd_twin_time(const crd_twin* w)
+static crd_status twin_begun(crd_twin* w)
 {
-    return w->t0 + (double)w->steps * w->spec.step;
+    return w->begun ? CRD_OK : crdi_fail(w->ctx, CRD_E_STATE, "twin: a step before crd_twin_begin");
 }
+
+crd_status crd_twin_step(crd_twin* w, const double* measurements)
+{
+    crd_status st = twin_begun(w);
+    if (st == CRD_OK) { st = aim_by(w, w->spec.step); }
+    return st < 0 ? st : step_on(w, measurements);
+}
+
+crd_status crd_twin_step_to(crd_twin* w, double t, const double* measurements)
+{
+    crd_status st = twin_begun(w);
+    if (st == CRD_OK) { st = crdi_twin_aim(w, t); }
+    return st < 0 ? st : step_on(w, measurements);
+}
+
+crd_status crd_twin_follow(crd_twin* w, const crd_twin_data* data, int64_t row)
+{
+    const int count = w->net->input_count;
+    const double t = crdi_twin_row_time(w, data, row);
+    const bool counts = data->measurements && !(t < data->from || t > data->to); // NaN: all
+    for (int i = 0; i < count && data->inputs; i++) {
+        crd_twin_set_input(w, i, data->inputs[row * count + i]);
+    }
+    if (row == 0) { crdi_twin_known(w, w->t0, w->v1); } // before the first row: as there
+    return crd_twin_step_to(w, t,
+                            counts ? data->measurements + row * w->spec.sensor_count : w->nothing);
+}
+
+// ---- estimates ---------------------------------------------------------------------------------
 
 int crd_twin_states(const crd_twin* w)
 {

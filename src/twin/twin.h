@@ -56,9 +56,10 @@ struct crd_twin {
     double *dt, *db, *db2;                       // (k x variables x p), (k x variables x r)
     double* phi;                                 // (n x n) transition of q
     double* steady;                              // (p) KALMAN: what sources that stand still add
-    double *noise_g, *noise_q;                   // (n x w), (w)
+    double *noise_g, *noise_q, *noise_columns;   // (n x w), (w), scratch
     int noises;
     double *room, *vector, *slope, *values; // scratch
+    double* nothing;                        // (sensors) NaN
     crdi_row scratch;                       // for outputs
     bool linearised, constant;              // constant: no parameters, no laws: KALMAN
     int32_t* law_parts;                     // resistors with a law
@@ -67,7 +68,8 @@ struct crd_twin {
     int32_t* moving; // inputs whose known part changes
     int moving_count;
     double gate; // in standard deviations
-    double t0;
+    double h;  // the step that matrices and noise are made for; spec.step unless rows lie elsewhere
+    double t0; // the time is t0 + steps spec.step; other steps move t0
     int64_t steps;
     int still, silent, resets; // steps of an unchanged gain; in which every sensor was refused
     bool frozen, begun;
@@ -89,7 +91,14 @@ crd_status crdi_twin_linearise(crd_twin* w); // at theta, if it moved or laws di
 crd_status crdi_twin_matrices(crd_twin* w);  // at what the reduction has
 void crdi_twin_transition(crd_twin* w);      // phi at the present q
 void crdi_twin_predict_mean(crd_twin* w);    // q one step on
-crd_status crdi_twin_noise(crd_twin* w);     // once, at create
+crd_status crdi_twin_noise_room(crd_twin* w);
+void crdi_twin_noise(crd_twin* w); // over h
+
+// twin.c: time
+double crdi_twin_row_time(const crd_twin* w, const crd_twin_data* d, int64_t row);
+crd_status crdi_twin_aim(crd_twin* w, double t); // h and its matrices, so that a step ends at t
+void crdi_twin_count_step(crd_twin* w);          // the time, one step on
+void crdi_twin_remade(crd_twin* w);              // what follows from new matrices
 
 // passes.c
 crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,

@@ -104,14 +104,11 @@ static crd_status white_judge(trial* t, const crd_twin_spec* spec, double* ljung
     crd_twin* w = NULL;
     crd_status st = crd_twin_create(t->ctx, t->n, spec, &w);
     int64_t count = 0;
-    const int sensors = spec->sensor_count, inputs = t->n->input_count;
+    const int sensors = spec->sensor_count;
     if (st == CRD_OK) { st = crd_twin_begin(w, t->data->start); }
     for (int64_t row = 0; row < t->data->rows && st == CRD_OK; row++) {
-        for (int i = 0; i < inputs && t->data->inputs; i++) {
-            crd_twin_set_input(w, i, t->data->inputs[row * inputs + i]);
-        }
-        st = crd_twin_step(w, t->data->measurements + row * sensors);
-        const double now = crd_twin_time(w);
+        st = crd_twin_follow(w, t->data, row);
+        const double now = crdi_twin_row_time(w, t->data, row);
         if (now < t->data->from || now > t->data->to) { continue; }
         for (int i = 0; i < sensors; i++) {
             const crd_twin_sensor_state s = crd_twin_sensor_now(w, i);

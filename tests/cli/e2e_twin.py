@@ -232,11 +232,11 @@ class BadInput(Twin):
         self.measure()
         self.run_twin(data="gone.csv", says="gone.csv")
         self.measure("few.csv", change=lambda rows: rows[:1])
-        self.run_twin(data="few.csv", says=["few.csv", "1 rows, expected"])
+        self.run_twin(data="few.csv", says=["few.csv", "1 row, expected three or more"])
         self.measure("other.csv", head=["time", "T1", "T2", "X"])
         self.run_twin(data="other.csv", says=["other.csv", "no column for sensor T3",
                                               "--map COLUMN=T3"])
-        self.run_twin(None, "--start", "0.9ms", "--step", "2ms", says="no row lies near")
+        self.cardan("twin", "run", "twin.yaml", "-m", "test.csv", "--start", "0.9ms", "--step", "2ms")
         self.measure("text.csv", change=lambda rows: [[*r[:3], "warm"] for r in rows])
         self.run_twin(data="text.csv", says=["text.csv"])
 

@@ -489,6 +489,90 @@ static void descriptions_that_make_no_sense_are_refused_by_name(void** state)
     crd_netlist_destroy(n);
 }
 
+// ---- time --------------------------------------------------------------------------------------
+
+// States and their sds after rows at these times, with a source that walks; the last row measures.
+static void states_at(crd_context* ctx, const double* times, int count, crd_estimate out[3])
+{
+    crd_netlist* n = netlist(ctx, "10");
+    int32_t part;
+    crd_twin_source source = heat(n, &part);
+    source.noise = 1e-4; // comes in at the end of a step: little, so that the steps do not matter
+    crd_twin_spec s = crd_twin_defaults();
+    s.sensors = both;
+    s.sensor_count = 2;
+    s.sources = &source;
+    s.source_count = 1;
+    s.state_noise = 1e-4;
+    s.step = h;
+    crd_twin* w = twin(ctx, n, &s);
+    const double y[2] = {0.5, 1.5}, none[2] = {(double)NAN, (double)NAN};
+    for (int i = 0; i < count; i++) {
+        check_ok(crd_twin_step_to(w, times[i], i + 1 == count ? y : none));
+    }
+    check_near(crd_twin_time(w), times[count - 1], 0.005 * h);
+    out[0] = crd_twin_state(w, 0);
+    out[1] = crd_twin_state(w, 1);
+    out[2] = crd_twin_source_now(w, 0);
+    crd_twin_destroy(w);
+    crd_netlist_destroy(n);
+}
+
+static void the_way_to_a_row_does_not_matter(void** state)
+{
+    const double grid[] = {h, 2 * h, 3 * h, 4 * h}, odd[] = {0.3 * h, 1.7 * h, 2.9 * h, 4 * h},
+                 far[] = {4 * h};
+    crd_estimate want[3], got[3];
+    states_at(*state, grid, 4, want);
+    for (int way = 0; way < 2; way++) {
+        states_at(*state, way ? far : odd, way ? 1 : 4, got);
+        for (int i = 0; i < 3; i++) {
+            check_near(got[i].value, want[i].value, 1e-4 * fabs(want[i].value) + 1e-6);
+            check_near(got[i].sd, want[i].sd, 1e-4 * want[i].sd);
+        }
+    }
+}
+
+static void what_stamps_miss_is_carried_and_does_not_add_up(void** state)
+{
+    crd_netlist* n = netlist(*state, "10");
+    crd_twin_spec s = crd_twin_defaults();
+    s.sensors = both;
+    s.sensor_count = 2;
+    s.step = h;
+    crd_twin *w = twin(*state, n, &s), *plain = twin(*state, n, &s);
+    const double none[2] = {(double)NAN, (double)NAN};
+    for (int i = 1; i <= 2000; i++) { // a clock that is wrong by 0.2 %
+        check_ok(crd_twin_step_to(w, 1.002 * h * i, none));
+        check_near(crd_twin_time(w), 1.002 * h * i, 0.0051 * h);
+    }
+    for (int i = 1; i <= 2004; i++) {
+        check_ok(crd_twin_step(plain, none));
+    }
+    check_near(crd_twin_state(w, 0).value, crd_twin_state(plain, 0).value, 1e-3);
+    crd_twin_destroy(w);
+    crd_twin_destroy(plain);
+    crd_netlist_destroy(n);
+}
+
+static void times_that_do_not_go_on_are_refused(void** state)
+{
+    crd_netlist* n = netlist(*state, "10");
+    crd_twin_spec s = crd_twin_defaults();
+    s.sensors = both;
+    s.sensor_count = 2;
+    s.step = h;
+    crd_twin* w = twin(*state, n, &s);
+    const double y[2] = {0, 0}, bad[] = {0, -1, (double)NAN, (double)INFINITY};
+    for (int i = 0; i < 4; i++) {
+        check_status(crd_twin_step_to(w, bad[i], y), CRD_E_RANGE);
+    }
+    check_ok(crd_twin_step_to(w, h, y));
+    check_status(crd_twin_step_to(w, h, y), CRD_E_RANGE);
+    crd_twin_destroy(w);
+    crd_netlist_destroy(n);
+}
+
 static void a_step_allocates_nothing(void** state)
 {
     (void)state;
@@ -509,6 +593,7 @@ static void a_step_allocates_nothing(void** state)
     for (int i = 0; i < 100; i++) {
         const double y[2] = {3, 2};
         crd_twin_step(w, y);
+        crd_twin_step_to(w, crd_twin_time(w) + 0.37 * h, y);
         crd_twin_output(w, 2);
     }
     check_int(a.allocations, before);
@@ -560,6 +645,9 @@ int main(void)
         cmocka_unit_test(a_model_that_every_sensor_contradicts_is_an_error_and_not_an_estimate),
         cmocka_unit_test(a_restored_filter_goes_on_with_the_same_bits),
         cmocka_unit_test(descriptions_that_make_no_sense_are_refused_by_name),
+        cmocka_unit_test(the_way_to_a_row_does_not_matter),
+        cmocka_unit_test(what_stamps_miss_is_carried_and_does_not_add_up),
+        cmocka_unit_test(times_that_do_not_go_on_are_refused),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -38,8 +38,9 @@ typedef struct crdi_twin_command {
         OPT_TIME(object, field.step, "step", CRDI_POSITIVE,                                        \
                  "between two measurements; that of the recording unless given"),                  \
         OPT_TIME(object, field.start, "start", CRDI_ANY,                                           \
-                 "when the network is in the state that the netlist says; the first row of the "   \
-                 "recording unless given (that row is then not used)"),                            \
+                 "when the network is in the state that the netlist says; 0 unless given, if "     \
+                 "the recording begins there or a step later; if it begins elsewhere its state "   \
+                 "there is found, too"),                                                           \
         OPT_TIME(object, field.from, "from", CRDI_ANY, "measurements count from here on"),         \
         OPT_TIME(object, field.to, "to", CRDI_ANY, "and to here")
 
@@ -54,7 +55,11 @@ typedef struct crdi_twin_job {
     crd_twin_spec spec;
     crd_table* table;
     crd_twin_data data;
-    int64_t missing, gaps; // measurements that are not there; rows of the grid without any
+    int* column;             // (sensors) of the table
+    double *factor, *offset; // (sensors) to the sensor's unit
+    int64_t missing;         // measurements that are not there
+    int64_t gaps, before;    // instants between rows that lie apart; rows before the start
+    bool irregular;          // rows are not a step apart
 } crdi_twin_job;
 
 // The description, and with `stop` (s, NaN: the recording is needed) the data; without a recording
@@ -66,3 +71,5 @@ void crdi_twin_clear(crdi_twin_job* j);
 crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output);
 // Unit of a sensor: its own, that of an output, K in a thermal network, or V or A.
 const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what);
+// What was made of the times of the recording, in words and JSON.
+void crdi_twin_put_time(crdi_result* out, const crdi_twin_job* j);

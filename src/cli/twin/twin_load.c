@@ -10,6 +10,9 @@
 
 enum { MOST_ROWS = 10000000 }; // of an experiment that is thought of
 
+// Rows that are no further apart than this part of a step are at one instant.
+#define NEAR 0.02
+
 crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output)
 {
     const char* files[] = {j->path, j->o->measurements, j->d->circuit};
@@ -282,6 +285,11 @@ static crd_status check_column(crdi_twin_job* j, const crd_table_column* c, cons
     return CRD_OK;
 }
 
+static const crd_table_column* sensor_column(const crdi_twin_job* j, int sensor)
+{
+    return &j->table->columns[j->column[sensor]];
+}
+
 // The usual distance of rows: the median of the first some thousand.
 static int compare(const void* a, const void* b)
 {
@@ -300,45 +308,177 @@ static double raster(const crd_table_column* c)
     return n > 0 ? d[n / 2] : NAN;
 }
 
-static crd_status find_grid(crdi_twin_job* j, const crd_table_column* c)
+// ---- the instants ------------------------------------------------------------------------------
+
+enum { MOST_RASTERS = 64 }; // rasters of one recording
+
+typedef struct stamps {
+    const double* time;
+    int64_t rows, at;
+} stamps;
+
+typedef struct all_stamps {
+    stamps of[MOST_RASTERS];
+    int count;
+    int64_t rows;               // of all
+    double first, last, raster; // s; the shortest one
+} all_stamps;
+
+// Columns of sensors share times; each list is looked at once.
+static crd_status gather_stamps(crdi_twin_job* j, all_stamps* all)
 {
     crd_context* ctx = j->cli->ctx;
-    if (c->rows < 3) {
-        return crdi_fail(ctx, CRD_E_RANGE, "%s: %lld rows, expected some", j->table->path,
-                         (long long)c->rows);
+    *all = (all_stamps){.first = INFINITY, .last = -INFINITY, .raster = NAN};
+    for (int i = 0; i < j->spec.sensor_count; i++) {
+        const crd_table_column* c = sensor_column(j, i);
+        bool known = false;
+        for (int k = 0; k < all->count; k++) {
+            known = known || all->of[k].time == c->time;
+        }
+        if (known) { continue; }
+        if (all->count == MOST_RASTERS) {
+            return crdi_fail(ctx, CRD_E_UNSUPPORTED, "%s: more than %d rasters", j->table->path,
+                             MOST_RASTERS);
+        }
+        for (int64_t row = 0; row < c->rows; row++) {
+            if (!isfinite(c->time[row]) || (row && !(c->time[row] > c->time[row - 1]))) {
+                return crdi_fail(ctx, CRD_E_RANGE,
+                                 "%s: the time of row %lld of column %s is %.17g s, expected one "
+                                 "that is later than %.17g s",
+                                 j->table->path, (long long)row + 1, c->name, c->time[row],
+                                 row ? c->time[row - 1] : -INFINITY);
+            }
+        }
+        all->of[all->count++] = (stamps){.time = c->time, .rows = c->rows};
+        all->rows += c->rows;
+        all->first = c->rows ? fmin(all->first, c->time[0]) : all->first;
+        all->last = c->rows ? fmax(all->last, c->time[c->rows - 1]) : all->last;
+        all->raster = fmin(all->raster, raster(c)); // not with NaN
     }
-    if (!(j->spec.step > 0)) { j->spec.step = raster(c); }
-    if (!isnan(j->o->step)) { j->spec.step = j->o->step; }
-    j->data.start = isnan(j->o->start) ? c->time[0] : j->o->start;
-    const double rows = floor((c->time[c->rows - 1] - j->data.start) / j->spec.step + 1e-6);
-    if (!(rows >= 1)) {
-        return crdi_fail(ctx, CRD_E_RANGE, "%s: %g to %g s has no step of %g s after %g s",
-                         j->table->path, c->time[0], c->time[c->rows - 1], j->spec.step,
-                         j->data.start);
+    if (all->rows < 3) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: %lld row%s, expected three or more", j->table->path,
+                         (long long)all->rows, all->rows == 1 ? "" : "s");
     }
-    if (rows > 1e6 + 100 * (double)c->rows) { // gaps without end
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "%s: %lld rows over %g steps of %g s (%g s to %g s): is the time in "
-                         "seconds, and the step right?",
-                         j->table->path, (long long)c->rows, rows, j->spec.step, j->data.start,
-                         c->time[c->rows - 1]);
-    }
-    j->data.rows = (int64_t)rows;
     return CRD_OK;
 }
 
-// The row that is nearest to each instant, if it is near enough: between rows nothing is known.
-static void fill_sensor(crdi_twin_job* j, const crd_table_column* c, double factor, double offset,
-                        int sensor, double* to)
+// The usual mistake is a power of 1000: milliseconds that are called seconds, or the reverse.
+static bool thousandfold(double ratio)
 {
+    const double power = log(ratio) / log(1000);
+    return isfinite(power) && fabs(power) > 0.5 && fabs(power - round(power)) < 0.01;
+}
+
+static crd_status find_step(crdi_twin_job* j, const all_stamps* all)
+{
+    const double said = j->spec.step > 0 ? j->spec.step : j->n->tran_step;
+    char text[400];
+    if (isnan(j->o->step) && said > 0 && thousandfold(all->raster / said)) {
+        snprintf(text, sizeof text,
+                 "%s: rows are %g s apart, but %s %g s: is the time in seconds? (--step '%g s' "
+                 "says that it is)",
+                 j->table->path, all->raster,
+                 j->spec.step > 0 ? "the twin's step is" : ".tran says", said, all->raster);
+        if (j->spec.step > 0) { return crdi_fail(j->cli->ctx, CRD_E_RANGE, "%s", text); }
+        crdi_message(j->cli, CRD_LOG_WARNING, text);
+    }
+    if (!(j->spec.step > 0)) { j->spec.step = all->raster; }
+    if (!isnan(j->o->step)) { j->spec.step = j->o->step; }
+    return CRD_OK;
+}
+
+// The netlist's state is that at 0 (or --start). A recording that does not begin there begins in a
+// state that nobody said: it is found, from a guess that is as good as what was measured is large.
+static void find_start(crdi_twin_job* j, const all_stamps* all)
+{
+    const double step = j->spec.step;
+    double largest = 0;
+    j->data.start = isnan(j->o->start) ? 0 : j->o->start;
+    if (!isnan(j->o->start) || (all->first >= -NEAR * step && all->first <= 1.5 * step)) { return; }
+    for (int i = 0; i < j->spec.sensor_count; i++) {
+        const crd_table_column* c = sensor_column(j, i);
+        for (int64_t row = 0; row < c->rows; row++) {
+            const double y = fabs(j->factor[i] * c->values[row] + j->offset[i]);
+            if (isfinite(y)) { largest = fmax(largest, y); }
+        }
+    }
+    j->data.start = all->first - step; // so that the first row counts
+    j->data.start_unknown = true;
+    j->spec.state_sd = fmax(j->spec.state_sd, 3 * largest);
+}
+
+// Every time at which a sensor says something, and between rows that lie apart one per step
+static crd_status merge_stamps(crdi_twin_job* j, all_stamps* all, double* to, int64_t most)
+{
+    const double step = j->spec.step;
+    double last = j->data.start, longest = 0, shortest = INFINITY;
+    int64_t count = 0;
+    for (;;) {
+        stamps* next = NULL;
+        for (int k = 0; k < all->count; k++) {
+            stamps* c = &all->of[k];
+            if (c->at < c->rows && (!next || c->time[c->at] < next->time[next->at])) { next = c; }
+        }
+        if (!next) { break; }
+        const double t = next->time[next->at++];
+        if (t <= last + NEAR * step) {
+            j->before += t < j->data.start - NEAR * step;
+            continue;
+        }
+        const double from = last;
+        for (int64_t k = 1; t - last > 1.5 * step && count < most; k++) {
+            to[count++] = last = from + (double)k * step;
+            j->gaps++;
+        }
+        if (count >= most) {
+            return crdi_fail(j->cli->ctx, CRD_E_RANGE,
+                             "%s: %lld rows over %g steps of %g s (%g s to %g s): is the time in "
+                             "seconds, and the step right? (--start, --step)",
+                             j->table->path, (long long)all->rows,
+                             (all->last - j->data.start) / step, step, j->data.start, all->last);
+        }
+        longest = fmax(longest, t - last);
+        shortest = fmin(shortest, t - last);
+        to[count++] = last = t;
+    }
+    if (!count) {
+        return crdi_fail(j->cli->ctx, CRD_E_RANGE,
+                         "%s: %g to %g s has no row after the start at %g s (--start)",
+                         j->table->path, all->first, all->last, j->data.start);
+    }
+    j->data.rows = count;
+    j->data.times = to;
+    j->irregular = longest > (1 + NEAR) * step || shortest < (1 - NEAR) * step;
+    return CRD_OK;
+}
+
+static crd_status find_instants(crdi_twin_job* j)
+{
+    all_stamps all;
+    crd_status st = gather_stamps(j, &all);
+    if (st == CRD_OK) { st = find_step(j, &all); }
+    if (st < 0) { return st; }
+    find_start(j, &all);
+    const double least = (all.last - j->data.start) / j->spec.step + (double)all.rows + 1;
+    const double limit = 1e6 + 100 * (double)all.rows;
+    const int64_t most = (int64_t)(least < limit ? (least > 1 ? least : 1) : limit);
+    double* to = crdi_arena_new(&j->arena, (size_t)most + 1, sizeof *to);
+    return to ? merge_stamps(j, &all, to, most) : CRD_E_MEMORY;
+}
+
+// What the column says at each instant; at those of other sensors and in gaps it says nothing.
+static void fill_sensor(crdi_twin_job* j, int sensor, double* to)
+{
+    const crd_table_column* c = sensor_column(j, sensor);
     int64_t at = 0;
     for (int64_t i = 0; i < j->data.rows; i++) {
-        const double t = j->data.start + (double)(i + 1) * j->spec.step;
+        const double t = j->data.times[i];
         while (at + 1 < c->rows && fabs(c->time[at + 1] - t) <= fabs(c->time[at] - t)) {
             at++;
         }
-        const bool near = fabs(c->time[at] - t) <= 0.3 * j->spec.step;
-        const double y = near && isfinite(c->values[at]) ? factor * c->values[at] + offset : NAN;
+        const bool near = fabs(c->time[at] - t) <= NEAR * j->spec.step;
+        const double x = near ? c->values[at] : NAN;
+        const double y = isfinite(x) ? j->factor[sensor] * x + j->offset[sensor] : NAN;
         to[i * j->spec.sensor_count + sensor] = y;
         j->missing += isnan(y);
     }
@@ -374,10 +514,16 @@ static crd_status fill_inputs(crdi_twin_job* j)
             if (st < 0) { return st; }
         }
         for (int64_t i = 0; i < j->data.rows; i++) {
-            const double t = j->data.start + (double)(i + 1) * j->spec.step;
-            to[i * count + k] =
-                column < 0 ? in->start
-                           : factor * crd_table_value(j->table, column, t, true, &hint) + offset;
+            const double t =
+                j->data.times ? j->data.times[i] : j->data.start + (double)(i + 1) * j->spec.step;
+            double* x = &to[i * count + k];
+            *x = column < 0 ? in->start
+                            : factor * crd_table_value(j->table, column, t, true, &hint) + offset;
+            if (!isfinite(*x)) {
+                return crdi_fail(j->cli->ctx, CRD_E_RANGE,
+                                 "%s: column %s has no number at %g s; an input has to be known",
+                                 j->table->path, j->table->columns[column].name, t);
+            }
         }
     }
     j->data.inputs = to;
@@ -387,35 +533,34 @@ static crd_status fill_inputs(crdi_twin_job* j)
 static crd_status load_measurements(crdi_twin_job* j)
 {
     crd_context* ctx = j->cli->ctx;
-    crd_status st = crd_table_read(ctx, j->o->measurements, &j->table);
-    double* y = NULL;
-    for (int i = 0; i < j->spec.sensor_count && st == CRD_OK; i++) {
+    crd_status st = CRD_OK;
+    const size_t sensors = (size_t)j->spec.sensor_count;
+    j->column = crdi_arena_new(&j->arena, sensors + 1, sizeof *j->column);
+    j->factor = crdi_arena_new(&j->arena, 2 * sensors + 1, sizeof *j->factor);
+    CRD_TRY(j->column && j->factor ? CRD_OK : CRD_E_MEMORY);
+    j->offset = j->factor + sensors;
+    CRD_TRY(crd_table_read(ctx, j->o->measurements, &j->table));
+    for (int i = 0; i < j->spec.sensor_count; i++) {
         const crd_twin_sensor* s = &j->spec.sensors[i];
-        const int column = twin_load_find_column(j, s->name);
-        if (column < 0) { return no_column(j, s->name); }
-        const crd_table_column* c = &j->table->columns[column];
-        double factor, offset;
-        st = check_column(j, c, s->name);
-        if (st == CRD_OK) {
-            st = twin_load_convert(j, c, s->unit ? s->unit : crdi_twin_job_unit(j, s->what),
-                                   &factor, &offset);
-        }
-        if (st == CRD_OK && !y) {
-            st = find_grid(j, c);
-            if (st < 0) { return st; }
-            const size_t all = (size_t)(j->data.rows * j->spec.sensor_count);
-            y = crdi_arena_new(&j->arena, all + 1, sizeof *y);
-            if (!y) { return CRD_E_MEMORY; }
-        }
-        if (st == CRD_OK) { fill_sensor(j, c, factor, offset, i, y); }
+        j->column[i] = twin_load_find_column(j, s->name);
+        if (j->column[i] < 0) { return no_column(j, s->name); }
+        CRD_TRY(check_column(j, sensor_column(j, i), s->name));
+        CRD_TRY(twin_load_convert(j, sensor_column(j, i),
+                                  s->unit ? s->unit : crdi_twin_job_unit(j, s->what), &j->factor[i],
+                                  &j->offset[i]));
+    }
+    CRD_TRY(find_instants(j));
+    double* y = crdi_arena_new(&j->arena, (size_t)j->data.rows * sensors + 1, sizeof *y);
+    CRD_TRY(y ? CRD_OK : CRD_E_MEMORY);
+    for (int i = 0; i < j->spec.sensor_count; i++) {
+        fill_sensor(j, i, y);
     }
     j->data.measurements = y;
-    if (st == CRD_OK && j->missing == j->data.rows * j->spec.sensor_count) {
-        return crdi_fail(
-            ctx, CRD_E_RANGE,
-            "%s: no row lies near the instants %g s + k %g s; --start and --step say them",
-            j->table->path, j->data.start, j->spec.step);
+    if (j->missing == j->data.rows * j->spec.sensor_count) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: no sensor says a number after %g s", j->table->path,
+                         j->data.start);
     }
+fail:
     return st;
 }
 
@@ -446,7 +591,7 @@ static crd_status check_maps(crdi_twin_job* j)
 static crd_status check_window(const crdi_twin_job* j)
 {
     const crd_twin_data* d = &j->data;
-    const double end = d->start + (double)d->rows * j->spec.step;
+    const double end = d->times ? d->times[d->rows - 1] : d->start + (double)d->rows * j->spec.step;
     if (d->from > d->to || d->from > end || d->to < d->start) { // not with NaN
         return crdi_fail(j->cli->ctx, CRD_E_RANGE, "--from and --to leave nothing of %g s to %g s",
                          d->start, end);
@@ -504,4 +649,30 @@ void crdi_twin_clear(crdi_twin_job* j)
     crd_twin_description_destroy(j->d);
     crd_netlist_destroy(j->own);
     crd_arena_clear(&j->arena);
+}
+
+void crdi_twin_put_time(crdi_result* out, const crdi_twin_job* j)
+{
+    const crd_twin_data* d = &j->data;
+    if (!j->table) { return; }
+    crdi_put(crdi_object(out, "time"), REAL("start", d->start),
+             BOOL("start_known", !d->start_unknown), BOOL("irregular", j->irregular),
+             INT("gaps", j->gaps), INT("rows_before_start", j->before));
+    if (d->start_unknown) {
+        crdi_say(out,
+                 "start    not known: the recording begins at %g s, not at 0; the state before "
+                 "its first row is found, too (--start: when it is the netlist's)\n",
+                 d->times[0]);
+    }
+    if (j->irregular) {
+        crdi_say(out, "stamps   irregular: each row counts at its time, with a step of its own\n");
+    }
+    if (j->gaps) {
+        crdi_say(out, "gaps     %lld steps without a row, which the model goes alone\n",
+                 (long long)j->gaps);
+    }
+    if (j->before) {
+        crdi_say(out, "before   %lld rows before the start at %g s are not used\n",
+                 (long long)j->before, d->start);
+    }
 }

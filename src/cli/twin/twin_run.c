@@ -106,12 +106,12 @@ static crd_status open_recorder(run* r)
     return crd_recorder_create(ctx, &opt, &r->recorder);
 }
 
-static crd_status record(run* r, const double* y)
+static crd_status record(run* r, double t, const double* y) // NULL: it does not count
 {
     crd_word* to = crd_recorder_begin(r->recorder);
     if (!to) { return CRD_E_IO; }
     const int sensors = r->j.spec.sensor_count;
-    to[0].real = crd_twin_time(r->w);
+    to[0].real = t;
     for (int i = 0; i < r->count; i++) {
         const crd_estimate e = estimate_of(r, &r->q[i]);
         const bool positive = r->q[i].kind == PARAMETER && e.value > 0;
@@ -121,9 +121,9 @@ static crd_status record(run* r, const double* y)
         to[3 + 3 * i].real = positive ? e.value * factor : e.value + 1.96 * e.sd;
     }
     for (int i = 0; i < sensors; i++) {
-        to[1 + 3 * r->count + 2 * i].real = y[i];
+        to[1 + 3 * r->count + 2 * i].real = y ? y[i] : NAN;
         to[2 + 3 * r->count + 2 * i].real =
-            isnan(y[i]) ? NAN : crd_twin_sensor_now(r->w, i).innovation;
+            !y || isnan(y[i]) ? NAN : crd_twin_sensor_now(r->w, i).innovation;
     }
     crd_recorder_end(r->recorder);
     return CRD_OK;
@@ -132,24 +132,17 @@ static crd_status record(run* r, const double* y)
 static crd_status follow_recording(run* r)
 {
     const crd_twin_data* d = &r->j.data;
-    const int sensors = r->j.spec.sensor_count, inputs = r->j.n->input_count;
+    const int sensors = r->j.spec.sensor_count;
     const int64_t begin = crdi_now_ns();
-    double* nothing = crdi_arena_new(&r->j.arena, (size_t)sensors + 1, sizeof *nothing);
-    if (!nothing) { return CRD_E_MEMORY; }
-    for (int i = 0; i < sensors; i++) {
-        nothing[i] = NAN;
-    }
     crd_status st = crd_twin_begin(r->w, d->start);
     for (int64_t row = 0; row < d->rows && st == CRD_OK; row++) {
-        const double t = d->start + (double)(row + 1) * r->j.spec.step;
-        const double* y = t < d->from || t > d->to ? nothing : d->measurements + row * sensors;
-        for (int i = 0; i < inputs && d->inputs; i++) {
-            crd_twin_set_input(r->w, i, d->inputs[row * inputs + i]);
-        }
         const int64_t before = crdi_now_ns();
-        st = crd_twin_step(r->w, y);
+        st = crd_twin_follow(r->w, d, row);
         r->busy += 1e-9 * (double)(crdi_now_ns() - before);
-        if (st == CRD_OK && r->recorder) { st = record(r, y); }
+        const bool counts = !(d->times[row] < d->from || d->times[row] > d->to);
+        if (st == CRD_OK && r->recorder) {
+            st = record(r, d->times[row], counts ? d->measurements + row * sensors : NULL);
+        }
         r->steps += st == CRD_OK;
         if (row % 1000 == 0) {
             crdi_show_progress(r->j.cli, begin, (int)(row / 1000), (int)(d->rows / 1000), "steps");
@@ -207,6 +200,7 @@ static void put_twin_run(crdi_result* out, const run* r)
              crdi_plural(j->spec.parameter_count));
     crdi_say(out, "time     %g s to %g s in %lld steps of %g s\n", j->data.start,
              crd_twin_time(r->w), (long long)r->steps, j->spec.step);
+    crdi_twin_put_time(out, j);
     crdi_say(out, "speed    %s per step\n",
              crdi_format_seconds(each, r->steps ? r->busy / (double)r->steps : 0));
     if (r->o->output) {

@@ -1,5 +1,6 @@
 // cardan twin tune: values of parts and sources from measurements.
 #include "cli/twin/twin.h"
+#include "shared/num.h"
 
 #include <math.h>
 
@@ -34,6 +35,51 @@ static void put_values(crdi_result* out, const crdi_twin_job* j, const crd_tune_
     crdi_put_numbers(out, "covariance", r->covariance, (int64_t)r->unknowns * r->unknowns);
 }
 
+// Three tests, of which each is wrong about a right model once in a hundred times: no correlation
+// (Ljung-Box over 50 lags, the worst of all sensors), the size that the sensors' sd say, and no
+// better explanation by another start.
+static void put_judgement(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r)
+{
+    const double freedom = (double)(r->measurements - r->unknowns), none = NAN;
+    const double white = crdi_num_chi2_quantile(1 - 0.01 / j->spec.sensor_count, 50) / 50;
+    const double size = freedom > 0 ? r->squares / freedom : none;
+    const double low = freedom > 0 ? crdi_num_chi2_quantile(0.005, freedom) / freedom : none;
+    const double high = freedom > 0 ? crdi_num_chi2_quantile(0.995, freedom) / freedom : none;
+    const double start = crdi_num_chi2_quantile(0.99, fmax(r->start_states, 1));
+    const bool sized = size >= low && size <= high;
+    if (isnan(r->ljung_box)) {
+        crdi_say(out, "\nwhether what is left is white cannot be told from so few rows\n");
+    } else {
+        crdi_say(out,
+                 "\nwhat is left is %s: Ljung-Box %.2f per degree of freedom (white: up to %.2f), "
+                 "flatness %.2f\n",
+                 r->ljung_box <= white ? "white" : "not white: the model misses something",
+                 r->ljung_box, white, r->flatness);
+    }
+    if (freedom > 0) {
+        crdi_say(out, "its variance is %.3g of what the sensors' sd say (right: %.3g to %.3g)%s\n",
+                 size, low, high,
+                 sized         ? ""
+                 : size > high ? ": the sds are too small, or the model misses something"
+                               : ": the sds are too large");
+    }
+    const bool tested = !isnan(r->start_squares), fits = !(r->start_squares > start);
+    if (tested && fits) {
+        crdi_say(out, "the start is as the netlist says: chi-square %.3g (up to %.3g)\n",
+                 r->start_squares, start);
+    } else if (tested) {
+        crdi_say(out,
+                 "the start is NOT as the netlist says: chi-square %.3g (up to %.3g); values and "
+                 "intervals do not hold. --fit-start finds it, --start says when it is\n",
+                 r->start_squares, start);
+    }
+    crdi_put(crdi_object(out, "residual"),
+             isnan(r->ljung_box) ? NONE("white") : BOOL("white", r->ljung_box <= white),
+             REAL("white_limit", white), REAL("variance", size), REAL("variance_low", low),
+             REAL("variance_high", high), tested ? BOOL("start_fits", fits) : NONE("start_fits"),
+             REAL("start_chi_square", r->start_squares), REAL("start_limit", start));
+}
+
 static void put_tuning(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r,
                        bool passes)
 {
@@ -44,8 +90,10 @@ static void put_tuning(crdi_result* out, const crdi_twin_job* j, const crd_tune_
     crdi_put(out, BOOL("converged", r->converged), INT("iterations", r->iterations));
     crdi_say(out, "%lld measurements every %g s", (long long)j->data.rows, j->spec.step);
     if (j->missing) { crdi_say(out, ", %lld values missing", (long long)j->missing); }
-    crdi_say(out, "; %s after %d %s\n\n", r->converged ? "converged" : "NOT CONVERGED",
-             r->iterations, passes ? "passes" : "iterations");
+    crdi_say(out, "; %s after %d %s\n", r->converged ? "converged" : "NOT CONVERGED", r->iterations,
+             passes ? "passes" : "iterations");
+    crdi_twin_put_time(out, j);
+    crdi_say(out, "\n");
     put_values(out, j, r);
     crdi_say(out, "\n");
     crdi_result* sensors = crdi_array(out, "sensors");
@@ -56,12 +104,7 @@ static void put_tuning(crdi_result* out, const crdi_twin_job* j, const crd_tune_
     crdi_show_table(out, sensors, columns, "");
     crdi_put(out, REAL("ljung_box", r->ljung_box), REAL("flatness", r->flatness),
              REAL("log_likelihood", r->likelihood));
-    if (!isfinite(r->ljung_box)) { return; }
-    crdi_say(out,
-             "\nwhat is left is %s: Ljung-Box %.2f per degree of freedom (1 is white), flatness "
-             "%.2f\n",
-             r->ljung_box <= 1.3 ? "white" : "not white: the model misses something", r->ljung_box,
-             r->flatness);
+    if (!passes) { put_judgement(out, j, r); }
 }
 
 // The description with what was found as start values.
@@ -69,6 +112,7 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
 {
     crd_context* ctx = j->cli->ctx;
     crd_twin_spec s = j->spec;
+    s.state_sd = j->d->spec.state_sd; // of a recording whose start is known
     crd_twin_parameter* p = crdi_arena_new(&j->arena, (size_t)s.parameter_count + 1, sizeof *p);
     crd_twin_source* u = crdi_arena_new(&j->arena, (size_t)s.source_count + 1, sizeof *u);
     crd_twin_sensor* sensors =
