@@ -229,11 +229,11 @@ typedef struct crd_bond_report {
     const char *action, *flow; ///< "first.f", "second.v2"
     crd_correction correct;
     double mu;
-    double energy;      ///< that the exchange put in, estimated: mu times the residual one; J
+    double energy;      ///< that the exchange created without the corrections, J
     double residual;    ///< sum of the residual power times H
-    double work;        ///< of corrections, J
+    double work;        ///< that corrections put in, as they acted, J
     double transferred; ///< sum of |f v| H
-    double relative;    ///< (energy + work) / transferred
+    double relative;    ///< (energy + work) / transferred: the balance of what acted at both ends
     double power_min, power_max; ///< residual power, W
 } crd_bond_report;
 

@@ -307,6 +307,8 @@ static void add_power(fake* k, const char* name, double error, double work, doub
     crdi_bond* p = &k->powers[k->m.energy.bond_count++];
     *p = (crdi_bond){.name = name, .action_name = "first.f", .flow_name = "second.v"};
     p->bond.mu = 0.5;
+    p->created = error + work; // the balance of what acted, with the corrections
+    p->worked = work;
     p->state = (crd_bond_state){
         .error = error, .energy = 2 * error, .work = work, .scale = scale, .power_max = 7};
 }

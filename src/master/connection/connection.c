@@ -9,6 +9,11 @@ static const crdi_connection_kind* const kinds[CRDI_KINDS] = {
     [CRDI_COUPLED] = &crdi_kind_coupled,
 };
 
+double crdi_connection_correction(const crdi_connection* k)
+{
+    return k->prediction ? k->prediction->correction : k->coupled ? k->coupled->correction : 0;
+}
+
 const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k)
 {
     return crdi_slot(&plan->members[k->from.member].outputs,

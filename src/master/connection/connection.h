@@ -207,6 +207,7 @@ struct crdi_coupled {
     double drop, delay;                 // run: faults: part of the samples; s
     double delay_max;                   // s that there is room for
     int64_t drop_number;                // run: of the fault
+    double correction;                  // run: of a power bond, added to the estimate
     double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s
     bool swapped;                       // run: the element was replaced ...
     double swapped_at;                  // run: ... when, s
@@ -300,6 +301,8 @@ void crdi_connections_start(crd_master* m); ///< before the first step
 void crdi_connections_free(crd_master* m);
 /// Elements that come while the run goes live in this context, which is freed with them.
 void crdi_connections_own(crd_master* m, crd_context* ctx);
+/// What a power bond adds to the value that is told, in the input's unit.
+double crdi_connection_correction(const crdi_connection* k);
 /// Where the value stands in the source's outputs, and in the target's inputs.
 const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k);
 void* crdi_connection_to(const crdi_plan* plan, const crdi_connection* k);
@@ -339,6 +342,8 @@ void crdi_prediction_resample(crdi_prediction* f);
 void crdi_prediction_resume(crdi_prediction* f);
 /// The input at s behind f->origin, for a part of a step of length h.
 void crdi_prediction_apply(crdi_prediction* f, double s, double h);
+/// What the target was told over its step of length h, s = 0 at its beginning.
+crd_poly crdi_prediction_told(const crdi_prediction* f, double h);
 double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);

@@ -280,7 +280,7 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
     (void)t;
     for (int i = rows.first; i < rows.first + rows.count; i++) {
         const crdi_coupled* c = m->connections.couplings[i];
-        *c->to = c->estimators[0].estimate;
+        *c->to = c->estimators[0].estimate + c->correction;
         if (c->slope) { *c->slope = c->rate; }
     }
     return CRD_OK;

@@ -211,6 +211,23 @@ void crdi_prediction_apply(crdi_prediction* f, double s, double h)
     f->applied = f->origin + s;
 }
 
+// As crdi_prediction_apply has written it; of a step in several parts, what all of them are near
+// to.
+crd_poly crdi_prediction_told(const crdi_prediction* f, double h)
+{
+    const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
+    crd_poly p = crd_poly_shift(&f->u, f->begin - f->origin);
+    if (f->textbook) {
+        for (; p.degree > degree; p.degree--) {
+            p.c[p.degree] = 0;
+        }
+    } else if (p.degree > 0 && f->target->run->parts <= 1) {
+        p = crd_poly_nearest(&p, degree, h);
+    }
+    p.c[0] += f->correction;
+    return p;
+}
+
 // The input over the target's step from t to t + h: prediction, value and derivatives.
 static void predict_begin(const crd_master* m, crdi_prediction* f, double t, double h)
 {

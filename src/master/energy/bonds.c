@@ -255,6 +255,7 @@ static crd_status measure_axis(const cut* c, const crdi_connection* there,
                         a->unit ? a->unit : "", unit_of(c->plan, c->flow.member)->name,
                         c->flow.text, b->unit ? b->unit : "");
     }
+    x->flipped = f.kg == 0;
     const bool shifted = !bonds_variable_of(c->plan, &c->action)->relative_quantity;
     const bool v_shifted = !bonds_variable_of(c->plan, &c->flow)->relative_quantity;
     const double gain = there->transform ? there->gain : 1;
@@ -637,9 +638,9 @@ static crd_status offer_signals(crdi_plan* plan, const crdi_energy* energy, crdi
                                .unit = "W",
                                .description = "residual power of the last exchange"}));
     CRD_TRY(offer(p, crdi_arena_format(plan->arena, "%s.energy", name),
-                  (crdi_offer){.from = &p->state.error,
+                  (crdi_offer){.from = &p->created,
                                .unit = "J",
-                               .description = "energy that the exchange put in, estimated"}));
+                               .description = "energy that the bond has created so far"}));
     for (int i = 0; i < p->axis_count; i++) {
         const crdi_prediction* f = p->axes[i].corrected;
         if (f) { CRD_TRY(offer_correction(plan, p, f, &f->correction)); }
@@ -666,6 +667,7 @@ crd_status crdi_bonds_bind(crdi_plan* plan, crdi_energy* energy)
             x->v = crdi_connection_from(plan, x->flow);
             const crdi_connection* corrected = corrected_by(p, k);
             if (corrected->corrected && !p->probing) { x->corrected = corrected->prediction; }
+            crdi_balance_bind(plan, x);
         }
         if (p->probing) { CRD_TRY(crdi_probing_bind(plan, p)); }
         find_mu(plan, p);
@@ -704,9 +706,31 @@ void crdi_bonds_start(crd_master* m)
         bonds_look(p);
         crd_bond_start_axes(&p->state, p->axis_count, p->parts);
         p->time = m->clock.time;
+        p->created = p->largest = p->worked = p->power = 0;
+        for (int k = 0; k < p->axis_count; k++) {
+            crdi_balance_start(m, &p->axes[k]);
+        }
         if (p->probing) { crdi_probing_start(m, p); }
         apply(p);
     }
+}
+
+static void add_up(crdi_bond* p, double h)
+{
+    double created = 0;
+    p->worked = 0;
+    for (int k = 0; k < p->axis_count; k++) {
+        created += crdi_balance_of(&p->axes[k]);
+        p->worked += crdi_balance_of_corrections(&p->axes[k]);
+    }
+    p->power = (created - p->created) / h;
+    p->created = created;
+    p->largest = crd_defect_larger(p->largest, fabs(created));
+}
+
+crdi_bond_balance crdi_bond_get_balance(const crdi_bond* p)
+{
+    return (crdi_bond_balance){p->created, p->largest, p->state.scale, p->power};
 }
 
 void crdi_bonds_balance(crd_master* m)
@@ -714,11 +738,15 @@ void crdi_bonds_balance(crd_master* m)
     const double now = m->clock.time;
     for (int i = 0; i < m->energy.bond_count; i++) {
         crdi_bond* p = &m->energy.bonds[i];
+        for (int k = 0; k < p->axis_count; k++) {
+            crdi_balance_step(m, &p->axes[k]);
+        }
         if (m->clock.n % p->every != 0) { continue; }
         const double h = now - p->time;
         if (!(h > 0)) { continue; }
         double next = m->plan->rule->ahead(m, p->every);
         if (!(next > 0)) { next = h; } // the end
+        add_up(p, h);
         bonds_look(p);
         crd_bond_step_axes(&p->bond, &p->state, h, next, p->axis_count, p->parts);
         if (p->probing) {
@@ -735,16 +763,16 @@ void crdi_bonds_balance(crd_master* m)
 void crdi_bond_report(const crdi_bond* p, crd_bond_report* r)
 {
     const crd_bond_state* s = &p->state;
-    const double net = s->error + s->work;
+    const double net = p->created;
     *r = (crd_bond_report){
         .name = p->name,
         .action = p->action_name,
         .flow = p->flow_name,
         .correct = p->bond.correction,
         .mu = p->bond.mu,
-        .energy = s->error,
+        .energy = net - p->worked,
         .residual = s->energy,
-        .work = s->work,
+        .work = p->worked,
         .transferred = s->scale,
         .relative = net == 0 ? 0 : net / s->scale,
         .power_min = s->power_min,

@@ -2,6 +2,28 @@
 #pragma once
 #include "master/plan/plan.h"
 
+/// One end of a component: a unit, what it gives, and what it acts with. SI at the unit that gives
+/// v.
+typedef struct crdi_port {
+    int index; // of the member
+    const crdi_member* member;
+    const crdi_connection* of;    // of what it gives
+    const crdi_connection* in[2]; // the partner's signal; the displacement beside a flow, NULL
+    const double* out;
+    double out_gain, out_offset, in_gain[2], in_offset[2];
+    bool refreshed;                   // outputs are evaluated again with fresh inputs
+    bool through[2];                  // what it gives follows the input at once ...
+    bool known[2];                    // run: ... and D says how much
+    double D[2];                      // run
+    bool moving;                      // run: D changes
+    double time;                      // run: of the last end of a step
+    double o;                         // run: what it gave then
+    double end[2], shown[2], held[2]; // run: inputs at the end, at which o was evaluated, and as
+                                      // sampled then
+    double work[2];                   // run: J, along the partner's signal; along the displacement
+    double corrected[2], correction;  // run: what corrections have in it; that of the displacement
+} crdi_port;
+
 /// One component of a power bond: f and v of one direction.
 typedef struct crdi_axis {
     crdi_connection *action, *flow; // of f to v's unit, and of v to f's unit
@@ -11,6 +33,11 @@ typedef struct crdi_axis {
     double back_gain;               // v as it arrives / v as its unit gives it
     double in_unit, back_in_unit;   // 1 in SI, in the unit of f's and of v's input
     crdi_prediction* corrected;     // gets the correction, NULL: none does
+    bool flipped;                   // written the other way round: f is a velocity, v a force
+    crdi_port ports[2];             // of the unit that gives f, of the one that gives v
+    const double* x;                // displacement beside v, NULL: none is connected
+    double x_gain, x_last;          // to SI; run: at the last end of a step
+    double moved, missed;           // run: squares of its way, and of what is not the flow's
 } crdi_axis;
 
 /// What a bond probes, and what it finds out.
@@ -41,6 +68,10 @@ typedef struct crdi_bond {
     crdi_probing* probing; // NULL: nothing is probed
     int64_t every;         // ticks between two balances
     double time;           // run: of the last one
+    double created;        // run: J, balance of what acted at both ends; > 0: put in
+    double power;          // run: W, of the last exchange
+    double worked;         // run: J of it by corrections
+    double largest;        // run: largest magnitude of it so far
     crdi_offer* signals;   // for the record
     int signal_count;
 } crdi_bond;
@@ -59,10 +90,32 @@ void crdi_bonds_balance(crd_master* m);                           ///< at each c
 crd_status crdi_bond_mark(crdi_plan* plan, const crdi_bond* p, crdi_connection* k);
 /// Whatever the angles: N.m times rad/s is a power.
 bool crdi_bond_is_power(const crd_dimension* f, const crd_dimension* v);
+/// What a bond has done so far, for those who watch the run.
+typedef struct crdi_bond_balance {
+    double created; ///< J that came out of the bond and did not go in; < 0: it took them
+    double largest; ///< largest magnitude of it so far, J
+    double passed;  ///< sum of |f v| H, J: inflated by an explosion
+    double power;   ///< W created over the last exchange
+} crdi_bond_balance;
+crdi_bond_balance crdi_bond_get_balance(const crdi_bond* p);
 void crdi_bond_report(const crdi_bond* p, crd_bond_report* r);
+// balance.c: what a bond creates, from the signals that acted
+void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x);
+void crdi_balance_start(crd_master* m, crdi_axis* x);
+void crdi_balance_step(crd_master* m, crdi_axis* x);    ///< at the end of each tick
+double crdi_balance_of(const crdi_axis* x);             ///< J created so far
+double crdi_balance_of_corrections(const crdi_axis* x); ///< of them by corrections, as they acted
+/// f works along the displacement that is told, not along the flow.
+bool crdi_balance_by_motion(const crdi_axis* x);
 // probing.c: power bonds whose feedthrough is found by probing
 crd_status crdi_probing_plan(crdi_plan* plan, const crdi_energy* energy, crdi_bond* p,
                              crdi_connection* action, crdi_connection* flow);
+/// The connection carries a displacement that may belong to the flow: between the same units, the
+/// flow times a time. Radians do not count.
+/// What an output is in, or its input where it says nothing; factor to SI of the output's numbers.
+bool crdi_connection_dimension(const crdi_plan* plan, const crdi_connection* k, crd_dimension* out);
+bool crdi_is_displacement(const crdi_plan* plan, const crdi_connection* k,
+                          const crdi_connection* flow);
 crd_status crdi_probing_bind(crdi_plan* plan, crdi_bond* p);
 void crdi_probing_start(crd_master* m, crdi_bond* p);
 void crdi_bonds_probe(crd_master* m, double t); ///< at the end of a step: gains, fresh outputs

@@ -73,28 +73,35 @@ static crd_status probing_check_units(crdi_plan* plan, const crdi_energy* energy
     return CRD_OK;
 }
 
-static bool dimension_of(const crdi_plan* plan, const crdi_connection* k, crd_dimension* out)
+bool crdi_connection_dimension(const crdi_plan* plan, const crdi_connection* k, crd_dimension* out)
 {
     const crd_unit *a = unit_of(plan, k->from.member), *b = unit_of(plan, k->to.member);
-    return crdi_unit_dimension(b, k->to.variable, out) ||
-           crdi_unit_dimension(a, k->from.variable, out);
+    if (crdi_unit_dimension(a, k->from.variable, out)) { return true; }
+    if (!crdi_unit_dimension(b, k->to.variable, out)) { return false; }
+    out->factor *= k->transform ? k->gain : 1; // there it is another number
+    return true;
 }
 
-// The displacement that belongs to a flow: the first connection between the same units that is the
-// flow times a time. Radians do not count.
-static crdi_connection* find_displacement(const crdi_plan* plan, const crdi_connection* flow)
+bool crdi_is_displacement(const crdi_plan* plan, const crdi_connection* k,
+                          const crdi_connection* flow)
 {
     crd_dimension v, x;
-    if (!dimension_of(plan, flow, &v)) { return NULL; }
+    if (k == flow || k->from.member != flow->from.member || k->to.member != flow->to.member ||
+        !(k->real || k->spec->coupling) || !crdi_connection_dimension(plan, flow, &v) ||
+        !crdi_connection_dimension(plan, k, &x)) {
+        return false;
+    }
     v.s++;
+    v.rad = x.rad;
+    return crd_dimension_equal(&v, &x);
+}
+
+static crdi_connection* find_displacement(const crdi_plan* plan, const crdi_connection* flow)
+{
     for (int i = 0; i < plan->connection_count; i++) {
-        crdi_connection* k = &plan->connections[i];
-        if (k == flow || k->from.member != flow->from.member || k->to.member != flow->to.member ||
-            !(k->real || k->spec->coupling) || !dimension_of(plan, k, &x)) {
-            continue;
+        if (crdi_is_displacement(plan, &plan->connections[i], flow)) {
+            return &plan->connections[i];
         }
-        v.rad = x.rad;
-        if (crd_dimension_equal(&v, &x)) { return k; }
     }
     return NULL;
 }

@@ -126,11 +126,10 @@ static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
 static void show_bond(const crdi_bond* p, crdi_live_bond_state* out)
 {
     const crd_bond_state* s = &p->state;
-    const double net = s->error + s->work;
     *out = (crdi_live_bond_state){.residual = s->power,
-                                  .energy = s->error,
-                                  .work = s->work,
-                                  .relative = net == 0 ? 0 : net / s->scale};
+                                  .energy = p->created - p->worked,
+                                  .work = p->worked,
+                                  .relative = p->created == 0 ? 0 : p->created / s->scale};
     for (int i = 0; i < p->axis_count; i++) {
         out->power += p->parts[i].f * p->parts[i].v;
     }

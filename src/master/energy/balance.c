@@ -1,0 +1,330 @@
+// What a bond creates, from the signals that acted at both of its ends:
+//
+//   into the unit that gives v:   W_B = int f_told v dt
+//   out of the unit that gives f: W_A = int f v_told dt, or, where f follows the displacement that
+//                                 belongs to v, W_A = int f dx_told with the jumps of x_told
+//   created = W_B - W_A
+//
+// told is what the unit acted with over its step, whatever has made it: hold, prediction, channel,
+// element, correction. So delays of all kinds are in it without being known, and with them energy
+// that is on its way. Over a step an output is a line o(s); where it follows an input at once it
+// jumps with it, by the gain D = do/du, at the beginning of the step:
+//
+//   o(0+) = o_0 + D (u(0) - u_shown),  o(h) = o_1 + D (u(h) - u_shown)
+//
+// u_shown being the input that o_0, or o_1, was evaluated with. A line is exact to second order in
+// the step; jumps are of first order and would be half of what a held input creates.
+#include "master/master.h"
+
+#include <math.h>
+
+// ---- plan --------------------------------------------------------------------------------------
+
+// SI at the unit that gives v, of what is told at the end of a connection: the output's own
+// conversion, with the connection undone.
+static void undo_connection(crdi_port* p, int i, const crdi_connection* k, double gain,
+                            double offset)
+{
+    const double g = k->transform ? k->gain : 1, o = k->transform ? k->offset : 0;
+    p->in[i] = k;
+    p->in_gain[i] = gain / g;
+    p->in_offset[i] = offset - gain * o / g;
+}
+
+static bool follows(const crdi_port* p, const crdi_connection* k)
+{
+    const crd_unit* u = p->member->unit;
+    return crd_unit_depends(u, p->of->from.variable, k->to.variable, false);
+}
+
+// The connection beside a velocity that carries its integral, and what it is in: whether it does is
+// seen in the run.
+static const crdi_connection* displacement_of(const crdi_plan* plan, const crdi_connection* v,
+                                              crd_dimension* out)
+{
+    const crdi_connection* best = NULL;
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        const bool fits = k->from.element == v->from.element;
+        if (!crdi_is_displacement(plan, k, v) || k->mapping || k->gain == 0 || (best && !fits)) {
+            continue;
+        }
+        if (crdi_connection_dimension(plan, k, out)) { best = k; }
+        if (best && fits) { break; }
+    }
+    return best;
+}
+
+static void plan_port(const crdi_plan* plan, crdi_port* p, const crdi_connection* out,
+                      const crdi_connection* in)
+{
+    p->index = out->from.member;
+    p->member = &plan->members[p->index];
+    p->of = out;
+    p->out = crdi_connection_from(plan, out);
+    p->refreshed =
+        crdi_refresh_has(plan, p->index) && crd_defect_scheme_refreshes(plan->sys->run.feedthrough);
+    p->through[0] = follows(p, in);
+}
+
+void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x)
+{
+    crdi_port *a = &x->ports[0], *b = &x->ports[1];
+    plan_port(plan, a, x->action, x->flow);
+    plan_port(plan, b, x->flow, x->action);
+    a->out_gain = x->gain;
+    a->out_offset = x->offset;
+    b->out_gain = x->v_gain;
+    b->out_offset = x->v_offset;
+    undo_connection(a, 0, x->flow, x->v_gain, x->v_offset);
+    undo_connection(b, 0, x->action, x->gain, x->offset);
+    crd_dimension at, v;
+    const crdi_connection* velocity = x->flipped ? x->action : x->flow;
+    crdi_port* p = &x->ports[x->flipped];
+    const crdi_connection* motion = displacement_of(plan, velocity, &at);
+    if (!motion || !crdi_connection_dimension(plan, velocity, &v)) { return; }
+    x->x = crdi_connection_from(plan, motion);
+    x->x_gain = at.factor / v.factor * (x->flipped ? x->gain : x->v_gain);
+    undo_connection(p, 1, motion, x->x_gain, 0);
+    p->through[1] = follows(p, motion);
+}
+
+// ---- gains -------------------------------------------------------------------------------------
+
+static bool gain_by_derivative(const crdi_port* p, const crdi_connection* k, double* out)
+{
+    crd_unit* u = p->member->unit;
+    const int32_t y = p->of->from.variable, v = k->to.variable;
+    const double seed = 1;
+    if (!(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL) || p->member->async ||
+        u->info.variables[y].size != 1 || u->info.variables[v].size != 1) {
+        return false;
+    }
+    return u->ops->derivatives->directional(u, &y, 1, &v, 1, &seed, out) >= 0;
+}
+
+// At a communication point, of a unit that answers between steps: it is asked, and asked again with
+// the input as it was.
+static bool gain_by_asking(const crdi_plan* plan, const crdi_port* p, const crdi_connection* k,
+                           double* out)
+{
+    crdi_member* a = &plan->members[p->index];
+    crd_unit* u = a->unit;
+    double* input = crdi_connection_to(plan, k);
+    if (!(u->info.flags & CRD_UNIT_CAN_REFRESH) || a->async || !k->curve) { return false; }
+    const double was = *input, before = *p->out;
+    const double d = 1e-6 * fmax(fabs(was), 1e-3);
+    *input = was + d;
+    bool ok = crdi_member_set(a) >= 0 && u->ops->get(u, a->out, &a->outputs) >= 0;
+    const double up = *p->out;
+    *input = was - d;
+    ok = ok && crdi_member_set(a) >= 0 && u->ops->get(u, a->out, &a->outputs) >= 0;
+    *out = (up - *p->out) / (2 * d);
+    *input = was;
+    ok = ok && crdi_member_set(a) >= 0 && u->ops->get(u, a->out, &a->outputs) >= 0;
+    return ok && *p->out == before;
+}
+
+static void find_gains(const crd_master* m, crdi_port* p, bool ask)
+{
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        double raw = 0;
+        const crdi_connection* k = p->in[i];
+        if (!p->through[i]) { continue; }
+        bool known = gain_by_derivative(p, k, &raw);
+        if (!known && ask) { known = gain_by_asking(m->plan, p, k, &raw); }
+        if (!known && p->known[i]) { continue; } // that of the start
+        const double D = raw * p->out_gain / p->in_gain[i];
+        p->known[i] = known && isfinite(D);
+        p->moving = p->moving || (p->known[i] && fabs(D - p->D[i]) > 1e-9 * fabs(D));
+        p->D[i] = p->known[i] ? D : 0;
+    }
+}
+
+// ---- run ---------------------------------------------------------------------------------------
+
+// What the unit acted with over the step of length h that has just ended.
+static crd_poly told_over(const crd_master* m, const crdi_connection* k, double h, double held)
+{
+    if (k->prediction) { return crdi_prediction_told(k->prediction, h); }
+    if (!k->curve || k->routed) { return (crd_poly){.c = {held}}; }
+    crd_poly p = {.c = {*(const double*)crdi_connection_to(m->plan, k)}};
+    if (k->coupled && k->coupled->slope) {
+        p.degree = 1;
+        p.c[1] = *k->coupled->slope;
+    }
+    return p;
+}
+
+static crd_poly to_frame(const crdi_port* p, int i, crd_poly u)
+{
+    for (int d = 0; d <= u.degree; d++) {
+        u.c[d] *= p->in_gain[i];
+    }
+    u.c[0] += p->in_offset[i];
+    return u;
+}
+
+static double output_now(const crdi_port* p)
+{
+    return p->out_gain * *p->out + p->out_offset;
+}
+
+// The input that outputs of a refreshed unit were evaluated with in the end.
+static double shown_now(const crdi_port* p, int i, double end)
+{
+    const crdi_prediction* f = p->in[i]->prediction;
+    return p->refreshed && f
+               ? p->in_gain[i] * (f->past.sample[0].y[0] + f->correction) + p->in_offset[i]
+               : end;
+}
+
+// int (o0 + (o1 - o0) s / h) u ds over the step, for u of any degree
+static double line_times(double o0, double o1, const crd_poly* u, double h)
+{
+    double sum = 0, power = h;
+    for (int d = 0; d <= u->degree; d++, power *= h) {
+        sum += u->c[d] * power * (o0 / (d + 1) + (o1 - o0) / (d + 2));
+    }
+    return sum;
+}
+
+static crd_poly derivative(const crd_poly* u)
+{
+    crd_poly d = {.degree = u->degree > 0 ? u->degree - 1 : 0};
+    for (int i = 1; i <= u->degree; i++) {
+        d.c[i - 1] = i * u->c[i];
+    }
+    return d;
+}
+
+// Where an output follows inputs at once and nobody knows how much, all that it moved over the step
+// is taken as a jump at its beginning.
+static bool jumps_unknown(const crdi_port* p)
+{
+    const bool declared = p->member->unit->info.outputs != NULL;
+    return declared &&
+           ((p->through[0] && !p->known[0]) || (p->in[1] && p->through[1] && !p->known[1]));
+}
+
+// The part of it that corrections have: held over the step.
+static void note_correction(crdi_port* p, double plus, double last, double before, double h)
+{
+    const double c = p->in_gain[0] * crdi_connection_correction(p->in[0]);
+    p->corrected[0] += 0.5 * (plus + last) * h * c;
+    if (p->in[1]) {
+        const double x = p->in_gain[1] * crdi_connection_correction(p->in[1]);
+        p->corrected[1] += 0.5 * (before + plus) * (x - p->correction);
+        p->correction = x;
+    }
+}
+
+static void port_step(const crd_master* m, crdi_port* p, double h)
+{
+    crd_poly u[2];
+    double begin[2] = {0}, end[2] = {0}, shown[2] = {0};
+    double before = p->o, plus = p->o, last = output_now(p);
+    const double o1 = last;
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        u[i] = to_frame(p, i, told_over(m, p->in[i], h, p->held[i]));
+        begin[i] = u[i].c[0];
+        end[i] = crd_poly_eval(&u[i], h);
+        shown[i] = shown_now(p, i, end[i]);
+        before += p->D[i] * (p->end[i] - p->shown[i]);
+        plus += p->D[i] * (begin[i] - p->shown[i]);
+        last += p->D[i] * (end[i] - shown[i]);
+    }
+    if (jumps_unknown(p)) { plus = last; }
+    const double by_partner = line_times(plus, last, &u[0], h);
+    double by_motion = by_partner;
+    if (p->in[1]) {
+        const crd_poly rate = derivative(&u[1]);
+        by_motion =
+            0.5 * (before + plus) * (begin[1] - p->end[1]) + line_times(plus, last, &rate, h);
+    }
+    p->work[0] += by_partner;
+    p->work[1] += by_motion;
+    note_correction(p, plus, last, before, h);
+    p->o = o1;
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        p->end[i] = end[i];
+        p->shown[i] = shown[i];
+        p->held[i] = p->in[i]->gain * *(const double*)crdi_connection_from(m->plan, p->in[i]) +
+                     p->in[i]->offset;
+    }
+}
+
+static void port_start(const crd_master* m, crdi_port* p)
+{
+    p->work[0] = p->work[1] = p->corrected[0] = p->corrected[1] = p->correction = 0;
+    p->o = output_now(p);
+    p->time = m->clock.time;
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        const crdi_connection* k = p->in[i];
+        p->held[i] = k->gain * *(const double*)crdi_connection_from(m->plan, k) + k->offset;
+        p->end[i] = p->shown[i] = p->in_gain[i] * p->held[i] + p->in_offset[i];
+    }
+    find_gains(m, p, true);
+    p->moving = false;
+}
+
+void crdi_balance_start(crd_master* m, crdi_axis* x)
+{
+    for (int side = 0; side < 2; side++) {
+        port_start(m, &x->ports[side]);
+    }
+    x->x_last = x->x ? x->x_gain * *x->x : 0;
+    x->moved = x->missed = 0;
+}
+
+// Is what is taken as the displacement the integral of the flow? An angle that starts again at 0
+// after a turn is not.
+static void compare_motion(crdi_axis* x, double v0, double h)
+{
+    const double now = x->x_gain * *x->x, way = 0.5 * (v0 + x->ports[!x->flipped].o) * h;
+    const double miss = now - x->x_last - way;
+    x->moved += way * way;
+    x->missed += miss * miss;
+    x->x_last = now;
+}
+
+enum { LOOKS = 500 }; // times per run that gains are looked for, unless they are seen to change
+
+void crdi_balance_step(crd_master* m, crdi_axis* x)
+{
+    const int64_t rest = m->plan->times.tick_count / LOOKS + 1;
+    for (int side = 0; side < 2; side++) {
+        crdi_port* p = &x->ports[side];
+        if (m->clock.n % p->member->ticks != 0) { continue; }
+        const double h = m->clock.time - p->time, before = p->o;
+        if (!(h > 0)) { continue; }
+        if (p->moving || m->clock.n % rest == 0) { find_gains(m, p, false); }
+        port_step(m, p, h);
+        p->time = m->clock.time;
+        if (side == !x->flipped && x->x) { compare_motion(x, before, h); }
+    }
+}
+
+bool crdi_balance_by_motion(const crdi_axis* x)
+{
+    const crdi_port* p = &x->ports[x->flipped];
+    if (!p->in[1] || !p->through[1] || x->missed > 0.01 * x->moved) { return false; }
+    return !p->known[1] || p->D[1] != 0;
+}
+
+// Of the signs of both ends: what comes out where the velocity is made, less what goes in where
+// the force is.
+static double difference(const crdi_axis* x, const double force[2], const double velocity[2])
+{
+    return velocity[0] - force[crdi_balance_by_motion(x) ? 1 : 0];
+}
+
+double crdi_balance_of(const crdi_axis* x)
+{
+    return difference(x, x->ports[x->flipped].work, x->ports[!x->flipped].work);
+}
+
+double crdi_balance_of_corrections(const crdi_axis* x)
+{
+    return difference(x, x->ports[x->flipped].corrected, x->ports[!x->flipped].corrected);
+}
