@@ -210,7 +210,7 @@ void crdi_put_json(crdi_result* o, const char* key, const char* text, size_t len
 
 // ---- text --------------------------------------------------------------------------------------
 
-static bool is_heard(const crdi_result* o)
+static bool is_shown(const crdi_result* o)
 {
     return o && (!o->root->json || o->aside);
 }
@@ -254,7 +254,7 @@ static void say_text(crdi_result* o, const char* text)
 
 void crdi_say(crdi_result* o, const char* format, ...)
 {
-    if (!is_heard(o)) { return; }
+    if (!is_shown(o)) { return; }
     va_list args;
     va_start(args, format);
     say_text(o, format_list(o, format, args));
@@ -263,7 +263,7 @@ void crdi_say(crdi_result* o, const char* format, ...)
 
 void crdi_fact(crdi_result* o, const char* label, const char* format, ...)
 {
-    if (!is_heard(o)) { return; }
+    if (!is_shown(o)) { return; }
     va_list args;
     va_start(args, format);
     const char* text = format_list(o, format, args);
@@ -279,7 +279,7 @@ void crdi_fact_if(crdi_result* o, const char* label, const char* text)
 void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...)
 {
     enum { INDENT = 9, LINE_WIDTH = 100 };
-    if (!is_heard(o)) { return; }
+    if (!is_shown(o)) { return; }
     va_list args;
     va_start(args, format);
     const char* text = format_list(o, format, args);
@@ -301,7 +301,7 @@ void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...
 void crdi_show_table(crdi_result* o, const crdi_result* array, const crdi_column* columns,
                      const char* indent)
 {
-    if (!is_heard(o) || !array) { return; }
+    if (!is_shown(o) || !array) { return; }
     crdi_result* n = put_node(o, CRDI_VALUE_VIEW, NULL);
     if (!n) { return; }
     n->list = array;

@@ -12,7 +12,7 @@ static const double window = 400, ridge = 1e-3; // of what learns
 static const double forget = 0.95;              // of an expert's errors, per step
 static const double forget_record = 0.99;
 static const double forget_products = 0.997;
-static const double sharpness = 2; // how much better an expert has to be to be heard alone
+static const double sharpness = 2; // how much better an expert has to be to count alone
 static const double room = 2;      // nobody may say more than this multiple of the largest swing,
 static const double forget_swing = 0.99; // whose memory is this long
 
@@ -24,7 +24,7 @@ typedef struct mixture {
     crdi_learner learner;
     double* swing;          // (k_max + 1) largest recent change over so many steps
     double* said;           // (rows x EXPERTS) predictions by the sample they were for
-    double* told;           // (rows x 2) the hold, and what the experts said together
+    double* together;       // (rows x 2) the hold, and what the experts said together
     int64_t* said_for;      // (rows) that sample
     double loss[EXPERTS];   // sum of squared errors with forgetting
     double record[EXPERTS]; // the same over a longer time
@@ -58,9 +58,9 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
-    x->told = crdi_new_array(ctx, rows * 2, sizeof *x->told);
+    x->together = crdi_new_array(ctx, rows * 2, sizeof *x->together);
     x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
-    if (!x->swing || !x->said || !x->told || !x->said_for) { return CRD_E_MEMORY; }
+    if (!x->swing || !x->said || !x->together || !x->said_for) { return CRD_E_MEMORY; }
     mixture_forget_all(x);
 fail:
     return st;
@@ -74,7 +74,7 @@ static void mixture_clear(void* self, crd_context* ctx)
     crdi_learner_clear(&x->learner, ctx);
     crd_free(ctx, x->swing);
     crd_free(ctx, x->said);
-    crd_free(ctx, x->told);
+    crd_free(ctx, x->together);
     crd_free(ctx, x->said_for);
 }
 
@@ -170,9 +170,9 @@ static void mixture_push(void* self, const double* y, double lift)
         x->loss[e] = forget * x->loss[e] + error * error;
         x->record[e] = forget_record * x->record[e] + error * error;
     }
-    // The judge hears what was really told: where jumps are frequent, that they cannot be foreseen
+    // The judge gets what was really said: where jumps are frequent, that they cannot be foreseen
     // is a property of the signal.
-    remember_products(x, y[0], x->told[2 * row], x->told[2 * row + 1]);
+    remember_products(x, y[0], x->together[2 * row], x->together[2 * row + 1]);
     if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
@@ -221,8 +221,8 @@ static double mixture_predict(void* self, const double* y, int k)
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
-    x->told[2 * row] = y[0];
-    x->told[2 * row + 1] = y[0] + change;
+    x->together[2 * row] = y[0];
+    x->together[2 * row + 1] = y[0] + change;
     x->said_for[row] = target;
     return y[0] + x->share * change;
 }

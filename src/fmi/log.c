@@ -238,15 +238,15 @@ static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* pla
     }
 }
 
-// Told once aloud, then whispered: an FMU may warn in every step.
+// Once as a warning, then for debugging: an FMU may warn in every step.
 static crd_level warning_level(crd_fmi* i, int function)
 {
     pthread_mutex_lock(&i->text_lock);
-    const bool told = in_set(i->warned, function);
-    if (told) { i->text_status = 0; } // not the reason of anything that follows
+    const bool before = in_set(i->warned, function);
+    if (before) { i->text_status = 0; } // not the reason of anything that follows
     i->warned[function / 64] |= UINT64_C(1) << (function % 64);
     pthread_mutex_unlock(&i->text_lock);
-    return told ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
+    return before ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
 }
 
 crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,

@@ -85,7 +85,7 @@ struct crd_learn_server {
     int next; // client that is looked at first for training
     crdi_message message;
     double* weights;       // of `message`
-    int64_t deaf_until_ns; // out of file descriptors
+    int64_t rest_until_ns; // out of file descriptors
     job job;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -195,7 +195,7 @@ static void welcome(crd_learn_server* s, int64_t now)
     const int fd = accept(s->listening, NULL, NULL);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            s->deaf_until_ns = now + 10 * INT64_C(1000000) * TICK_MS;
+            s->rest_until_ns = now + 10 * INT64_C(1000000) * TICK_MS;
         }
         return;
     }
@@ -517,7 +517,7 @@ static int gather_polls(crd_learn_server* s, int64_t now)
         s->polls[n++] =
             (struct pollfd){.fd = c->fd, .events = (short)(unsent ? POLLIN | POLLOUT : POLLIN)};
     }
-    if (now >= s->deaf_until_ns) {
+    if (now >= s->rest_until_ns) {
         s->polls[n++] = (struct pollfd){.fd = s->listening, .events = POLLIN};
     }
     return n;

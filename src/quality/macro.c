@@ -236,7 +236,7 @@ static crd_poly macro_interpolate(const crdi_macro* m, const crdi_macro_link* k,
     return crd_poly_shift(&u, (begin - now) * m->tick);
 }
 
-// What the target is told over its step from tick `begin` on.
+// What the target gets over its step from tick `begin` on.
 static void begin_link(const crdi_macro* m, int i, crdi_macro_flow* f, int begin,
                        const crd_poly* delta)
 {
@@ -324,8 +324,8 @@ static void advance_unit(const crdi_macro* m, crdi_macro_state* s, int unit, int
         crdi_macro_flow* f = &s->flows[i];
         if (m->links[i].to_unit != unit) { continue; }
         for (int d = 0; d < 3; d++) {
-            const bool told = d <= p->takes;
-            f->used.y[d] = told ? crd_poly_derivative(shown ? &f->u : &f->given, d, h) : 0;
+            const bool takes_it = d <= p->takes;
+            f->used.y[d] = takes_it ? crd_poly_derivative(shown ? &f->u : &f->given, d, h) : 0;
             u[d * q + m->links[i].to] += f->used.y[d];
         }
     }

@@ -1,4 +1,4 @@
-/// Ctrl-C as a wish: SIGINT and SIGTERM set a flag, and whoever insists is heard at once.
+/// Ctrl-C as a wish: SIGINT and SIGTERM set a flag, and whoever insists ends the process at once.
 ///
 /// One catcher per process, for commands: the library itself catches nothing.
 #pragma once

@@ -40,12 +40,12 @@ typedef enum crd_board_source {
 } crd_board_source;
 
 typedef struct crdi_board_state {
-    int state;      ///< crd_dcp_state, -1: not known
-    bool extension; ///< it has the bench extension, so that phase and reason say something
-    int phase;      ///< crd_dcp_bench_phase, as its data and log say
-    int reason;     ///< crd_dcp_bench_reason
-    bool lost;      ///< it does not answer
-    double heard;   ///< s on the monotonic clock since the board was made; NAN: nothing yet
+    int state;        ///< crd_dcp_state, -1: not known
+    bool extension;   ///< it has the bench extension, so that phase and reason say something
+    int phase;        ///< crd_dcp_bench_phase, as its data and log say
+    int reason;       ///< crd_dcp_bench_reason
+    bool lost;        ///< it does not answer
+    double last_data; ///< s on the monotonic clock since the board was made; NAN: nothing yet
     int64_t clamps, refused;
     uint32_t gap;
     double round_trip, round_trip_max; ///< s, NAN

@@ -111,10 +111,10 @@ typedef struct crdi_dcp_bench_view {
     crd_dcp_bench_reason reason;
     uint32_t clamped;
     int64_t clamps, refused;
-    uint32_t gap;    ///< numbers that are on their way
-    uint32_t behind; ///< how many numbers ago we sent the one that its newest data answer to
-    bool answers;    ///< there was one
-    double heard;    ///< time of the last new sequence number, -INFINITY
+    uint32_t gap;       ///< numbers that are on their way
+    uint32_t behind;    ///< how many numbers ago we sent the one that its newest data answer to
+    bool answers;       ///< there was one
+    double last_number; ///< time of the last new sequence number, -INFINITY
     crd_dcp_round_trip round_trip;
     const char* missing;  ///< the newest entry of its log about preparation, ""
     const char* progress; ///< about conditioning

@@ -267,7 +267,7 @@ static crd_status tree_add_element(crdi_ssp_reader* r, crdi_ssp_element* parent,
     return CRD_OK;
 }
 
-// A chain of files that comes back to itself never ends. The innermost system is `xml` of `d`.
+// A within of files that comes back to itself never ends. The innermost system is `xml` of `d`.
 static crd_status check_nesting(crdi_ssp_reader* r, const crdi_ssp_element* self,
                                 const crdi_document* d, const crdi_xml_element* xml)
 {
@@ -277,22 +277,22 @@ static crd_status check_nesting(crdi_ssp_reader* r, const crdi_ssp_element* self
     }
     if (!cyclic && self->depth < CRDI_SSP_MAX_DEPTH) { return CRD_OK; }
     // The files from here outwards, as far as they fit.
-    char chain[600] = "";
+    char within[600] = "";
     size_t used = 0;
     const crdi_document* last = NULL;
-    for (const crdi_ssp_element* s = self; s && used + 100 < sizeof chain; s = s->parent) {
+    for (const crdi_ssp_element* s = self; s && used + 100 < sizeof within; s = s->parent) {
         if (s->document == last) { continue; }
         last = s->document;
-        used += (size_t)snprintf(chain + used, sizeof chain - used, " in %s",
+        used += (size_t)snprintf(within + used, sizeof within - used, " in %s",
                                  crdi_show(last->shown).text);
     }
     if (cyclic) {
         return crdi_ssp_bad(r, CRD_E_FORMAT, self->document, self->xml,
                             "component '%s' contains itself: %s%s", crdi_show(self->name).text,
-                            crdi_show(d->shown).text, chain);
+                            crdi_show(d->shown).text, within);
     }
     return crdi_ssp_bad(r, CRD_E_FORMAT, self->document, self->xml,
-                        "systems are nested deeper than %d:%s", CRDI_SSP_MAX_DEPTH, chain);
+                        "systems are nested deeper than %d:%s", CRDI_SSP_MAX_DEPTH, within);
 }
 
 static const crdi_xml_element* next_in_tree(const crdi_xml_element* e)

@@ -153,9 +153,9 @@ fail:
 static crd_status placed(crdi_reader* r, crd_status st, int line)
 {
     char text[500];
-    const char* told = crd_error_text(r->ctx);
-    const char* colon = strstr(told, ": ");
-    snprintf(text, sizeof text, "%s", colon ? colon + 2 : told);
+    const char* why = crd_error_text(r->ctx);
+    const char* colon = strstr(why, ": ");
+    snprintf(text, sizeof text, "%s", colon ? colon + 2 : why);
     return crdi_read_fail(r, st, line, "%s", text);
 }
 
@@ -308,9 +308,9 @@ static crd_status read_end(crdi_reader* r, const crd_system* s, const char* key,
     const size_t mark = crdi_path_enter(r, key);
     const crd_status st = crd_system_split(s, text, (crd_place){"", 0}, unit, variable);
     if (st < 0 && st != CRD_E_MEMORY) {
-        char told[500];
-        snprintf(told, sizeof told, "%s", crd_error_text(r->ctx));
-        return crdi_read_fail(r, st, line, "%s", told);
+        char why[500];
+        snprintf(why, sizeof why, "%s", crd_error_text(r->ctx));
+        return crdi_read_fail(r, st, line, "%s", why);
     }
     crdi_path_leave(r, mark);
     return st;

@@ -405,11 +405,11 @@ crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* bond)
     const char* key = "";
     const crd_status st = crdi_bond_check(s->ctx, &b, &key);
     if (st < 0) {
-        char told[300];
-        snprintf(told, sizeof told, "%s", crd_error_text(s->ctx));
+        char why[300];
+        snprintf(why, sizeof why, "%s", crd_error_text(s->ctx));
         return crdi_fail(s->ctx, st, "%sbond of %s.%s and %s.%s: %s", where.text,
                          crdi_clip(s->units[b.action_unit].name).text, crdi_clip(b.action).text,
-                         crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, told);
+                         crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, why);
     }
     if (!system_keep_text(s, &b.name) || !system_keep_text(s, &b.action) ||
         !system_keep_text(s, &b.flow) || !system_keep_text(s, &b.place.file)) {

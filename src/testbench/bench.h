@@ -83,12 +83,12 @@ typedef struct crdi_plant_type {
     double induced, stop_rate, turn_speed;
 } crdi_plant_type;
 
-typedef struct crdi_chain {
+typedef struct crdi_bench_sensor {
     double filtered;
     double ring[CRDI_RING];
     double weight; // of a new sample in the filter
     int delay;     // samples
-} crdi_chain;
+} crdi_bench_sensor;
 
 typedef struct crdi_plant {
     const crdi_plant_type* type;
@@ -105,7 +105,7 @@ typedef struct crdi_plant {
     double thermal_scale;           // how much faster temperatures are, >= 1
     double cap;                     // a temperature that the media are kept below, NAN
     // measurement
-    crdi_chain chains[CRDI_SIGNALS];
+    crdi_bench_sensor sensors[CRDI_SIGNALS];
     int ring_at;
     uint64_t random;
     bool ideal;

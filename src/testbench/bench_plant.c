@@ -50,7 +50,7 @@ void crdi_plant_init(crdi_plant* p, const crdi_plant_type* type, uint64_t seed)
     type->slow(p, 0);
     for (int i = type->input_count; i < type->signal_count; i++) {
         const crdi_testbench_signal* s = &type->signals[i];
-        crdi_chain* c = &p->chains[i];
+        crdi_bench_sensor* c = &p->sensors[i];
         const double ms = TICK * CRDI_FAST;
         c->weight = s->lag > 0 ? 1 - exp(-ms / s->lag) : 1;
         c->delay = (int)(s->dead_time / ms + 0.5);
@@ -135,7 +135,7 @@ static void bench_plant_measure(crdi_plant* p)
     p->ring_at = (p->ring_at + 1) % CRDI_RING;
     for (int i = type->input_count; i < type->signal_count; i++) {
         const crdi_testbench_signal* s = &type->signals[i];
-        crdi_chain* c = &p->chains[i];
+        crdi_bench_sensor* c = &p->sensors[i];
         const double raw = p->ideal ? p->value[i] : p->value[i] + s->noise * noise(p);
         c->filtered += (raw - c->filtered) * c->weight;
         c->ring[p->ring_at] = c->filtered;

@@ -186,7 +186,7 @@ static void why_switching(const crdi_bench_experiment* e, char* out, size_t size
 static crd_status compare_errors(crdi_bench_experiment* e)
 {
     crd_status st = CRD_OK;
-    bool told_switching = false;
+    bool has_reason = false;
     for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_TRAINED; i++) {
         for (int j = i + 1; j <= CRDI_BENCH_TRAINED; j++) {
             const crdi_bench_run *a = &e->runs[i], *b = &e->runs[j];
@@ -198,8 +198,8 @@ static crd_status compare_errors(crdi_bench_experiment* e)
             const bool first = equal ? theirs > 0 : ours < 0;
             const crdi_bench_run *better = first ? a : b, *worse = first ? b : a;
             if (switches(i) || switches(j)) {
-                if (!told_switching) { why_switching(e, why, sizeof why); }
-                told_switching = true;
+                if (!has_reason) { why_switching(e, why, sizeof why); }
+                has_reason = true;
             } else if (i <= CRDI_BENCH_OPTIMAL && j <= CRDI_BENCH_OPTIMAL) {
                 CRD_TRY(why_linear(e, first ? i : j, first ? j : i, why, sizeof why));
             }

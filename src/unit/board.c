@@ -29,7 +29,7 @@ crd_status crdi_board_create(crd_context* ctx, crdi_board** out)
     b->ctx = ctx;
     b->born = crdi_now_ns();
     b->mine.state = -1;
-    b->mine.heard = b->mine.round_trip = b->mine.round_trip_max = NAN;
+    b->mine.last_data = b->mine.round_trip = b->mine.round_trip_max = NAN;
     b->mine.weight = 1;
     crdi_board_show(b);
     *out = b;

@@ -210,7 +210,7 @@ static void put_story(crdi_json_writer* w, const crdi_board_state* b)
 void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
 {
     static const crdi_web_field link[] = {
-        BOARD(lost), BOARD(heard), BOARD(clamps), BOARD(refused), {0},
+        BOARD(lost), BOARD(last_data), BOARD(clamps), BOARD(refused), {0},
     };
     static const crdi_web_field texts[] = {
         BOARD(round_trip),

@@ -145,7 +145,7 @@ static int reader_take(crdi_web_reader* r)
 
 int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length)
 {
-    if (r->closing) { return 0; } // it has not heard yet
+    if (r->closing) { return 0; } // it does not know yet
     if (lws_frame_is_binary(r->wsi)) {
         return hang_up(r, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, "expected text");
     }

@@ -179,7 +179,7 @@ static void a_board_begins_with_limits_and_nothing_else(void** state)
     driven x = make_driven(w, &spec);
     const crdi_board_state s = look(&x);
     check_int(s.state, -1);
-    check(s.extension && isnan(s.heard) && isnan(s.round_trip) && !s.lost);
+    check(s.extension && isnan(s.last_data) && isnan(s.round_trip) && !s.lost);
     check_int(s.moment_count, 0);
     check_int(s.quantity_count, 5);
     const crdi_board_quantity* q = quantity(&s, "speed");
@@ -237,7 +237,7 @@ static void a_board_follows_the_bench_from_registration_to_rest(void** state)
     check_near(quantity(&s, "torque")->measured, 50, 1);
     check(!quantity(&s, "speed")->clamped);
     check_near(s.round_trip, 0.01, 0.01);
-    check(s.round_trip_max >= s.round_trip && s.heard > took && s.clamps > 0);
+    check(s.round_trip_max >= s.round_trip && s.last_data > took && s.clamps > 0);
     check_ok(x.u->ops->terminate(x.u));
     s = look(&x);
     double seen[CRDI_BOARD_MOMENTS];
@@ -303,7 +303,7 @@ static void a_plain_slave_has_a_board_too(void** state)
     check_int(s.state, CRD_DCP_RUNNING);
     check_int(s.quantity_count, 0);
     check_near(s.round_trip, 2e-3, 1e-3);
-    check(s.heard >= 0.1);
+    check(s.last_data >= 0.1);
     testnet_attach(w->nets[0], NULL); // it is gone
     crd_status st = CRD_OK;
     for (int i = 0; i < 2000 && st >= 0; i++, x.n++) {

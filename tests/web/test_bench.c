@@ -202,7 +202,7 @@ static void a_bench_is_json_whatever_it_says(void** unused)
                           .extension = true,
                           .phase = CRD_DCP_BENCH_SAFE,
                           .reason = CRD_DCP_BENCH_BY_MASTER,
-                          .heard = NAN,
+                          .last_data = NAN,
                           .round_trip = 1e-3,
                           .round_trip_max = NAN,
                           .has_standby = true,
@@ -221,7 +221,7 @@ static void a_bench_is_json_whatever_it_says(void** unused)
     check_word(j, "state_name", "STOPPED");
     check_word(j, "phase_name", "safe");
     check_word(j, "reason_name", crd_dcp_bench_reason_name(CRD_DCP_BENCH_BY_MASTER));
-    check(json_is(crdi_json_member(j, "heard"), CRDI_JSON_NULL));
+    check(json_is(crdi_json_member(j, "last_data"), CRDI_JSON_NULL));
     check(json_is(crdi_json_member(j, "round_trip_max"), CRDI_JSON_NULL));
     const crdi_json* limits = crdi_json_member(j, "limits");
     check_int(crdi_json_count(limits), 2);

@@ -210,7 +210,7 @@ fail:
 // Where samples are missing: none of it silent, not all of it told.
 static void tell_gaps(const compensation* c)
 {
-    enum { TOLD = 3 };
+    enum { NAMED = 3 };
     const crdi_recorded* r = &c->recorded;
     char text[200] = "";
     size_t at = 0;
@@ -221,7 +221,7 @@ static void tell_gaps(const compensation* c)
         while (n + 1 < r->count && isnan(r->y[n + 1])) {
             n++;
         }
-        if (gaps++ < TOLD) {
+        if (gaps++ < NAMED) {
             at += (size_t)snprintf(text + at, sizeof text - at, "%s%g s to %g s", at ? ", " : "",
                                    r->start + (double)first * r->step,
                                    r->start + (double)n * r->step);
@@ -230,7 +230,7 @@ static void tell_gaps(const compensation* c)
     if (gaps) {
         crdi_log(c->cli->ctx, CRD_LOG_WARNING,
                  "%s: '%s' has %d gap%s (%s%s): %lld sample%s count%s as never sent", c->path,
-                 r->name, gaps, crdi_plural(gaps), text, gaps > TOLD ? ", ..." : "",
+                 r->name, gaps, crdi_plural(gaps), text, gaps > NAMED ? ", ..." : "",
                  (long long)r->missing, crdi_plural(r->missing), r->missing == 1 ? "s" : "");
     }
 }

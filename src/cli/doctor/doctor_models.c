@@ -117,7 +117,7 @@ typedef struct listener {
     int fd;
     int64_t deadline;
     const volatile bool* stop;
-    bool told; // the child that the user has enough
+    bool asked; // the child that the user has enough
 } listener;
 
 // One message; false at the end and at the deadline, which is near once the user has enough.
@@ -128,8 +128,8 @@ static bool receive_message(listener* l, message* m)
     while (got < sizeof *m) {
         struct pollfd p = {.fd = l->fd, .events = POLLIN};
         const int64_t now = crdi_now_ns();
-        if (doctor_models_stopped(l->stop) && !l->told) {
-            l->told = true;
+        if (doctor_models_stopped(l->stop) && !l->asked) {
+            l->asked = true;
             kill(l->child, SIGTERM);
             if (l->deadline > now + SOON) { l->deadline = now + SOON; }
         }
@@ -226,12 +226,12 @@ static crd_status run_dry(crdi_cli* cli, const crd_system* s, crdi_wish* w,
                   .deadline = crdi_now_ns() + (int64_t)((w->duration + GRACE) * 1e9),
                   .stop = stop};
     message m = {.unit = 0};
-    bool heard = true;
-    while (heard && m.unit >= 0) {
-        heard = receive_message(&l, &m);
-        if (heard && m.unit >= 0) { judge_unit(s, &m, r); }
+    bool arrived = true;
+    while (arrived && m.unit >= 0) {
+        arrived = receive_message(&l, &m);
+        if (arrived && m.unit >= 0) { judge_unit(s, &m, r); }
     }
-    if (heard) {
+    if (arrived) {
         judge_end(&m, r);
         if (isnan(w->step) && m.period > 0) { w->step = m.period; }
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}

@@ -208,7 +208,7 @@ static void show_overruns(crdi_result* out, const crd_master_report* r)
     const crd_pace_report* p = r->pace;
     if (p->overruns < 2) { return; } // of one the sentence says everything
     crdi_result* lines = crdi_array(out, NULL);
-    int64_t told = 0;
+    int64_t shown = 0;
     for (int i = 0; i < p->kept_count; i++) {
         char why[256];
         int row = 1;
@@ -217,7 +217,7 @@ static void show_overruns(crdi_result* out, const crd_master_report* r)
         while (i + row < p->kept_count && follows(p, i + row)) {
             row++;
         }
-        told += row;
+        shown += row;
         // Of those that are not kept some may belong to it.
         const char* plus = p->overruns > p->kept_count ? "+" : "";
         crdi_put(crdi_row(lines), REAL("time", o->time), INT("cycle", o->cycle),
@@ -227,9 +227,9 @@ static void show_overruns(crdi_result* out, const crd_master_report* r)
                  TEXT("why", cause(r, o, why, sizeof why)));
     }
     crdi_show_table(out, lines, columns, "  ");
-    if (told < p->overruns) {
-        crdi_say(out, "  and %" PRId64 " more%s\n", p->overruns - told,
-                 told < p->kept_count ? "; --json and the report have some of them" : "");
+    if (shown < p->overruns) {
+        crdi_say(out, "  and %" PRId64 " more%s\n", p->overruns - shown,
+                 shown < p->kept_count ? "; --json and the report have some of them" : "");
     }
 }
 

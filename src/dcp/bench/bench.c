@@ -95,7 +95,7 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
     const crdi_dcp_limit* l = crdi_dcp_limits_find(&b->own, spec->name);
     q->spec = spec;
     q->unit = spec->unit ? spec->unit : l ? l->unit : "";
-    q->told = -INFINITY;
+    q->logged = -INFINITY;
     q->min = -INFINITY;
     q->max = q->rate = INFINITY;
     if (!crdi_bench_dimension(q->unit, &q->dimension)) {
@@ -257,8 +257,8 @@ static void take_set_value(crd_dcp_bench* b, int i, double value)
         return;
     }
     b->refused++; // the last good one stays
-    if (b->slave->now >= q->told + 1) {
-        q->told = b->slave->now;
+    if (b->slave->now >= q->logged + 1) {
+        q->logged = b->slave->now;
         crdi_bench_tell(b, CRDI_LOG_NOT_A_NUMBER, (const char*[]){q->spec->name, ""}, NULL);
     }
 }
@@ -350,7 +350,7 @@ static void reset_bench(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
         b->q[i].given = b->q[i].driven = false;
-        b->q[i].told = -INFINITY;
+        b->q[i].logged = -INFINITY;
     }
     b->reason = CRD_DCP_BENCH_NO_REASON;
     b->clamped = 0;

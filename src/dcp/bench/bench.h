@@ -34,11 +34,11 @@ typedef struct crdi_bench_quantity {
     double min, max, rate; // in its own unit
     double wanted;         // by the master
     bool given;            // wanted counts
-    bool driven;           // the rig was told a set value in this run
+    bool driven;           // the rig has got a set value in this run
     double set, target;    // what the rig has, what it goes to
     double measured;
-    bool at_once; // out of a forbidden region
-    double told;  // when a clamp was logged
+    bool at_once;  // out of a forbidden region
+    double logged; // when a clamp was
 } crdi_bench_quantity;
 
 typedef struct crdi_bench_region { // in the units of its quantities

@@ -107,7 +107,7 @@ struct crdi_dcp_bench_peer {
     int64_t *sequence, *echo, *sequence_out, *echo_out, *status, *reason, *clamped, *clamps,
         *refused;
     crdi_bench_sequence numbers;
-    double begun, heard;
+    double begun, last_number;
     double ratio;
     uint32_t least; // of the gap limit
     char missing[200], progress[200], why[200];
@@ -192,7 +192,7 @@ crd_status crdi_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_descriptio
     p->plan.planned = plan->planned ? plan->planned : "";
     p->plan.initial = plan->initial ? plan->initial : "";
     p->begun = INFINITY;
-    p->heard = -INFINITY;
+    p->last_number = -INFINITY;
     CRD_TRY(check_plan(p));
     *out = p;
     return CRD_OK;
@@ -272,7 +272,7 @@ void crdi_dcp_bench_peer_begin(crdi_dcp_bench_peer* p, double start)
 {
     p->begun = start;
     p->numbers = (crdi_bench_sequence){0};
-    p->heard = -INFINITY;
+    p->last_number = -INFINITY;
     if (p->sequence_out) { *p->sequence_out = *p->echo_out = 0; } // of an earlier run
 }
 
@@ -301,7 +301,7 @@ crd_status crdi_dcp_bench_peer_check(crdi_dcp_bench_peer* p, double now)
 {
     crdi_bench_sequence* n = &p->numbers;
     const uint32_t theirs = (uint32_t)*p->sequence_out;
-    if (theirs != 0 && crdi_bench_take_number(n, theirs)) { p->heard = now; }
+    if (theirs != 0 && crdi_bench_take_number(n, theirs)) { p->last_number = now; }
     crdi_bench_take_echo(n, (uint32_t)*p->echo_out, now);
     const uint32_t limit = p->plan.gap_limit > p->least ? p->plan.gap_limit : p->least;
     if (p->plan.gap_limit > 0 && gap_of(p) > limit) {
@@ -310,7 +310,7 @@ crd_status crdi_dcp_bench_peer_check(crdi_dcp_bench_peer* p, double now)
                          p->plan.name, (unsigned)gap_of(p), (unsigned)n->sent, (unsigned)n->back,
                          (unsigned)limit);
     }
-    const double since = fmax(p->heard, p->begun);
+    const double since = fmax(p->last_number, p->begun);
     if (p->plan.watchdog > 0 && now - since >= p->plan.watchdog) {
         return crdi_fail(p->ctx, CRD_E_UNIT,
                          "%s: no new data for %.3g s, expected some within %g s", p->plan.name,
@@ -358,7 +358,7 @@ crdi_dcp_bench_view crdi_dcp_bench_peer_view(const crdi_dcp_bench_peer* p)
                                  .gap = gap_of(p),
                                  .behind = p->numbers.sent - p->numbers.timed,
                                  .answers = p->numbers.round_trip.count > 0,
-                                 .heard = p->heard,
+                                 .last_number = p->last_number,
                                  .round_trip = p->numbers.round_trip,
                                  .missing = p->missing,
                                  .progress = p->progress,

@@ -76,9 +76,9 @@ static crd_status read_peer_texts(crd_dcp_bench* b, crdi_dcp_limits* peer, crdi_
 {
     crd_status st = CRD_OK;
     const char* mine = b->c.initial ? b->c.initial : "";
-    const bool told = b->extension && b->lengths[2] > 0;
-    const char* text = told ? b->texts[2] : mine;
-    const size_t length = told ? b->lengths[2] : strlen(mine);
+    const bool given = b->extension && b->lengths[2] > 0;
+    const char* text = given ? b->texts[2] : mine;
+    const size_t length = given ? b->lengths[2] : strlen(mine);
     *peer = *planned = (crdi_dcp_limits){0};
     int i = 0;
     if (b->extension) {
@@ -88,7 +88,7 @@ static crd_status read_peer_texts(crd_dcp_bench* b, crdi_dcp_limits* peer, crdi_
     }
     i = 2;
     CRD_TRY(crdi_dcp_initial_parse(b->ctx, text, length, initial, tolerance));
-    if (!told) { *tolerance = b->c.tolerance; }
+    if (!given) { *tolerance = b->c.tolerance; }
     return CRD_OK;
 fail:
     return crdi_fail_in(b->ctx, st, "%s", crdi_bench_words[i]);
@@ -359,8 +359,8 @@ static double follow_master(crd_dcp_bench* b, int i)
     b->clamped = outside ? b->clamped | bit : b->clamped & ~bit;
     if (outside && !before) {
         b->clamps++;
-        if (bench_now(b) >= q->told + 1) { // a set value that dances on its limit fills no logs
-            q->told = bench_now(b);
+        if (bench_now(b) >= q->logged + 1) { // a set value that dances on its limit fills no logs
+            q->logged = bench_now(b);
             crdi_bench_tell(b, q->at_once ? CRDI_LOG_AVOIDED : CRDI_LOG_CLAMPED,
                             (const char*[]){q->spec->name, q->unit},
                             (const double[]){q->wanted, x, q->min, q->max});

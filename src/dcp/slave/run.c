@@ -20,7 +20,7 @@ static void enter_state(crd_dcp_slave* s, crd_dcp_state state)
                                             .state = (uint8_t)state});
 }
 
-// Whether who listens at `a` hears what is sent to `b`.
+// Whether who listens at `a` gets what is sent to `b`.
 static bool covers_address(const crd_dcp_address* a, const crd_dcp_address* b)
 {
     return a->port == b->port && a->transport == b->transport && (a->ip == b->ip || a->ip == 0);

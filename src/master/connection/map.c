@@ -216,8 +216,8 @@ crd_status crdi_mapping_build(crdi_plan* plan, const crdi_mapping_ends* ends,
                       "'%s' is a real number, a map takes a Boolean, an integer or an enumeration",
                       map_source_of(&k)->name);
     }
-    crdi_mapping* chain = crdi_arena_new(plan->arena, 1, sizeof *chain);
-    if (!chain) { return CRD_E_MEMORY; }
+    crdi_mapping* mapping = crdi_arena_new(plan->arena, 1, sizeof *mapping);
+    if (!mapping) { return CRD_E_MEMORY; }
     CRD_TRY(note_stages(&k));
     crdi_stage* stages = crdi_arena_new(plan->arena, (size_t)k.count, sizeof *stages);
     if (!stages) {
@@ -231,8 +231,8 @@ crd_status crdi_mapping_build(crdi_plan* plan, const crdi_mapping_ends* ends,
             stages[i] = (crdi_stage){.gain = k.stages[i].gain, .offset = k.stages[i].offset};
         }
     }
-    *chain = (crdi_mapping){.stages = stages, .count = k.count};
-    *out = chain;
+    *mapping = (crdi_mapping){.stages = stages, .count = k.count};
+    *out = mapping;
 fail:
     crd_free(plan->ctx, k.stages);
     crd_free(plan->ctx, (void*)k.words);

@@ -41,16 +41,16 @@ static crd_status describe_units(crdi_live* l)
     return CRD_OK;
 }
 
-// In the order of the record, whose probes stand by raster.
+// In the order of the record, whose values stand by raster.
 static crd_status describe_signals(crdi_live* l)
 {
     const crd_master* m = l->m;
     const int n = crdi_record_signal_count(m);
     crdi_live_signal* signals =
         room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *signals);
-    l->probes = room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *l->probes);
+    l->sources = room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *l->sources);
     const crdi_recorded** of = room(l, n, sizeof *of);
-    if (!signals || !l->probes || !of) { return CRD_E_MEMORY; }
+    if (!signals || !l->sources || !of) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
         of[crdi_record_value(m, i)->signal] = crdi_record_value(m, i);
     }
@@ -72,9 +72,9 @@ static crd_status describe_signals(crdi_live* l)
                                .description = info_text_of(x ? x->description : v->description),
                                .owner = s->member,
                                .type = type};
-        l->probes[count++] = (crdi_live_source){.from = of[i]->from,
-                                                .real = of[i]->kind == CRD_REAL,
-                                                .is_unsigned = type == CRD_UINT64};
+        l->sources[count++] = (crdi_live_source){.from = of[i]->from,
+                                                 .real = of[i]->kind == CRD_REAL,
+                                                 .is_unsigned = type == CRD_UINT64};
     }
     l->info.signals = signals;
     l->info.signal_count = count;

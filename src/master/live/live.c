@@ -145,7 +145,7 @@ static void write_row(crdi_live* l)
     row->time = crd_master_time(m);
     row->cycle = m->clock.n;
     for (int i = 0; i < l->info.signal_count; i++) {
-        const crdi_live_source* p = &l->probes[i];
+        const crdi_live_source* p = &l->sources[i];
         row->values[i] = p->real          ? *(const double*)p->from
                          : p->is_unsigned ? (double)*(const uint64_t*)p->from
                                           : (double)*(const int64_t*)p->from;

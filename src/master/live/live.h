@@ -118,7 +118,7 @@ struct crdi_live {
 
     crdi_live_info info;
     crdi_live_link* links;
-    crdi_live_source* probes; // like info.signals
+    crdi_live_source* sources; // like info.signals
     crdi_live_knob* knobs;
     int knob_count;
     crdi_live_place* places; // like info.settings

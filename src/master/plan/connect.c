@@ -187,9 +187,9 @@ fail:
     return st;
 }
 
-static crd_status make_route(route* r, const crdi_mapping** chain)
+static crd_status make_route(route* r, const crdi_mapping** mapping)
 {
-    *chain = NULL;
+    *mapping = NULL;
     r->gain = 1;
     if (!crdi_mapping_needed(r->spec)) { return collapse(r); }
     char at[512];
@@ -197,19 +197,19 @@ static crd_status make_route(route* r, const crdi_mapping** chain)
     return crdi_mapping_build(
         r->plan,
         &(crdi_mapping_ends){r->spec, r->from.unit, r->to.unit, r->from.index, r->to.index, at},
-        chain);
+        mapping);
 }
 
 static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
 {
     crd_status st = CRD_OK;
     route r = {.plan = plan, .spec = c};
-    const crdi_mapping* chain = NULL;
+    const crdi_mapping* mapping = NULL;
     CRD_TRY(resolve_end(plan, c->from_unit, c->from, c->place, &r.from));
     CRD_TRY(resolve_end(plan, c->to_unit, c->to, c->place, &r.to));
     CRD_TRY(check_causality(plan, c, &r.from, &r.to));
     CRD_TRY(check_types(plan, c, &r.from, &r.to));
-    CRD_TRY(make_route(&r, &chain));
+    CRD_TRY(make_route(&r, &mapping));
 
     const end from = r.from, to = r.to;
     const int n = from.element < 0 ? (int)from.variable->size : 1;
@@ -232,7 +232,7 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
             .gain = r.gain,
             .offset = r.offset,
             .transform = r.transform,
-            .mapping = chain,
+            .mapping = mapping,
             .curve = curve,
             .real = curve && !c->coupling,
             .slope = curve && c->coupling,

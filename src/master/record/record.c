@@ -156,7 +156,7 @@ crd_status crdi_record_open(crd_master* m)
     return st;
 }
 
-// Whoever watches hears it when the units are at rest, and whether one of them failed in that.
+// Whoever watches sees it when the units are at rest, and whether one of them failed in that.
 static void note_end(crd_master* m)
 {
     char text[CRDI_TEXT];
@@ -253,9 +253,9 @@ static crd_status record_raster(crd_master* m, int index)
     }
     int nan = -1;
     row[0].real = crd_master_time(m);
-    const crdi_recorded* probes = m->record.values + r->value_first;
+    const crdi_recorded* values = m->record.values + r->value_first;
     for (int i = 0; i < r->value_count; i++) {
-        const crdi_recorded* p = &probes[i];
+        const crdi_recorded* p = &values[i];
         if (p->kind == CRD_REAL) {
             const double x = *(const double*)p->from;
             row[p->word].real = x;

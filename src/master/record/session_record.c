@@ -68,7 +68,7 @@ static void record_session_put(record* r, const char* text)
 // ---- rows --------------------------------------------------------------------------------------
 
 // Benches whose stand-in is in use are not waited for; one that is lost is in no state, one that
-// has not been heard of is still to be registered.
+// has not answered yet is still to be registered.
 static int state_of_master(const record* r)
 {
     crd_dcp_state states[64];

@@ -285,7 +285,7 @@ static const void* value_source(const crdi_member* p, const crdi_extras* x, int3
                : crdi_slot(&x->values, kind, x->binding->offsets[-3 - position] + element);
 }
 
-// Members and probes in the order of the rasters.
+// Members and values in the order of the rasters.
 static crd_status sort_by_raster(crd_master* m, crdi_recorded* unsorted)
 {
     m->record.values =
@@ -293,21 +293,21 @@ static crd_status sort_by_raster(crd_master* m, crdi_recorded* unsorted)
     m->record.readers =
         crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->record.readers);
     if (!m->record.values || !m->record.readers) { return CRD_E_MEMORY; }
-    int probes = 0, members = 0;
+    int values = 0, members = 0;
     for (int k = 0; k < m->record.raster_count; k++) {
         crdi_raster* r = &m->record.rasters[k];
-        r->value_first = probes;
+        r->value_first = values;
         r->member_first = members;
         for (int i = 0; i < m->record.signal_count; i++) {
             if (m->record.extras[m->record.signals[i].member].raster == k) {
-                m->record.values[probes++] = unsorted[i];
+                m->record.values[values++] = unsorted[i];
             }
         }
         for (int i = 0; i < m->plan->member_count; i++) {
             const crdi_extras* x = &m->record.extras[i];
             if (x->binding && x->raster == k) { m->record.readers[members++] = i; }
         }
-        r->value_count = probes - r->value_first;
+        r->value_count = values - r->value_first;
         r->member_count = members - r->member_first;
     }
     return CRD_OK;
@@ -323,8 +323,8 @@ crd_status crdi_record_bind(crd_master* m)
     }
     int32_t* position = crdi_new_array(m->ctx, (size_t)most, sizeof *position);
     int32_t* list = crdi_new_array(m->ctx, (size_t)most, sizeof *list);
-    crdi_recorded* probes = crdi_new_array(m->ctx, (size_t)m->record.signal_count, sizeof *probes);
-    if (!position || !list || !probes) {
+    crdi_recorded* found = crdi_new_array(m->ctx, (size_t)m->record.signal_count, sizeof *found);
+    if (!position || !list || !found) {
         st = CRD_E_MEMORY;
         goto fail;
     }
@@ -338,13 +338,13 @@ crd_status crdi_record_bind(crd_master* m)
             const crdi_member* p = &m->plan->members[member];
             const crdi_offer* x = m->record.signals[i].offer;
             if (x) {
-                probes[i] =
+                found[i] =
                     (crdi_recorded){.from = x->from, .signal = i, .kind = crd_type_kind(x->type)};
                 continue;
             }
             const int32_t v = crdi_variable_read(p->unit, m->record.signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
-            probes[i] = (crdi_recorded){
+            found[i] = (crdi_recorded){
                 .from = value_source(p, &m->record.extras[member], position[v],
                                      m->record.signals[i].element, kind),
                 .signal = i,
@@ -354,11 +354,11 @@ crd_status crdi_record_bind(crd_master* m)
             };
         }
     }
-    CRD_TRY(sort_by_raster(m, probes));
+    CRD_TRY(sort_by_raster(m, found));
 fail:
     crd_free(m->ctx, position);
     crd_free(m->ctx, list);
-    crd_free(m->ctx, probes);
+    crd_free(m->ctx, found);
     return st;
 }
 

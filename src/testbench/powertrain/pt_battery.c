@@ -5,7 +5,7 @@
 //   V_k' = (R_k I - V_k) / tau_k
 //
 // P is the machine's power and `aux`. Where the current is at a limit the rest of the power is not
-// there; `energy_missing` counts it, and a controller that heeds the limits leaves it at zero.
+// there; `energy_missing` counts it, and a controller that keeps to the limits leaves it at zero.
 #include "pt.h"
 
 typedef struct battery {

@@ -390,7 +390,7 @@ static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double no
         note_moment(u, CRDI_BOARD_STATE, t->lost ? -1 : s->state, now);
     }
     s->lost = t->lost;
-    if (isfinite(last)) { s->heard = last + u->board_offset; }
+    if (isfinite(last)) { s->last_data = last + u->board_offset; }
     if (t->requests > 0) {
         s->round_trip = t->round_trip;
         s->round_trip_max = t->round_trip_max;

@@ -189,7 +189,7 @@ static void* restart_primary(void* user)
 
 // ---- the attendant -----------------------------------------------------------------------------
 
-static void join_bringer(crdi_standby* u)
+static void join_restarter(crdi_standby* u)
 {
     if (!u->restarting) { return; }
     pthread_join(u->restarter, NULL);
@@ -200,7 +200,7 @@ static void join_bringer(crdi_standby* u)
 static void look_after(crdi_standby* u)
 {
     if (u->restarting && atomic_load_explicit(&u->restart_done, memory_order_acquire)) {
-        join_bringer(u);
+        join_restarter(u);
     }
     const int post = atomic_load_explicit(&u->post, memory_order_acquire);
     if (post == CRDI_POST_GONE && !u->lost[0]) {
@@ -223,7 +223,7 @@ static void* attend(void* user)
     bool alone = false; // nobody brings anything up any more
     while (!atomic_load_explicit(&u->done, memory_order_acquire)) {
         if (quits(u) && !alone) {
-            join_bringer(u);
+            join_restarter(u);
             alone = true;
             sem_post(&u->calm);
         }
@@ -303,7 +303,7 @@ static void copy_board(crdi_standby* u, crdi_board_state* mine)
     if (!from) { return; }
     const double shift = 1e-9 * (double)(crdi_now_ns() - u->born) - in->now;
     memcpy(mine, in, offsetof(crdi_board_state, has_standby));
-    mine->heard += shift;
+    mine->last_data += shift;
     if (from != u->copied) { // the first one's comes again when bringing it up has failed
         if (u->copied_first) { u->first_moments = u->copied_moments; }
         u->copied = from;

@@ -46,7 +46,7 @@ static void remark(crdi_standby* u, const char* what, const char* why)
 const char* crdi_standby_reason(const crdi_standby* u, crdi_why why)
 {
     switch (why) {
-    case CRDI_WHY_TOLD:
+    case CRDI_WHY_WANTED:
         return "standby.use says so";
     case CRDI_WHY_SILENT:
         return u->silent;
@@ -213,7 +213,7 @@ static int change_choose(crdi_standby* u, crdi_why* why)
     const bool usable = u->seat && u->trouble != CRDI_WHY_NUMBERS;
     *why = u->why;
     if (u->use_wanted == CRDI_USE_MODEL && u->model_good) {
-        if (u->source == CRDI_BOARD_BENCH || u->good) { *why = CRDI_WHY_TOLD; }
+        if (u->source == CRDI_BOARD_BENCH || u->good) { *why = CRDI_WHY_WANTED; }
         return CRDI_BOARD_MODEL;
     }
     if (u->source == CRDI_BOARD_BENCH) {

@@ -67,7 +67,7 @@ typedef enum crdi_post {
 
 typedef enum crdi_why {
     CRDI_WHY_NONE,
-    CRDI_WHY_TOLD,    // by standby.use
+    CRDI_WHY_WANTED,  // by standby.use
     CRDI_WHY_SILENT,  // no new data
     CRDI_WHY_NUMBERS, // outputs that are none
     CRDI_WHY_FAILED,  // with a sentence

@@ -207,7 +207,7 @@ static crd_status standby_enter_initialization(crd_unit* unit, const crd_experim
     if (u->use_wanted == CRDI_USE_MODEL) {
         u->source = CRDI_BOARD_MODEL;
         u->part = 0;
-        u->why = CRDI_WHY_TOLD;
+        u->why = CRDI_WHY_WANTED;
         atomic_store(&u->post, CRDI_POST_AWAY); // until somebody asks for it
     } else {
         crd_unit* p = u->first.unit;

@@ -153,7 +153,7 @@ function sentence(b, place) {
         const own = b.reason > 1 ? b.why || b.stopping : place === SAFE ? "" : b.stopping.replace(/^stop: /, "");
         return { kind: b.reason > 1 ? "bad" : "", text: [because, own].filter(Boolean).join(": ") };
     }
-    if (b.lost) { return { kind: "bad", text: "It does not answer" + (known(b.heard) ? " since " + elapsed(b.now - b.heard) : "") + "." }; }
+    if (b.lost) { return { kind: "bad", text: "It does not answer" + (known(b.last_data) ? " since " + elapsed(b.now - b.last_data) : "") + "." }; }
     if (place < CONDITIONING && b.missing) { return { kind: "watch", text: b.missing }; }
     if (b.limits.some((q) => q.clamped) && b.why) { return { kind: "bad", text: b.why }; }
     if (place < STOPPING && /^(refused|fault)/.test(b.why)) { return { kind: "bad", text: b.why }; }

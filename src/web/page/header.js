@@ -67,7 +67,7 @@ function banner() {
         kind = "lost";
         word = run.everConnected ? "The connection was lost." : "There is no connection.";
         text = run.everConnected
-            ? "The page tries again by itself; what it shows is from " + new Date(link.lastHeard).toLocaleTimeString() + "."
+            ? "The page tries again by itself; what it shows is from " + new Date(link.lastMessage).toLocaleTimeString() + "."
             : "Is the run still going, and is this the address with the token that it printed?";
     } else if (run.status && run.status.state === "waiting") {
         kind = "wait";

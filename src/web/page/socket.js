@@ -16,7 +16,7 @@ const token = (function () {
 })();
 
 // How the connection is: tries since the last one, when the next is due, when something came last.
-export const link = { attempt: 0, retryAt: 0, lastHeard: 0 };
+export const link = { attempt: 0, retryAt: 0, lastMessage: 0 };
 let socket = null, nextId = 1;
 const waiting = new Map(); // id -> done(reply)
 
@@ -32,12 +32,12 @@ export function connect() {
         opened = true;
         run.connected = run.everConnected = true;
         link.attempt = 0;
-        link.lastHeard = Date.now();
+        link.lastMessage = Date.now();
         handlers.opened();
         handlers.changed();
     };
     socket.onmessage = (message) => {
-        link.lastHeard = Date.now();
+        link.lastMessage = Date.now();
         if (message.data instanceof ArrayBuffer) {
             handlers.frame(message.data);
         } else {
