@@ -96,8 +96,9 @@ static crd_status bind_member(crdi_plan* plan, crdi_member* p, int32_t* list, co
         k->from.slot = p->out->offsets[k->from.position] + k->from.element;
         const bool flows = k->kind == CRDI_PREDICT;
         p->feeds_flow = p->feeds_flow || flows;
-        needs_rates = needs_rates || (flows && k->spec->predict != CRD_PREDICTION_LINEAR &&
-                                      k->spec->predict != CRD_PREDICTION_QUADRATIC);
+        const bool values = k->spec->predict == CRD_PREDICTION_LINEAR ||
+                            k->spec->predict == CRD_PREDICTION_QUADRATIC;
+        needs_rates = needs_rates || (flows && (plan->iterated || !values));
     }
     if (p->slope_order > u->info.max_input_order) { p->slope_order = u->info.max_input_order; }
     u->input_order = p->slope_order;
