@@ -243,6 +243,10 @@ typedef struct crd_control_report {
     double tolerance;
     double first, shortest, longest, mean; ///< s
     double worst;                          ///< largest controlled defect / tolerance
+    const char* worst_flow;                ///< connection that had it: "a.y -> b.u"
+    int64_t beyond;           ///< steps that count though their defect is beyond the tolerance, or
+                              ///< beyond `reject`
+    const char* forward_only; ///< why steps are not taken back, "": they are
     int64_t rejected, at_floor, at_ceiling, events;
 } crd_control_report;
 

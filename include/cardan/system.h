@@ -356,7 +356,8 @@ typedef struct crd_control_spec {
     double kp, ki, growth;  ///< CRD_STEP_PI: NaN: 0.13, 1/15, 2
     double safety;          ///< CRD_STEP_H211B: NaN: 0.9
     double reject;          ///< a step with a defect above this many tolerances is taken back and
-                            ///< made shorter; all units have to save their state. NaN: never
+                            ///< made shorter; all units have to save their state. NaN: above one,
+                            ///< if they do and the run does not keep the clock; INFINITY: never
     bool one_sided;         ///< defects against the Taylor polynomial at the end of the step, as
                             ///< published, not against both ends
     bool middle; ///< units sample at mid-step (two half steps), for output defects; default

@@ -170,6 +170,7 @@ static const crdi_doc_column control_columns[] = {
     {CRDI_SECONDS("Longest", "longest")},
     {CRDI_SECONDS("Mean", "mean")},
     {CRDI_NUMBER("Worst defect / tolerance", "worst", 4)},
+    {CRDI_NUMBER("Steps beyond it", "beyond", 4)},
     {CRDI_NUMBER("Taken back", "rejected", 4)},
     {CRDI_NUMBER("At the floor", "at_floor", 4)},
     {CRDI_NUMBER("At the ceiling", "at_ceiling", 4)},

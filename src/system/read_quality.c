@@ -208,20 +208,20 @@ static crd_status check_control(crdi_reader* r, const crdi_node* n, const crd_co
     return read_quality_check_steps(r, n, c);
 }
 
-// reject: 2, or true
+// reject: 2, true, or false
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out)
 {
     const int yes = read_quality_truth(n);
     if (yes >= 0) {
-        *(double*)out = yes ? 2 : NAN;
+        *(double*)out = yes ? 1 : (double)INFINITY;
         return CRD_OK;
     }
     double x = 0;
     const crd_status st = crdi_read_number(r, n, CRDI_POSITIVE, &x);
     if (st < 0) { return st; }
-    if (!(x > 1)) {
+    if (!(x >= 1)) {
         return crdi_read_fail(r, CRD_E_RANGE, n->line,
-                              "%g, expected more than 1: a step with a defect above that many "
+                              "%g, expected 1 or more: a step with a defect above that many "
                               "tolerances is taken back",
                               x);
     }

@@ -203,7 +203,7 @@ run: { control: { tolerance: 1e-4, first: 1 ms, reject: true }, iterate: true, m
         text = self.cardan("info", "q.yaml").stdout
         for part in ("system of 2 units, 2 connections and 1 bond\n",
                      "predict       auto, feedthrough fresh, monitor defect\n",
-                     "control       h211b, relative tolerance 0.0001, first 0.001 s, reject 2\n",
+                     "control       h211b, relative tolerance 0.0001, first 0.001 s, reject 1\n",
                      "iterate       iqn-ils, relative tolerance 1e-08, at most 10 sweeps, "
                      "otherwise explicit\n",
                      "motor.torque  ->  mass.f       hermite",
@@ -217,7 +217,7 @@ run: { control: { tolerance: 1e-4, first: 1 ms, reject: true }, iterate: true, m
                                            correct="gated", mu=0.5, ki=None, limiter=None,
                                            forget=None)])
         run = j["run"]
-        self.assertEqual((run["control"]["tolerance"], run["control"]["reject"]), (1e-4, 2))
+        self.assertEqual((run["control"]["tolerance"], run["control"]["reject"]), (1e-4, 1))
         self.assertEqual((run["iterate"]["sweeps"], run["monitor"]), (10, ["defect"]))
         j = self.cardan_json("info", self.oscillator())
         self.assertEqual((j["run"]["predict"], j["run"]["control"], j["run"]["iterate"], j["bonds"]),

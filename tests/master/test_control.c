@@ -210,6 +210,7 @@ static void steps_are_those_of_the_controller_on_the_same_defects(void** state)
         c->kp = 0.1;
         c->ki = 0.05;
         c->growth = 1.5;
+        c->reject = INFINITY; // what was measured decides of the next step, not of this one
         crd_step_options o = crd_step_defaults();
         o.method = c->method;
         o.tol = c->tolerance;
@@ -253,6 +254,7 @@ static void a_relative_tolerance_counts_against_the_scale(void** state)
         s->connections[0].gain = 100;
         s->connections[0].has_transformation = true;
         if (k) { s->connections[0].scale = k == 1 ? 100 : 1000; }
+        s->run.control.reject = INFINITY;
         crd_master* m = open_run(*state, s);
         run_all(*state, m);
         h[k] = m->control.report.longest;
@@ -434,6 +436,7 @@ static void a_step_that_was_cut_a_little_tells_what_the_whole_would_have_been(vo
     s->run.control.absolute = true;
     s->results.path = TEST_BUILD_DIR "/test_control_rows.csv";
     s->results.interval = 0.11;
+    s->run.control.reject = INFINITY;
     crd_master* m = open_run(*state, s);
     int little = 0, much = 0;
     while (crd_master_ended(m) == CRD_END_NONE) {
@@ -562,6 +565,7 @@ static void units_with_their_own_step_make_several_of_them(void** state)
     const int c = add_unit(s, "r", &rigid_mass_model, 0); // 0.02, and cannot do else
     wire_as(s, 0, c, CRD_PREDICTION_TAYLOR2);
     s->run.control.tolerance = 1e-3;
+    s->run.control.reject = INFINITY; // calls are counted
     crd_master* m = open_run(*state, s);
     check_near(m->control.quantum, 0.06, 1e-12);
     while (crd_master_ended(m) == CRD_END_NONE) {
@@ -718,6 +722,74 @@ static void with_rejection_no_step_is_beyond_its_limit(void** state)
     const crd_control_report* r = &crd_master_get_report(m)->control;
     check(r->rejected > 0);
     check(r->worst <= 1.5);
+    close_run(m, s);
+}
+
+static void steps_beyond_the_tolerance_are_taken_back_unasked(void** state)
+{
+    static const double tolerances[] = {1e-2, 1e-4, 1e-6};
+    for (int k = 0; k < 6; k++) {
+        crd_system* s = describe_masses(*state, 10);
+        s->run.control.tolerance = tolerances[k / 2];
+        s->run.control.first = k % 2 ? 1 : (double)NAN;
+        crd_master* m = open_run(*state, s);
+        run_all(*state, m);
+        const crd_control_report* r = &crd_master_get_report(m)->control;
+        check(r->worst <= 1);
+        check_int(r->beyond, 0);
+        check_text(r->forward_only, "");
+        check(k % 2 ? r->rejected > 0 : r->rejected < r->events + 20);
+        close_run(m, s);
+    }
+}
+
+static char warned[1024];
+
+static void keep_warning(void* user, crd_level level, const char* text)
+{
+    (void)user;
+    if (level == CRD_LOG_WARNING) { snprintf(warned, sizeof warned, "%s", text); }
+}
+
+// Who cannot go back is named before the run, and the steps that it cost are counted after it.
+static void what_cannot_be_kept_is_said(void** state)
+{
+    (void)state;
+    crd_context_options o = crd_context_defaults();
+    o.log = keep_warning;
+    crd_context* ctx = crd_context_create(&o);
+    for (int k = 0; k < 3; k++) {
+        warned[0] = 0;
+        crd_system* s = describe_masses(ctx, 10);
+        s->run.control.first = 1;
+        if (k == 0) { add_unit(s, "rigid", &listener_models[0], 0); }
+        if (k == 1) { s->run.pace.factor = 1e6; }
+        if (k == 2) { s->run.control.reject = INFINITY; }
+        crd_master* m = open_run(ctx, s);
+        if (k == 0) { check_contains(warned, "unit 'rigid' (native) cannot restore its state"); }
+        if (k == 1) { check_contains(warned, "cannot keep the tolerance in every step: the run"); }
+        if (k == 2) { check_text(warned, ""); } // as it was asked for
+        run_all(ctx, m);
+        const crd_control_report* r = &crd_master_get_report(m)->control;
+        check(*r->forward_only);
+        check_int(r->rejected, 0);
+        check(r->beyond > 0 && r->worst > 1);
+        check_contains(r->worst_flow, " -> ");
+        close_run(m, s);
+    }
+    crd_context_destroy(ctx);
+}
+
+// A signal that was zero has no scale: what it begins with is no reason to go on in tiny steps.
+static void a_signal_that_begins_from_rest_is_no_reason_for_tiny_steps(void** state)
+{
+    crd_system* s = describe_sine(*state, CRD_PREDICTION_HOLD, 1);
+    s->run.control.tolerance = 1e-2;
+    crd_master* m = open_run(*state, s);
+    run_all(*state, m);
+    const crd_control_report* r = &crd_master_get_report(m)->control;
+    check(r->shortest > 1e-9 && r->worst <= 1);
+    check_int(r->beyond, 0);
     close_run(m, s);
 }
 
@@ -941,6 +1013,9 @@ int main(void)
         TEST(an_event_of_a_step_that_was_taken_back_cuts_nothing),
         TEST(what_is_copied_comes_back_with_the_step),
         TEST(with_rejection_no_step_is_beyond_its_limit),
+        TEST(steps_beyond_the_tolerance_are_taken_back_unasked),
+        TEST(what_cannot_be_kept_is_said),
+        TEST(a_signal_that_begins_from_rest_is_no_reason_for_tiny_steps),
         TEST(a_step_that_was_cut_is_taken_back_from_where_it_was_cut),
         TEST(at_the_floor_nothing_is_taken_back),
         TEST(what_cannot_be_shorter_is_not_taken_back),

@@ -370,7 +370,8 @@ static void a_controlled_run_gets_another_tolerance(void** state)
     k->plan.controlled = true;
     k->m.clock.time = 0.5;
     k->sys.run.control.tolerance = 1e-2;
-    k->m.verdict.report.control = (crd_control_report){.on = true, .worst = 7};
+    k->m.verdict.report.control = (crd_control_report){
+        .on = true, .worst = 7, .worst_flow = "a.y -> b.u", .forward_only = "unit 'a' cannot"};
     k->m.control.step.at_floor = 30;
     k->m.control.options.floor = 1e-6;
     add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
@@ -379,11 +380,13 @@ static void a_controlled_run_gets_another_tolerance(void** state)
                   "'control: { tolerance: 0.002 }' instead of 0.01 would bring first.in0 to about "
                   "0.08 %");
     check_advises(r, "30 of 100 steps were as short as 'floor' allows (1 us)");
-    check_advises(r, "a defect of 7 tolerances: a smaller tolerance leaves room");
+    check_advises(r, "a defect of 7 tolerances over a.y -> b.u: a smaller tolerance leaves room");
     for (int i = 0; i < UNITS; i++) {
         k->units[i].info.flags = CRD_UNIT_CAN_SAVE;
     }
-    check_advises(judge(k), "'control: { reject: 2 }'");
+    check_advises(judge(k), "without 'reject: no', in a run that does not keep the clock");
+    k->m.verdict.report.control.forward_only = "";
+    check_advises(judge(k), "which no shorter one made better: noise, a jump, or a signal");
     drop(k);
 }
 

@@ -180,7 +180,7 @@ static void short_forms_say_the_same(void** state)
     s = parse(*state, UNITS "run: { control: { tolerance: 0.1 %, reject: true }, iterate: false,\n"
                             "       monitor: none }\n");
     check_near(s->run.control.tolerance, 1e-3, 1e-18);
-    check_near(s->run.control.reject, 2, 0);
+    check_near(s->run.control.reject, 1, 0);
     check(!s->run.iterate.on);
     check_int(s->run.monitor, 0);
     crd_system_destroy(s);
@@ -269,7 +269,7 @@ static void amendments_change_control_key_by_key(void** state)
     check_int(s->run.iterate.sweeps, 5);
     amend(s, "run: { control: { reject: false, defects: two-point, middle: true } }\n");
     check(s->run.control.on && !s->run.control.one_sided && s->run.control.middle);
-    check(isnan(s->run.control.reject));
+    check(isinf(s->run.control.reject)); // never
     check_near(s->run.control.tolerance, 1e-5, 0);
     check_int(s->run.feedthrough, CRD_DEFECT_PROGRAM);
     crd_system_destroy(s);
@@ -398,7 +398,7 @@ static void wrong_control_is_refused(void** state)
          "run.control: growth: 1, expected more than 1"},
         {"\n    tolerance: 1\n    safety: 1.5\n", R, 6,
          "run.control: safety = 1.5, expected 0 < safety <= 1"},
-        {" { tolerance: 1, reject: 1 }\n", R, 4, "run.control.reject: 1, expected more than 1"},
+        {" { tolerance: 1, reject: 0.9 }\n", R, 4, "run.control.reject: 0.9, expected 1 or more"},
         {" { tolerance: 1, reject: -2 }\n", R, 4, "run.control.reject: '-2' is not greater"},
         {" { tolerance: 1, reject: maybe }\n", F, 4, "run.control.reject: 'maybe' is not a number"},
         {" { tolerance: 1, defects: both }\n", F, 4,

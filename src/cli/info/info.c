@@ -57,8 +57,9 @@ static void say_quality(crdi_result* out, const crd_run_spec* r)
         say_given(out, "ki", c->ki);
         say_given(out, "growth", c->growth);
         say_given(out, "safety", c->safety);
-        say_given(out, "reject", c->reject);
-        crdi_say(out, "%s%s", c->one_sided ? ", one-sided defects" : "",
+        if (!isinf(c->reject)) { say_given(out, "reject", c->reject); }
+        crdi_say(out, "%s%s%s", isinf(c->reject) ? ", no step is taken back" : "",
+                 c->one_sided ? ", one-sided defects" : "",
                  c->middle ? "" : ", no samples at mid-step");
     }
     if (r->iterate.on) {

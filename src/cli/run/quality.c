@@ -49,6 +49,11 @@ static void say_control(crdi_result* out, const crd_control_report* c)
              "control  tolerance %.3g, worst defect %.3g of it; steps of %s to %s, %s on average\n",
              c->tolerance, c->worst, crdi_format_seconds(a, c->shortest),
              crdi_format_seconds(b, c->longest), crdi_format_seconds(d, c->mean));
+    if (c->beyond > 0) {
+        crdi_say(out, "         %" PRId64 " step%s beyond the tolerance%s%s, worst over %s\n",
+                 c->beyond, crdi_plural(c->beyond), *c->forward_only ? ": " : "", c->forward_only,
+                 c->worst_flow);
+    }
     if (c->rejected == 0 && c->at_floor == 0 && c->at_ceiling == 0 && c->events == 0) { return; }
     crdi_say(out,
              "         %" PRId64 " step%s taken back, %" PRId64 " at the floor, %" PRId64
@@ -116,7 +121,11 @@ static void quality_put_control(crdi_result* j, const crd_control_report* c)
 {
     crdi_put(j, REAL("tolerance", c->tolerance), REAL("first", c->first),
              REAL("shortest", c->shortest), REAL("longest", c->longest), REAL("mean", c->mean),
-             REAL("worst", c->worst), INT("rejected", c->rejected), INT("at_floor", c->at_floor),
+             REAL("worst", c->worst),
+             TEXT("worst_connection", *c->worst_flow ? c->worst_flow : NULL),
+             INT("beyond", c->beyond), BOOL("takes_back", !*c->forward_only),
+             TEXT("forward_only", *c->forward_only ? c->forward_only : NULL));
+    crdi_put(j, INT("rejected", c->rejected), INT("at_floor", c->at_floor),
              INT("at_ceiling", c->at_ceiling), INT("events", c->events));
 }
 

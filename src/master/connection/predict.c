@@ -360,6 +360,14 @@ static void sample_all(crd_master* m)
     }
 }
 
+// What moves for the first time has no scale yet, and no step makes its defect a small part of it:
+// a millionth of the run is short enough.
+static bool begins(const crd_master* m, const crdi_prediction* f)
+{
+    return f->scale_given == 0 && f->size < 1e-3 * fabs(f->end.y[0]) &&
+           m->clock.h <= 1.000001e-6 * (m->plan->times.stop - m->plan->times.start);
+}
+
 // Of a jump in the step no shorter one would make the defect smaller: it does not count here.
 static double judge_all(crd_master* m, double t)
 {
@@ -371,11 +379,14 @@ static double judge_all(crd_master* m, double t)
         if (!was_applied(m, f, t)) { continue; }
         find_defect(m, f, t - f->time);
         if (crdi_member_events(f->source) != f->events) { continue; }
+        if (m->plan->controlled && !absolute && begins(m, f)) { continue; }
         const double larger =
             isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
         const double size =
             fmax(crdi_prediction_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
-        worst = crd_defect_larger(worst, absolute ? larger : larger / size);
+        const double part = absolute ? larger : larger / size;
+        if (!(part <= worst)) { m->control.worst_flow = f; }
+        worst = crd_defect_larger(worst, part);
     }
     return worst;
 }

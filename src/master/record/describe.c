@@ -464,6 +464,9 @@ static void record_describe_put_control(crdi_json_writer* w, const crd_control_r
     crdi_json_put_number(w, "longest", r->longest);
     crdi_json_put_number(w, "mean", r->mean);
     crdi_json_put_number(w, "worst", r->worst);
+    crdi_json_put_text(w, "worst_connection", r->worst_flow);
+    crdi_json_put_integer(w, "beyond", r->beyond);
+    crdi_json_put_text(w, "forward_only", r->forward_only);
     crdi_json_put_integer(w, "rejected", r->rejected);
     crdi_json_put_integer(w, "at_floor", r->at_floor);
     crdi_json_put_integer(w, "at_ceiling", r->at_ceiling);

@@ -52,8 +52,13 @@ typedef struct crdi_lanes {
 typedef struct crdi_control {
     crd_step_options options;
     double quantum; // s; steps are multiples of it, 0: any
+    double limit;   // tolerances beyond which a step is taken back, INFINITY: never
     crd_step step;
-    double worst; // defect of the step under way
+    double worst;                      // defect of the step under way ...
+    const crdi_prediction* worst_flow; // ... and whose it is
+    double tried_h, tried_eps;         // of the last try of this step, 0: none was taken back
+    int useless;                       // tries in a row that promised nothing of shorter ones
+    bool stuck;                        // shorter tries were no better
     crd_control_report report;
 } crdi_control;
 

@@ -333,10 +333,17 @@ static void say_control(crd_master* m, const crd_master_report* r)
             (long long)c->at_floor, (long long)r->steps,
             advice_seconds(crdi_control_floor(m)).text);
     }
-    if (c->worst > WORST_DEFECT && c->rejected == 0 && isnan(m->plan->sys->run.control.reject)) {
-        say(m->verdict.judge, "a step had a defect of %.3g tolerances: %s", c->worst,
-            all_save(m) ? "'control: { reject: 2 }' would take such steps back"
+    if (c->worst > WORST_DEFECT && *c->forward_only) {
+        say(m->verdict.judge, "a step had a defect of %.3g tolerances over %s: %s", c->worst,
+            c->worst_flow,
+            all_save(m) ? "without 'reject: no', in a run that does not keep the clock, it would "
+                          "have been taken back"
                         : "a smaller tolerance leaves room; not all units can go back");
+    } else if (c->worst > WORST_DEFECT) {
+        say(m->verdict.judge,
+            "a step had a defect of %.3g tolerances over %s, which no shorter one made better: "
+            "noise, a jump, or a signal that is next to nothing and needs a 'scale'",
+            c->worst, c->worst_flow);
     }
 }
 
