@@ -1,4 +1,4 @@
-/// XML from strangers as a tree: SSP and DCP descriptions.
+/// XML of SSP and DCP descriptions: from strangers as a tree, and written.
 ///
 /// Names are resolved to namespace URIs, whatever prefixes the file uses. Any DOCTYPE is refused,
 /// depth, number of elements and size are bounded. Big files that are read once (modelDescription)
@@ -47,3 +47,36 @@ bool crdi_xml_is(const crdi_xml_element* e, const char* space, const char* name)
 /// The element as a document of its own: the text of the source with the namespaces that it
 /// inherits declared on it. Appended to `out`.
 void crdi_xml_copy(const crdi_xml* x, const crdi_xml_element* e, crd_text* out);
+
+// ---- writing -----------------------------------------------------------------------------------
+
+enum { CRDI_XML_WRITE_DEPTH = 128 }; ///< of elements; beyond `out` has failed
+
+/// A document: begin, attributes, what is inside, end. Elements stand in lines of their own,
+/// indented; those without anything inside become <a/>. Names of elements live until their end.
+typedef struct crdi_xml_writer {
+    crd_text* out;
+    const char* bad; ///< the first text that XML cannot hold; NULL
+    int depth;
+    int inline_at; ///< from this depth on everything is in one line; 0: nothing is
+    bool tag_open; ///< attributes may follow
+    const char* names[CRDI_XML_WRITE_DEPTH][2];
+} crdi_xml_writer;
+
+void crdi_xml_writer_init(crdi_xml_writer* w, crd_text* out); ///< with the XML declaration
+void crdi_xml_begin(crdi_xml_writer* w, const char* name);
+void crdi_xml_begin_in(crdi_xml_writer* w, const char* prefix,
+                       const char* name); ///< "ssc:", "Unit"
+void crdi_xml_inline(crdi_xml_writer* w); ///< what is inside of the element that was begun
+void crdi_xml_end(crdi_xml_writer* w);
+/// XML that is there already, in a line of its own.
+void crdi_xml_line(crdi_xml_writer* w, const char* xml);
+void crdi_xml_content(crdi_xml_writer* w, const char* text); ///< character data
+/// Attributes, of the element that was begun. NULL is "".
+void crdi_xml_put(crdi_xml_writer* w, const char* name, const char* value);
+void crdi_xml_put_if(crdi_xml_writer* w, const char* name,
+                     const char* value); ///< neither NULL nor ""
+void crdi_xml_put_int(crdi_xml_writer* w, const char* name, int64_t value);
+void crdi_xml_put_whole(crdi_xml_writer* w, const char* name, uint64_t value);
+void crdi_xml_put_bool(crdi_xml_writer* w, const char* name, bool value);
+void crdi_xml_put_real(crdi_xml_writer* w, const char* name, double value); ///< finite

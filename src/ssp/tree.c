@@ -267,7 +267,7 @@ static crd_status tree_add_element(crdi_ssp_reader* r, crdi_ssp_element* parent,
     return CRD_OK;
 }
 
-// A within of files that comes back to itself never ends. The innermost system is `xml` of `d`.
+// A path of files that comes back to itself never ends. The innermost system is `xml` of `d`.
 static crd_status check_nesting(crdi_ssp_reader* r, const crdi_ssp_element* self,
                                 const crdi_document* d, const crdi_xml_element* xml)
 {

@@ -12,70 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// ---- XML ---------------------------------------------------------------------------------------
-
-// UTF-8 without the control characters that XML 1.0 has no way to write.
-static bool xml_can_hold(const char* text)
-{
-    for (const char* p = text; *p;) {
-        const size_t n = crdi_utf8_length(p, strlen(p));
-        const bool control = (unsigned char)*p < 0x20 && !strchr("\t\n\r", *p);
-        const bool none = n == 3 && (memcmp(p, "\xEF\xBF\xBE", 3) == 0 || // U+FFFE, U+FFFF
-                                     memcmp(p, "\xEF\xBF\xBF", 3) == 0);
-        if (n == 0 || control || none) { return false; }
-        p += n;
-    }
-    return true;
-}
-
-void crdi_pack_attribute(crdi_pack_writer* w, crd_text* t, const char* name, const char* value)
-{
-    if (!w->bad && !xml_can_hold(value)) { w->bad = value; }
-    crdi_text_add(t, " %s=\"", name);
-    for (const char* p = value; *p;) { // white space would become blanks
-        const size_t n = strcspn(p, "\t\n\r&<>\"'");
-        crdi_text_put(t, p, n);
-        p += n;
-        if (!*p) { break; }
-        const char one[2] = {*p, 0};
-        if (strchr("\t\n\r", *p)) {
-            crdi_text_add(t, "&#%d;", *p);
-        } else if (*p == '\'') { // needs no entity between double quotes
-            crdi_text_put(t, p, 1);
-        } else {
-            crdi_text_xml(t, one);
-        }
-        p++;
-    }
-    crdi_text_add(t, "\"");
-}
-
-// Between tags: quotes may stay, so that a person can read it.
-static void put_content(crdi_pack_writer* w, crd_text* t, const char* text)
-{
-    if (!w->bad && !xml_can_hold(text)) { w->bad = text; }
-    for (const char* p = text; *p;) {
-        const size_t n = strcspn(p, "&<>\r");
-        crdi_text_put(t, p, n);
-        p += n;
-        if (*p) {
-            crdi_text_add(t, "%s",
-                          *p == '&'   ? "&amp;"
-                          : *p == '<' ? "&lt;"
-                          : *p == '>' ? "&gt;"
-                                      : "&#13;");
-            p++;
-        }
-    }
-}
-
-void crdi_pack_number(crd_text* t, const char* name, double value)
-{
-    crdi_text_add(t, " %s=\"", name);
-    crdi_text_json_number(t, value);
-    crdi_text_add(t, "\"");
-}
-
 const char* crdi_pack_number_text(crdi_pack_writer* w, double x)
 {
     crd_text t;
@@ -145,11 +81,10 @@ crd_status crdi_pack_add_port_unit(crdi_pack_writer* w, crdi_pack_units* units,
     return crdi_pack_add_unit(w, units, name, known ? &d : NULL, out);
 }
 
-void crdi_pack_put_units(crdi_pack_writer* w, crd_text* t, const char* prefix,
-                         const crdi_pack_units* units)
+void crdi_pack_put_units(crdi_xml_writer* x, const char* element, const crdi_pack_units* units)
 {
     if (units->count == 0) { return; }
-    crdi_text_add(t, "  <%s:Units>\n", prefix);
+    crdi_xml_begin(x, element);
     for (int i = 0; i < units->count; i++) {
         const crd_dimension* d = &units->items[i].dimension;
         const struct {
@@ -157,19 +92,19 @@ void crdi_pack_put_units(crdi_pack_writer* w, crd_text* t, const char* prefix,
             int exponent;
         } base[] = {{"kg", d->kg}, {"m", d->m},     {"s", d->s},   {"A", d->A},
                     {"K", d->K},   {"mol", d->mol}, {"cd", d->cd}, {"rad", d->rad}};
-        crdi_text_add(t, "    <ssc:Unit");
-        crdi_pack_attribute(w, t, "name", units->items[i].name);
-        crdi_text_add(t, "><ssc:BaseUnit");
+        crdi_xml_begin(x, "ssc:Unit");
+        crdi_xml_inline(x);
+        crdi_xml_put(x, "name", units->items[i].name);
+        crdi_xml_begin(x, "ssc:BaseUnit");
         for (size_t k = 0; k < sizeof base / sizeof *base; k++) {
-            if (base[k].exponent) {
-                crdi_text_add(t, " %s=\"%d\"", base[k].name, base[k].exponent);
-            }
+            if (base[k].exponent) { crdi_xml_put_int(x, base[k].name, base[k].exponent); }
         }
-        if (d->factor != 1) { crdi_pack_number(t, "factor", d->factor); }
-        if (d->offset != 0) { crdi_pack_number(t, "offset", d->offset); }
-        crdi_text_add(t, "/></ssc:Unit>\n");
+        if (d->factor != 1) { crdi_xml_put_real(x, "factor", d->factor); }
+        if (d->offset != 0) { crdi_xml_put_real(x, "offset", d->offset); }
+        crdi_xml_end(x);
+        crdi_xml_end(x);
     }
-    crdi_text_add(t, "  </%s:Units>\n", prefix);
+    crdi_xml_end(x);
 }
 
 static bool same_items(const crdi_pack_enumeration* e, const crd_ssp_connector* c)
@@ -205,23 +140,23 @@ static crd_status add_enumeration(crdi_pack_writer* w, crd_ssp_connector* c)
     }
 }
 
-static void put_enumerations(crdi_pack_writer* w, crd_text* t)
+static void put_enumerations(const crdi_pack_writer* w, crdi_xml_writer* x)
 {
     if (w->enumeration_count == 0) { return; }
-    crdi_text_add(t, "  <ssd:Enumerations>\n");
+    crdi_xml_begin(x, "ssd:Enumerations");
     for (int i = 0; i < w->enumeration_count; i++) {
         const crdi_pack_enumeration* e = &w->enumerations[i];
-        crdi_text_add(t, "    <ssc:Enumeration");
-        crdi_pack_attribute(w, t, "name", e->name);
-        crdi_text_add(t, ">\n");
+        crdi_xml_begin(x, "ssc:Enumeration");
+        crdi_xml_put(x, "name", e->name);
         for (int k = 0; k < e->count; k++) {
-            crdi_text_add(t, "      <ssc:Item");
-            crdi_pack_attribute(w, t, "name", e->items[k].name);
-            crdi_text_add(t, " value=\"%lld\"/>\n", (long long)e->items[k].value);
+            crdi_xml_begin(x, "ssc:Item");
+            crdi_xml_put(x, "name", e->items[k].name);
+            crdi_xml_put_int(x, "value", e->items[k].value);
+            crdi_xml_end(x);
         }
-        crdi_text_add(t, "    </ssc:Enumeration>\n");
+        crdi_xml_end(x);
     }
-    crdi_text_add(t, "  </ssd:Enumerations>\n");
+    crdi_xml_end(x);
 }
 
 // ---- connectors --------------------------------------------------------------------------------
@@ -356,7 +291,16 @@ const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type)
     return w->opt.version == 2 ? two[type] : one[type];
 }
 
-static void put_connector(crdi_pack_writer* w, crd_text* t, const crdi_pack_port* p, int depth)
+void crdi_pack_put_sizes(crdi_xml_writer* x, const crd_ssp_connector* c)
+{
+    for (int i = 0; i < c->rank; i++) {
+        crdi_xml_begin(x, "ssc:Dimension");
+        crdi_xml_put_whole(x, "size", c->sizes[i]);
+        crdi_xml_end(x);
+    }
+}
+
+static void put_connector(const crdi_pack_writer* w, crdi_xml_writer* x, const crdi_pack_port* p)
 {
     static const char* const kinds[CRD_CAUSALITY_COUNT] = {
         [CRD_INPUT] = "input",
@@ -367,31 +311,22 @@ static void put_connector(crdi_pack_writer* w, crd_text* t, const crdi_pack_port
     const crd_ssp_connector* c = &p->look;
     const char* kind = kinds[c->causality];
     if (w->opt.version == 1 && c->causality == CRD_STRUCTURAL_PARAMETER) { kind = "parameter"; }
-    crdi_text_add(t, "%*s<ssd:Connector", depth, "");
-    crdi_pack_attribute(w, t, "name", c->name);
-    crdi_pack_attribute(w, t, "kind", kind);
+    crdi_xml_begin(x, "ssd:Connector");
+    crdi_xml_inline(x);
+    crdi_xml_put(x, "name", c->name);
+    crdi_xml_put(x, "kind", kind);
     const bool items = c->type == CRD_ENUMERATION && c->item_count > 0;
     const char* type = !p->typed                              ? NULL
                        : c->type == CRD_ENUMERATION && !items ? "Integer"
                                                               : crdi_pack_type_name(w, c->type);
-    const bool sizes = w->opt.version == 2 && c->rank > 0;
-    if (!type && !sizes) {
-        crdi_text_add(t, "/>\n");
-        return;
-    }
-    crdi_text_add(t, ">");
     if (type) {
-        crdi_text_add(t, "<ssc:%s", type);
-        if (items) { crdi_pack_attribute(w, t, "name", c->enumeration); }
-        if (crd_type_kind(c->type) == CRD_REAL && c->unit[0]) {
-            crdi_pack_attribute(w, t, "unit", c->unit);
-        }
-        crdi_text_add(t, "/>");
+        crdi_xml_begin_in(x, "ssc:", type);
+        if (items) { crdi_xml_put(x, "name", c->enumeration); }
+        if (crd_type_kind(c->type) == CRD_REAL) { crdi_xml_put_if(x, "unit", c->unit); }
+        crdi_xml_end(x);
     }
-    for (int i = 0; sizes && i < c->rank; i++) {
-        crdi_text_add(t, "<ssc:Dimension size=\"%llu\"/>", (unsigned long long)c->sizes[i]);
-    }
-    crdi_text_add(t, "</ssd:Connector>\n");
+    if (w->opt.version == 2) { crdi_pack_put_sizes(x, c); }
+    crdi_xml_end(x);
 }
 
 // ---- elements ----------------------------------------------------------------------------------
@@ -499,137 +434,154 @@ static int owner_of(const crdi_pack_writer* w, const crd_note* n)
     return 0;
 }
 
-static void put_notes(crdi_pack_writer* w, crd_text* t, int element, int depth)
+static void put_notes(const crdi_pack_writer* w, crdi_xml_writer* x, int element)
 {
     bool any = false;
     for (int i = 0; i < w->s->note_count; i++) {
         const crd_note* n = &w->s->notes[i];
         if (owner_of(w, n) != element) { continue; }
-        if (!any && element > 0) { crdi_text_add(t, "%*s<ssd:Annotations>\n", depth, ""); }
+        if (!any && element > 0) { crdi_xml_begin(x, "ssd:Annotations"); }
         any = true;
-        crdi_text_add(t, "%*s%s\n", depth + 2, "", n->xml);
+        crdi_xml_line(x, n->xml);
     }
-    if (any && element > 0) { crdi_text_add(t, "%*s</ssd:Annotations>\n", depth, ""); }
+    if (any && element > 0) { crdi_xml_end(x); }
 }
 
-static void put_component(crdi_pack_writer* w, crd_text* t, const crdi_pack_element* e, int depth)
+static void put_component(const crdi_pack_writer* w, crdi_xml_writer* x, const crdi_pack_element* e)
 {
     static const char* const interfaces[] = {NULL, "CoSimulation", "ModelExchange"};
     const crd_unit_spec* u = &w->s->units[e->unit];
     const crdi_pack_part* p = &w->parts[e->unit];
-    crdi_text_add(t, "%*s<ssd:Component", depth, "");
-    crdi_pack_attribute(w, t, "name", e->name);
-    crdi_pack_attribute(w, t, "type",
-                        u->source == CRD_UNIT_FMU      ? "application/x-fmu-sharedlibrary"
-                        : u->source == CRD_UNIT_REPLAY ? CRD_SSP_REPLAY
-                                                       : CRD_SSP_SIGNAL);
+    crdi_xml_begin(x, "ssd:Component");
+    crdi_xml_put(x, "name", e->name);
+    crdi_xml_put(x, "type",
+                 u->source == CRD_UNIT_FMU      ? "application/x-fmu-sharedlibrary"
+                 : u->source == CRD_UNIT_REPLAY ? CRD_SSP_REPLAY
+                                                : CRD_SSP_SIGNAL);
     // 1.0 insists on a source also where there is no file
-    if (p->source[0] || w->opt.version == 1) { crdi_pack_attribute(w, t, "source", p->source); }
-    if (u->source == CRD_UNIT_FMU && interfaces[u->interface]) {
-        crdi_pack_attribute(w, t, "implementation", interfaces[u->interface]);
+    if (p->source[0] || w->opt.version == 1) { crdi_xml_put(x, "source", p->source); }
+    if (u->source == CRD_UNIT_FMU) {
+        crdi_xml_put_if(x, "implementation", interfaces[u->interface]);
     }
-    crdi_text_add(t, ">\n");
     bool any = false;
     for (int i = 0; i < p->port_count; i++) {
         if (!is_written(w, &p->ports[i])) { continue; }
-        if (!any) { crdi_text_add(t, "%*s<ssd:Connectors>\n", depth + 2, ""); }
+        if (!any) { crdi_xml_begin(x, "ssd:Connectors"); }
         any = true;
-        put_connector(w, t, &p->ports[i], depth + 4);
+        put_connector(w, x, &p->ports[i]);
     }
-    if (any) { crdi_text_add(t, "%*s</ssd:Connectors>\n", depth + 2, ""); }
-    put_notes(w, t, (int)(e - w->elements), depth + 2);
-    crdi_text_add(t, "%*s</ssd:Component>\n", depth, "");
+    if (any) { crdi_xml_end(x); }
+    put_notes(w, x, (int)(e - w->elements));
+    crdi_xml_end(x);
 }
 
-static void ssp_write_put_system(crdi_pack_writer* w, crd_text* t, int index, int depth)
+static void put_hops(const crdi_pack_writer* w, crdi_xml_writer* x, const crdi_pack_element* e)
+{
+    crdi_xml_begin(x, "ssd:Connectors");
+    for (int i = e->first_hop; i >= 0; i = w->hops[i].next) {
+        crdi_pack_port port = w->hops[i].port;
+        port.look.causality = w->hops[i].output ? CRD_OUTPUT : CRD_INPUT;
+        put_connector(w, x, &port);
+    }
+    crdi_xml_end(x);
+}
+
+static void put_binding(const crdi_pack_writer* w, crdi_xml_writer* x)
+{
+    crdi_xml_begin(x, "ssd:ParameterBindings");
+    crdi_xml_begin(x, "ssd:ParameterBinding");
+    crdi_xml_put(x, "type", "application/x-ssp-parameter-set");
+    crdi_text_add(x->out, " source=\"resources/%s.ssv\"", w->stem);
+    crdi_xml_end(x);
+    crdi_xml_end(x);
+}
+
+static void ssp_write_put_system(const crdi_pack_writer* w, crdi_xml_writer* x, int index)
 {
     const crdi_pack_element* e = &w->elements[index];
-    crdi_text_add(t, "%*s<ssd:System", depth, "");
-    crdi_pack_attribute(w, t, "name", e->name);
-    crdi_text_add(t, ">\n");
-    if (e->first_hop >= 0) {
-        crdi_text_add(t, "%*s<ssd:Connectors>\n", depth + 2, "");
-        for (int i = e->first_hop; i >= 0; i = w->hops[i].next) {
-            crdi_pack_port port = w->hops[i].port;
-            port.look.causality = w->hops[i].output ? CRD_OUTPUT : CRD_INPUT;
-            put_connector(w, t, &port, depth + 4);
-        }
-        crdi_text_add(t, "%*s</ssd:Connectors>\n", depth + 2, "");
-    }
-    if (index == 0 && w->values > 0) {
-        crdi_text_add(t,
-                      "%*s<ssd:ParameterBindings>\n"
-                      "%*s<ssd:ParameterBinding type=\"application/x-ssp-parameter-set\" "
-                      "source=\"resources/%s.ssv\"/>\n"
-                      "%*s</ssd:ParameterBindings>\n",
-                      depth + 2, "", depth + 4, "", w->stem, depth + 2, "");
-    }
+    crdi_xml_begin(x, "ssd:System");
+    crdi_xml_put(x, "name", e->name);
+    if (e->first_hop >= 0) { put_hops(w, x, e); }
+    if (index == 0 && w->values > 0) { put_binding(w, x); }
     if (e->first >= 0) {
-        crdi_text_add(t, "%*s<ssd:Elements>\n", depth + 2, "");
+        crdi_xml_begin(x, "ssd:Elements");
         for (int i = e->first; i >= 0; i = w->elements[i].next) {
             if (w->elements[i].unit >= 0) {
-                put_component(w, t, &w->elements[i], depth + 4);
+                put_component(w, x, &w->elements[i]);
             } else {
-                ssp_write_put_system(w, t, i, depth + 4);
+                ssp_write_put_system(w, x, i);
             }
         }
-        crdi_text_add(t, "%*s</ssd:Elements>\n", depth + 2, "");
+        crdi_xml_end(x);
     }
     if (e->first_link >= 0) {
-        crdi_text_add(t, "%*s<ssd:Connections>\n", depth + 2, "");
+        crdi_xml_begin(x, "ssd:Connections");
         for (int i = e->first_link; i >= 0; i = w->links[i].next) {
-            crdi_pack_put_link(w, t, &w->links[i], depth + 4);
+            crdi_pack_put_link(x, &w->links[i]);
         }
-        crdi_text_add(t, "%*s</ssd:Connections>\n", depth + 2, "");
+        crdi_xml_end(x);
     }
-    if (index > 0) { put_notes(w, t, index, depth + 2); }
-    crdi_text_add(t, "%*s</ssd:System>\n", depth, "");
+    if (index > 0) { put_notes(w, x, index); }
+    crdi_xml_end(x);
 }
 
-static void put_annotations(crdi_pack_writer* w, crd_text* t)
+static void put_annotations(const crdi_pack_writer* w, crdi_xml_writer* x)
 {
     bool any = w->yaml.length > 0;
     for (int i = 0; i < w->s->note_count; i++) {
         any = any || owner_of(w, &w->s->notes[i]) == 0;
     }
     if (!any) { return; }
-    crdi_text_add(t, "  <ssd:Annotations>\n");
+    crdi_xml_begin(x, "ssd:Annotations");
     if (w->yaml.length > 0) {
-        crdi_text_add(t, "    <ssc:Annotation type=\"%s\"><yaml xmlns=\"%s\">\n",
-                      CRD_SSP_ANNOTATION, CRD_SSP_SPACE);
-        put_content(w, t, w->yaml.data);
-        crdi_text_add(t, "</yaml></ssc:Annotation>\n");
+        crdi_xml_begin(x, "ssc:Annotation");
+        crdi_xml_inline(x);
+        crdi_xml_put(x, "type", CRD_SSP_ANNOTATION);
+        crdi_xml_begin(x, "yaml");
+        crdi_xml_put(x, "xmlns", CRD_SSP_SPACE);
+        crdi_xml_content(x, "\n");
+        crdi_xml_content(x, w->yaml.data);
+        crdi_xml_end(x);
+        crdi_xml_end(x);
     }
-    put_notes(w, t, 0, 2);
-    crdi_text_add(t, "  </ssd:Annotations>\n");
+    put_notes(w, x, 0);
+    crdi_xml_end(x);
+}
+
+void crdi_pack_begin(crdi_pack_writer* w, crdi_xml_writer* x, crd_text* out, const char* element,
+                     const char* prefix, const char* space)
+{
+    crdi_xml_writer_init(x, out);
+    crdi_xml_begin(x, element);
+    crdi_text_add(out,
+                  " xmlns:%s=\"http://ssp-standard.org/SSP1/%s\"\n"
+                  "    xmlns:ssc=\"http://ssp-standard.org/SSP1/SystemStructureCommon\"\n"
+                  "    version=\"%d.0\"",
+                  prefix, space, w->opt.version);
+    crdi_xml_put(x, "name", w->title);
 }
 
 static void put_description(crdi_pack_writer* w)
 {
-    crd_text* t = &w->ssd;
+    crdi_xml_writer x;
     const crd_run_spec* r = &w->s->run;
-    crdi_text_add(t,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<ssd:SystemStructureDescription"
-                  " xmlns:ssd=\"http://ssp-standard.org/SSP1/SystemStructureDescription\"\n"
-                  "    xmlns:ssc=\"http://ssp-standard.org/SSP1/SystemStructureCommon\"\n"
-                  "    version=\"%d.0\"",
-                  w->opt.version);
-    crdi_pack_attribute(w, t, "name", w->title);
-    if (w->opt.author) { crdi_pack_attribute(w, t, "author", w->opt.author); }
-    crdi_text_add(t, " generationTool=\"Cardan %s\">\n", crd_version());
-    ssp_write_put_system(w, t, 0, 2);
-    put_enumerations(w, t);
-    crdi_pack_put_units(w, t, "ssd", &w->units);
+    crdi_pack_begin(w, &x, &w->ssd, "ssd:SystemStructureDescription", "ssd",
+                    "SystemStructureDescription");
+    if (w->opt.author) { crdi_xml_put(&x, "author", w->opt.author); }
+    crdi_text_add(x.out, " generationTool=\"Cardan %s\"", crd_version());
+    ssp_write_put_system(w, &x, 0);
+    put_enumerations(w, &x);
+    crdi_pack_put_units(&x, "ssd:Units", &w->units);
     if (!isnan(r->start) || !isnan(r->stop)) {
-        crdi_text_add(t, "  <ssd:DefaultExperiment");
+        crdi_xml_begin(&x, "ssd:DefaultExperiment");
         // OMSimulator wants a start time beside a stop time.
-        crdi_pack_number(t, "startTime", isnan(r->start) ? 0 : r->start);
-        if (!isnan(r->stop)) { crdi_pack_number(t, "stopTime", r->stop); }
-        crdi_text_add(t, "/>\n");
+        crdi_xml_put_real(&x, "startTime", isnan(r->start) ? 0 : r->start);
+        if (!isnan(r->stop)) { crdi_xml_put_real(&x, "stopTime", r->stop); }
+        crdi_xml_end(&x);
     }
-    put_annotations(w, t);
-    crdi_text_add(t, "</ssd:SystemStructureDescription>\n");
+    put_annotations(w, &x);
+    crdi_xml_end(&x);
+    if (!w->bad) { w->bad = x.bad; }
 }
 
 // ---- the whole ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/system.h"
 #include "shared/archive.h"
+#include "shared/xml.h"
 
 enum { CRDI_PACK_DEPTH = 32 }; // systems inside systems
 
@@ -102,8 +103,9 @@ typedef struct crdi_pack_writer {
     const char* scratch; // folders of unpacked FMUs are zipped there; NULL: none so far
     crd_map files;       // names of resources in lower case
     crd_text ssd, ssv, yaml;
-    int values;      // in the SSV
-    const char* bad; // the first text that XML cannot hold
+    crdi_xml_writer values_xml; // into the SSV
+    int values;                 // in it
+    const char* bad;            // the first text that XML cannot hold
 } crdi_pack_writer;
 
 // ---- write.c
@@ -117,11 +119,11 @@ crd_status crdi_pack_add_unit(crdi_pack_writer* w, crdi_pack_units* units, const
                               const crd_dimension* dimension, const char** out);
 crd_status crdi_pack_add_port_unit(crdi_pack_writer* w, crdi_pack_units* units,
                                    const crdi_pack_port* p, const char** out);
-void crdi_pack_put_units(crdi_pack_writer* w, crd_text* t, const char* prefix,
-                         const crdi_pack_units* units);
-// ` name="value"`, escaped.
-void crdi_pack_attribute(crdi_pack_writer* w, crd_text* t, const char* name, const char* value);
-void crdi_pack_number(crd_text* t, const char* name, double value);
+void crdi_pack_put_units(crdi_xml_writer* x, const char* element, const crdi_pack_units* units);
+void crdi_pack_put_sizes(crdi_xml_writer* x, const crd_ssp_connector* c); // of an array
+// The root element of an SSD or SSV, with its namespaces, version and name.
+void crdi_pack_begin(crdi_pack_writer* w, crdi_xml_writer* x, crd_text* out, const char* element,
+                     const char* prefix, const char* space);
 // The shortest text of a number, in the arena.
 const char* crdi_pack_number_text(crdi_pack_writer* w, double x);
 const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type); // NULL: none
@@ -138,7 +140,7 @@ crd_status crdi_pack_files(crdi_pack_writer* w);
 // ---- write_route.c
 // Connections as links and hops of the systems.
 crd_status crdi_pack_route(crdi_pack_writer* w);
-void crdi_pack_put_link(crdi_pack_writer* w, crd_text* t, const crdi_pack_link* l, int depth);
+void crdi_pack_put_link(crdi_xml_writer* x, const crdi_pack_link* l);
 
 // ---- write_values.c
 // Start values into w->ssv and the parts' `rest`.

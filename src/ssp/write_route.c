@@ -357,37 +357,31 @@ static const char* map_element(const crd_transformation* t)
                    : "EnumerationMappingTransformation";
 }
 
-void crdi_pack_put_link(crdi_pack_writer* w, crd_text* t, const crdi_pack_link* l, int depth)
+void crdi_pack_put_link(crdi_xml_writer* x, const crdi_pack_link* l)
 {
     const crd_transformation* change = &l->change;
-    crdi_text_add(t, "%*s<ssd:Connection", depth, "");
-    if (l->start_element) { crdi_pack_attribute(w, t, "startElement", l->start_element); }
-    crdi_pack_attribute(w, t, "startConnector", l->start);
-    if (l->start_indices) { crdi_pack_attribute(w, t, "startIndices", l->start_indices); }
-    if (l->end_element) { crdi_pack_attribute(w, t, "endElement", l->end_element); }
-    crdi_pack_attribute(w, t, "endConnector", l->end);
-    if (l->end_indices) { crdi_pack_attribute(w, t, "endIndices", l->end_indices); }
-    if (!change->convert_units) { crdi_pack_attribute(w, t, "suppressUnitConversion", "true"); }
-    if (change->map_count == 0 && !change->has_transformation) {
-        crdi_text_add(t, "/>\n");
-        return;
-    }
-    crdi_text_add(t, ">\n");
+    crdi_xml_begin(x, "ssd:Connection");
+    if (l->start_element) { crdi_xml_put(x, "startElement", l->start_element); }
+    crdi_xml_put(x, "startConnector", l->start);
+    if (l->start_indices) { crdi_xml_put(x, "startIndices", l->start_indices); }
+    if (l->end_element) { crdi_xml_put(x, "endElement", l->end_element); }
+    crdi_xml_put(x, "endConnector", l->end);
+    if (l->end_indices) { crdi_xml_put(x, "endIndices", l->end_indices); }
+    if (!change->convert_units) { crdi_xml_put_bool(x, "suppressUnitConversion", true); }
     if (change->map_count > 0) {
-        const char* element = map_element(change);
-        crdi_text_add(t, "%*s<ssc:%s>\n", depth + 2, "", element);
+        crdi_xml_begin_in(x, "ssc:", map_element(change));
         for (int i = 0; i < change->map_count; i++) {
-            crdi_text_add(t, "%*s<ssc:MapEntry", depth + 4, "");
-            crdi_pack_attribute(w, t, "source", change->map[i].from);
-            crdi_pack_attribute(w, t, "target", change->map[i].to);
-            crdi_text_add(t, "/>\n");
+            crdi_xml_begin(x, "ssc:MapEntry");
+            crdi_xml_put(x, "source", change->map[i].from);
+            crdi_xml_put(x, "target", change->map[i].to);
+            crdi_xml_end(x);
         }
-        crdi_text_add(t, "%*s</ssc:%s>\n", depth + 2, "", element);
-    } else {
-        crdi_text_add(t, "%*s<ssc:LinearTransformation", depth + 2, "");
-        crdi_pack_number(t, "factor", change->gain);
-        crdi_pack_number(t, "offset", change->offset);
-        crdi_text_add(t, "/>\n");
+        crdi_xml_end(x);
+    } else if (change->has_transformation) {
+        crdi_xml_begin(x, "ssc:LinearTransformation");
+        crdi_xml_put_real(x, "factor", change->gain);
+        crdi_xml_put_real(x, "offset", change->offset);
+        crdi_xml_end(x);
     }
-    crdi_text_add(t, "%*s</ssd:Connection>\n", depth, "");
+    crdi_xml_end(x);
 }

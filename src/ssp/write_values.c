@@ -240,19 +240,18 @@ fail:
 static void write_values_put_value(crdi_pack_writer* w, const crdi_pack_part* p,
                                    const crdi_pack_port* port, const char* variable, const value* v)
 {
-    crd_text* t = &w->ssv;
+    crdi_xml_writer* x = &w->values_xml;
     const char* name = crdi_arena_format(&w->arena, "%s.%s", p->name, variable);
-    crdi_text_add(t, "    <ssv:Parameter");
-    crdi_pack_attribute(w, t, "name", name ? name : "");
-    crdi_text_add(t, "><ssv:%s", v->element);
-    crdi_pack_attribute(w, t, "value", v->text);
-    if (v->unit) { crdi_pack_attribute(w, t, "unit", v->unit); }
-    crdi_text_add(t, "/>");
-    for (int i = 0; port && i < port->look.rank; i++) {
-        crdi_text_add(t, "<ssc:Dimension size=\"%llu\"/>", (unsigned long long)port->look.sizes[i]);
-    }
-    crdi_text_add(t, "</ssv:Parameter>\n");
-    if (!name) { t->failed = true; }
+    crdi_xml_begin(x, "ssv:Parameter");
+    crdi_xml_inline(x);
+    crdi_xml_put(x, "name", name);
+    crdi_xml_begin_in(x, "ssv:", v->element);
+    crdi_xml_put(x, "value", v->text);
+    if (v->unit) { crdi_xml_put(x, "unit", v->unit); }
+    crdi_xml_end(x);
+    if (port) { crdi_pack_put_sizes(x, &port->look); }
+    crdi_xml_end(x);
+    if (!name) { x->out->failed = true; }
     w->values++;
 }
 
@@ -361,22 +360,19 @@ fail:
 crd_status crdi_pack_values(crdi_pack_writer* w)
 {
     crd_status st = CRD_OK;
-    crd_text* t = &w->ssv;
+    crdi_xml_writer* x = &w->values_xml;
     crdi_pack_units units = {0};
     crdi_map_init(&units.map, w->ctx);
-    crdi_text_add(t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                     "<ssv:ParameterSet"
-                     " xmlns:ssv=\"http://ssp-standard.org/SSP1/SystemStructureParameterValues\""
-                     "\n    xmlns:ssc=\"http://ssp-standard.org/SSP1/SystemStructureCommon\"\n   ");
-    crdi_text_add(t, " version=\"%d.0\"", w->opt.version);
-    crdi_pack_attribute(w, t, "name", w->title);
-    crdi_text_add(t, " generationTool=\"Cardan %s\">\n  <ssv:Parameters>\n", crd_version());
+    crdi_pack_begin(w, x, &w->ssv, "ssv:ParameterSet", "ssv", "SystemStructureParameterValues");
+    crdi_text_add(x->out, " generationTool=\"Cardan %s\"", crd_version());
+    crdi_xml_begin(x, "ssv:Parameters");
     for (int i = 0; i < w->s->unit_count; i++) {
         CRD_TRY(values_of(w, &units, i));
     }
-    crdi_text_add(t, "  </ssv:Parameters>\n");
-    crdi_pack_put_units(w, t, "ssv", &units);
-    crdi_text_add(t, "</ssv:ParameterSet>\n");
+    crdi_xml_end(x);
+    crdi_pack_put_units(x, "ssv:Units", &units);
+    crdi_xml_end(x);
+    w->bad = x->bad;
 fail:
     crdi_map_clear(&units.map);
     crd_free(w->ctx, units.items);

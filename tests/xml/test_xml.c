@@ -216,6 +216,76 @@ static int tear_down(void** state)
     return 0;
 }
 
+// ---- writing -----------------------------------------------------------------------------------
+
+static void what_is_written_has_lines_of_its_own_and_reads_back(void** state)
+{
+    crd_context* ctx = *state;
+    crd_text t;
+    crdi_xml_writer w;
+    crd_text_init(&t, ctx);
+    crdi_xml_writer_init(&w, &t);
+    crdi_xml_begin(&w, "a");
+    crdi_xml_put(&w, "text", "<'&\"\t\n>");
+    crdi_xml_put_int(&w, "n", -3);
+    crdi_xml_begin(&w, "leaf");
+    crdi_xml_put_if(&w, "none", "");
+    crdi_xml_put_bool(&w, "yes", true);
+    crdi_xml_end(&w);
+    crdi_xml_begin_in(&w, "p:", "line");
+    crdi_xml_inline(&w);
+    crdi_xml_put(&w, "xmlns:p", "urn:p");
+    crdi_xml_begin(&w, "x");
+    crdi_xml_content(&w, "1 < 2, \"so\"");
+    crdi_xml_end(&w);
+    crdi_xml_begin(&w, "y");
+    crdi_xml_put_real(&w, "v", 0.1);
+    crdi_xml_end(&w);
+    crdi_xml_end(&w);
+    crdi_xml_line(&w, "<raw/>");
+    crdi_xml_end(&w);
+    assert_false(t.failed);
+    assert_null(w.bad);
+    assert_string_equal(
+        t.data, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                "<a text=\"&lt;'&amp;&quot;&#9;&#10;&gt;\" n=\"-3\">\n"
+                "  <leaf yes=\"true\"/>\n"
+                "  <p:line xmlns:p=\"urn:p\"><x>1 &lt; 2, \"so\"</x><y v=\"0.1\"/></p:line>\n"
+                "  <raw/>\n"
+                "</a>\n");
+    crdi_xml* x = NULL;
+    check_ok(crdi_xml_parse(ctx, t.data, t.length, "w.xml", &x));
+    assert_string_equal(crdi_xml_get(x->root, "text"), "<'&\"\t\n>");
+    crdi_xml_destroy(x);
+    crd_text_clear(&t);
+}
+
+static void a_text_that_xml_cannot_hold_is_named_and_too_deep_fails(void** state)
+{
+    crd_context* ctx = *state;
+    static const char* const bad[] = {"a\x01", "\xff", "\xEF\xBF\xBE"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        crd_text t;
+        crdi_xml_writer w;
+        crd_text_init(&t, ctx);
+        crdi_xml_writer_init(&w, &t);
+        crdi_xml_begin(&w, "a");
+        crdi_xml_put(&w, "good", "\xC3\xA4");
+        assert_null(w.bad);
+        crdi_xml_put(&w, "text", bad[i]);
+        assert_ptr_equal(w.bad, bad[i]);
+        for (int k = 0; k < CRDI_XML_WRITE_DEPTH; k++) {
+            crdi_xml_begin(&w, "b");
+        }
+        crdi_xml_begin(&w, "c");
+        for (int k = 0; k < CRDI_XML_WRITE_DEPTH + 2; k++) {
+            crdi_xml_end(&w);
+        }
+        assert_true(t.failed);
+        crd_text_clear(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +298,8 @@ int main(void)
         cmocka_unit_test(a_doctype_is_refused_before_anything_grows),
         cmocka_unit_test(depth_and_numbers_are_bounded),
         cmocka_unit_test(running_out_of_memory_is_an_error_everywhere),
+        cmocka_unit_test(what_is_written_has_lines_of_its_own_and_reads_back),
+        cmocka_unit_test(a_text_that_xml_cannot_hold_is_named_and_too_deep_fails),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

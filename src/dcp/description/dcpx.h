@@ -160,9 +160,7 @@ typedef enum crdi_dcp_piece {
     CRDI_DCP_ARGUMENT,
     CRDI_DCP_LONE, ///< a % that is neither a placeholder nor doubled
 } crdi_dcp_piece;
-/// An attribute. Line breaks and tabs would come back as blanks if they were not written as
-/// numbers.
-void crdi_dcp_put_text(crd_text* out, const char* name, const char* value);
+void crdi_dcp_put_uuid(crdi_xml_writer* w, const char* name, const uint8_t uuid[16]);
 /// The next placeholder of a log message; `*at` is behind it afterwards.
 crdi_dcp_piece crdi_dcp_placeholder(const char** at, uint8_t* type);
 /// The arguments of a template are those of its message. CRD_E_MEMORY.
