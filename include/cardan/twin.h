@@ -162,7 +162,19 @@ CRD_API int crd_twin_states(const crd_twin* w); ///< of the network
 typedef struct crd_estimate {
     double value, sd;
 } crd_estimate;
-CRD_API crd_estimate crd_twin_output(const crd_twin* w, int output); ///< .output
+typedef enum crd_twin_kind {
+    CRD_TWIN_OUTPUT,
+    CRD_TWIN_NODE,
+    CRD_TWIN_SOURCE,
+    CRD_TWIN_PARAMETER,
+    CRD_TWIN_STATE,
+} crd_twin_kind;
+typedef struct crd_twin_quantity {
+    crd_twin_kind kind;
+    int index;
+} crd_twin_quantity;
+CRD_API crd_estimate crd_twin_now(const crd_twin* w, crd_twin_quantity q); ///< NaN: there is none
+CRD_API crd_estimate crd_twin_output(const crd_twin* w, int output);       ///< .output
 CRD_API crd_estimate crd_twin_node(const crd_twin* w, int32_t node);
 CRD_API crd_estimate crd_twin_parameter_now(const crd_twin* w, int parameter); ///< sd of the value
 CRD_API crd_estimate crd_twin_source_now(const crd_twin* w, int source);
@@ -175,8 +187,6 @@ typedef struct crd_twin_sensor_state {
     bool wild;                    ///< gated more often than its probability allows
 } crd_twin_sensor_state;
 CRD_API crd_twin_sensor_state crd_twin_sensor_now(const crd_twin* w, int sensor);
-/// Of the states, against the truth (tests): (z - truth)' P^-1 (z - truth).
-CRD_API double crd_twin_nees(const crd_twin* w, const double* truth);
 CRD_API size_t crd_twin_state_size(const crd_twin* w);
 CRD_API void crd_twin_save(const crd_twin* w, void* state);
 CRD_API void crd_twin_restore(crd_twin* w, const void* state);
@@ -247,6 +257,44 @@ CRD_API crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_t
 CRD_API double crd_ljung_box(const double* x, int64_t count, int lags);
 /// Geometric over arithmetic mean of the averaged periodogram (256-point Hann segments).
 CRD_API double crd_flatness(const double* x, int64_t count);
+
+// ---- consistency -------------------------------------------------------------------------------
+
+/// Does the filter know how wrong it is? Its normalised innovations squared (NIS) nu' S^-1 nu, and
+/// where the truth is known its normalised errors squared (NEES) e' P^-1 e, are chi-square
+/// variables with as many degrees of freedom as nu and e have elements, if it does (Bar-Shalom, Li
+/// and Kirubarajan 2001, 5.4).
+///
+/// Errors (truth - estimate) of some quantities, of parameters those of their logarithms, each less
+/// what the ones before it say about it, and over its sd: z (count) has sd 1 and is independent,
+/// and the sum of its squares is the NEES of all. A quantity that follows from those before has z =
+/// 0. Returns how many do not, the degrees of freedom. `work`: count (n + 2) + 2 n numbers, n =
+/// crd_twin_size. z is NaN where a quantity or its truth is.
+CRD_API int crd_twin_size(const crd_twin* w); ///< of the filter: states, sources, parameters
+CRD_API int crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double* truth,
+                            int count, double* z, double* work);
+
+typedef enum crd_verdict {
+    CRD_VERDICT_NONE, ///< nothing to judge by
+    CRD_VERDICT_CONSISTENT,
+    CRD_VERDICT_CONFIDENT, ///< too confident: errors are larger than it says
+    CRD_VERDICT_CAUTIOUS,  ///< too cautious: errors are smaller than it says
+} crd_verdict;
+CRD_API const char* crd_verdict_text(crd_verdict v); ///< "too confident"
+typedef struct crd_consistency {
+    int64_t count;    ///< of rows
+    double freedom;   ///< degrees of freedom of all of them
+    double mean;      ///< per degree of freedom; 1 is right
+    double low, high; ///< where it lies if the filter is right, with 99 % probability
+    double inside;    ///< share of rows inside their own 95 % bounds
+    double effective; ///< rows that are worth independent ones
+    crd_verdict verdict;
+} crd_consistency;
+/// Of normalised innovations or errors z (rows x width), `freedom` (rows) of which count in a row;
+/// the others are 0. A row with NaN does not count. `correlated`: those of neighbouring rows are,
+/// as errors of estimates, and rows are worth less; innovations of a filter that is right are not.
+CRD_API crd_consistency crd_consistency_judge(const double* z, int width, const int* freedom,
+                                              int64_t rows, bool correlated);
 
 // ---- observability -----------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // The filter: predict, then one sensor after the other.
 #include "twin/twin.h"
 #include "shared/circuit_part.h"
-#include "twin/dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -646,92 +645,85 @@ int crd_twin_states(const crd_twin* w)
     return w->p;
 }
 
+double crdi_twin_variance(const crd_twin* w, const double* h)
+{
+    return w->thesis ? crdi_thesis_variance(w, h) : crdi_ud_variance(&w->p_now, h, w->room);
+}
+
 static double sd_of(const crd_twin* w, const double* h)
 {
-    const double variance =
-        w->thesis ? crdi_thesis_variance(w, h) : crdi_ud_variance(&w->p_now, h, w->room);
+    const double variance = crdi_twin_variance(w, h);
     return variance > 0 ? sqrt(variance) : 0;
 }
 
-static crd_estimate of_row(const crd_twin* w, double value, const crdi_row* row)
+double crdi_twin_quantity(const crd_twin* w, crd_twin_quantity q, double* h)
 {
-    crdi_twin_row_slope(w, row, w->slope);
-    return (crd_estimate){value, sd_of(w, w->slope)};
+    const double nothing = (double)NAN;
+    const int i = q.index;
+    int at = -1;
+    crdi_row row = w->scratch;
+    double value = nothing;
+    if (i < 0) { return nothing; }
+    if (q.kind == CRD_TWIN_OUTPUT && i < w->net->output_count) {
+        value = crdi_twin_expression(w, w->net->outputs[i].what, &row);
+    } else if (q.kind == CRD_TWIN_NODE && i < w->net->node_count) {
+        row.count = 1;
+        row.at[0] = i;
+        row.factor[0] = 1;
+        value = crdi_twin_variable(w, i);
+    } else if (q.kind == CRD_TWIN_STATE && i < w->p) {
+        at = i;
+    } else if (q.kind == CRD_TWIN_SOURCE && i < w->spec.source_count) {
+        at = w->sources[i].at;
+    } else if (q.kind == CRD_TWIN_PARAMETER && i < w->k) {
+        at = w->p + w->s + i;
+    } else {
+        return nothing;
+    }
+    if (at < 0) {
+        crdi_twin_row_slope(w, &row, h);
+        return value;
+    }
+    memset(h, 0, (size_t)w->n * sizeof *h);
+    h[at] = 1;
+    return w->q[at];
 }
 
-static crd_estimate of_element(const crd_twin* w, int at)
+crd_estimate crd_twin_now(const crd_twin* w, crd_twin_quantity q)
 {
-    memset(w->slope, 0, (size_t)w->n * sizeof *w->slope);
-    w->slope[at] = 1;
-    return (crd_estimate){w->q[at], sd_of(w, w->slope)};
+    const double value = crdi_twin_quantity(w, q, w->slope);
+    const double sd = isnan(value) ? value : sd_of(w, w->slope);
+    const bool logarithm = q.kind == CRD_TWIN_PARAMETER;
+    return logarithm ? (crd_estimate){exp(value), exp(value) * sd} : (crd_estimate){value, sd};
 }
-
-static const crd_estimate nothing = {(double)NAN, (double)NAN};
 
 crd_estimate crd_twin_output(const crd_twin* w, int output)
 {
-    if (output < 0 || output >= w->net->output_count) { return nothing; }
-    crdi_row row = w->scratch;
-    const double value = crdi_twin_expression(w, w->net->outputs[output].what, &row);
-    return of_row(w, value, &row);
+    return crd_twin_now(w, (crd_twin_quantity){CRD_TWIN_OUTPUT, output});
 }
 
 crd_estimate crd_twin_node(const crd_twin* w, int32_t node)
 {
-    if (node < 0 || node >= w->net->node_count) { return nothing; }
-    double one = 1;
-    const crdi_row row = {.count = 1, .at = &node, .factor = &one};
-    return of_row(w, crdi_twin_variable(w, node), &row);
+    return crd_twin_now(w, (crd_twin_quantity){CRD_TWIN_NODE, node});
 }
 
 crd_estimate crd_twin_parameter_now(const crd_twin* w, int parameter)
 {
-    if (parameter < 0 || parameter >= w->k) { return nothing; }
-    const crd_estimate e = of_element(w, w->p + w->s + parameter);
-    return (crd_estimate){exp(e.value), exp(e.value) * e.sd};
+    return crd_twin_now(w, (crd_twin_quantity){CRD_TWIN_PARAMETER, parameter});
 }
 
 crd_estimate crd_twin_source_now(const crd_twin* w, int source)
 {
-    return source < 0 || source >= w->spec.source_count ? nothing
-                                                        : of_element(w, w->sources[source].at);
+    return crd_twin_now(w, (crd_twin_quantity){CRD_TWIN_SOURCE, source});
 }
 
 crd_estimate crd_twin_state(const crd_twin* w, int state)
 {
-    return state < 0 || state >= w->p ? nothing : of_element(w, state);
+    return crd_twin_now(w, (crd_twin_quantity){CRD_TWIN_STATE, state});
 }
 
 crd_twin_sensor_state crd_twin_sensor_now(const crd_twin* w, int sensor)
 {
     return sensor < 0 || sensor >= w->spec.sensor_count ? (crd_twin_sensor_state){0}
                                                         : w->sensors[sensor].now;
-}
-
-double crd_twin_nees(const crd_twin* w, const double* truth)
-{
-    const int p = w->p, n = w->n;
-    double* full =
-        crdi_new_array(w->ctx, (size_t)n * (size_t)n + (size_t)p * (size_t)(p + 2), sizeof *full);
-    int32_t* pivots = crdi_new_array(w->ctx, (size_t)p, sizeof *pivots);
-    double sum = (double)NAN;
-    int at;
-    if (full && pivots) {
-        double *block = full + n * n, *x = block + p * p, *y = x + p;
-        crdi_ud_full(&w->p_now, full);
-        for (int i = 0; i < p; i++) {
-            memcpy(block + i * p, full + i * n, (size_t)p * sizeof *block);
-            x[i] = y[i] = w->q[i] - truth[i];
-        }
-        if (crdi_dense_factor(p, block, pivots, &at)) {
-            crdi_dense_solve(p, block, pivots, 1, y);
-            sum = 0;
-            for (int i = 0; i < p; i++) {
-                sum += x[i] * y[i];
-            }
-        }
-    }
-    crd_free(w->ctx, full);
-    crd_free(w->ctx, pivots);
-    return sum;
 }

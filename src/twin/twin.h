@@ -84,6 +84,11 @@ void crdi_twin_row_slope(const crd_twin* w, const crdi_row* row, double* h); // 
 double crdi_twin_expression(const crd_twin* w, const crd_expression* e, crdi_row* row);
 double crdi_twin_variable(const crd_twin* w, int32_t x);
 
+// twin.c: a quantity at the present estimate (a parameter: its logarithm) and its derivative by q;
+// NaN: there is none. The variance of h^T q.
+double crdi_twin_quantity(const crd_twin* w, crd_twin_quantity q, double* h);
+double crdi_twin_variance(const crd_twin* w, const double* h);
+
 // model.c: the network and the source models at the present parameters
 void crdi_twin_known(const crd_twin* w, double t, double* v); // waveforms and inputs
 int crdi_twin_source_size(crd_source_model model);

@@ -302,7 +302,10 @@ static void the_covariance_says_how_wrong_the_states_are(void** state)
                                  z[1] + 0.5 * noise_next(&seeded)};
             check_ok(crd_twin_step(w, y));
         }
-        sum += crd_twin_nees(w, z);
+        const crd_twin_quantity states[2] = {{CRD_TWIN_STATE, 0}, {CRD_TWIN_STATE, 1}};
+        double room[20], error[2];
+        check_int(crd_twin_errors(w, states, z, 2, error, room), 2);
+        sum += error[0] * error[0] + error[1] * error[1];
     }
     check_near(sum / 30, 2, 0.7);
     crd_twin_destroy(w);

@@ -71,5 +71,11 @@ void crdi_twin_clear(crdi_twin_job* j);
 crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output);
 // Unit of a sensor: its own, that of an output, K in a thermal network, or V or A.
 const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what);
+// Factor and offset from a column of numbers to a unit. CRD_E_RANGE: it has texts, or another unit.
+crd_status crdi_twin_column(crdi_twin_job* j, const crd_table_column* c, const char* unit,
+                            double* factor, double* offset);
+// What a column says at an instant of the data; NaN where only others say something, and in gaps.
+// `*at` (start with 0) rises with `row`.
+double crdi_twin_cell(const crdi_twin_job* j, const crd_table_column* c, int64_t row, int64_t* at);
 // What was made of the times of the recording, in words and JSON.
 void crdi_twin_put_time(crdi_result* out, const crdi_twin_job* j);

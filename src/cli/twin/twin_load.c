@@ -255,6 +255,16 @@ static crd_status twin_load_convert(crdi_twin_job* j, const crd_table_column* c,
     return CRD_OK;
 }
 
+crd_status crdi_twin_column(crdi_twin_job* j, const crd_table_column* c, const char* unit,
+                            double* factor, double* offset)
+{
+    if (c->texts) {
+        return crdi_fail(j->cli->ctx, CRD_E_RANGE, "%s: column %s has texts, expected numbers",
+                         j->table->path, c->name);
+    }
+    return twin_load_convert(j, c, unit, factor, offset);
+}
+
 static crd_status check_column(crdi_twin_job* j, const crd_table_column* c, const char* what)
 {
     crd_context* ctx = j->cli->ctx;
@@ -466,18 +476,21 @@ static crd_status find_instants(crdi_twin_job* j)
     return to ? merge_stamps(j, &all, to, most) : CRD_E_MEMORY;
 }
 
-// What the column says at each instant; at those of other sensors and in gaps it says nothing.
+double crdi_twin_cell(const crdi_twin_job* j, const crd_table_column* c, int64_t row, int64_t* at)
+{
+    const double t = j->data.times[row];
+    while (*at + 1 < c->rows && fabs(c->time[*at + 1] - t) <= fabs(c->time[*at] - t)) {
+        ++*at;
+    }
+    return fabs(c->time[*at] - t) <= NEAR * j->spec.step ? c->values[*at] : NAN;
+}
+
 static void fill_sensor(crdi_twin_job* j, int sensor, double* to)
 {
     const crd_table_column* c = sensor_column(j, sensor);
     int64_t at = 0;
     for (int64_t i = 0; i < j->data.rows; i++) {
-        const double t = j->data.times[i];
-        while (at + 1 < c->rows && fabs(c->time[at + 1] - t) <= fabs(c->time[at] - t)) {
-            at++;
-        }
-        const bool near = fabs(c->time[at] - t) <= NEAR * j->spec.step;
-        const double x = near ? c->values[at] : NAN;
+        const double x = crdi_twin_cell(j, c, i, &at);
         const double y = isfinite(x) ? j->factor[sensor] * x + j->offset[sensor] : NAN;
         to[i * j->spec.sensor_count + sensor] = y;
         j->missing += isnan(y);

@@ -1,22 +1,34 @@
 // cardan twin run: the filter over a recording.
 #include "cli/twin/twin.h"
+#include "shared/num.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct run_options {
     crdi_twin_command twin;
+    crdi_list truth;
     const char* output;
     bool auto_noise, all_nodes;
 } run_options;
 
-typedef enum quantity_kind { OUTPUT, NODE, SOURCE, PARAMETER, SENSOR } quantity_kind;
-
 typedef struct quantity { // one estimate: its value and its 95 % band
-    quantity_kind kind;
-    int index;
+    crd_twin_quantity what;
     const char *name, *unit;
 } quantity;
+
+typedef struct series { // normalised innovations or errors of rows, and how many of them count
+    int width;
+    double* z; // (rows x width)
+    int* freedom;
+} series;
+
+typedef struct truth { // a column that says what is true
+    quantity of;
+    int column;
+    int64_t at; // its row
+    double factor, offset;
+} truth;
 
 typedef struct run {
     crdi_twin_job j;
@@ -28,23 +40,15 @@ typedef struct run {
     double busy; // s, in steps
     int64_t steps;
     double lb, flat; // of --noise auto
+    // consistency: NIS per sensor and of all, NEES per truth and of all
+    series *nis, *nees; // (sensors + 1), (truths + 1)
+    truth* truths;
+    int truth_count;
+    crd_twin_quantity* whats; // (truths)
+    double *values, *room;    // (truths) of the row; for crd_twin_errors
+    int64_t* used;            // (sensors) before the row
+    int64_t first;            // innovations that only tell where an unknown start was
 } run;
-
-static crd_estimate estimate_of(const run* r, const quantity* q)
-{
-    switch (q->kind) {
-    case OUTPUT:
-        return crd_twin_output(r->w, q->index);
-    case NODE:
-        return crd_twin_node(r->w, q->index);
-    case SOURCE:
-        return crd_twin_source_now(r->w, q->index);
-    case PARAMETER:
-        return crd_twin_parameter_now(r->w, q->index);
-    default:
-        return (crd_estimate){NAN, NAN};
-    }
-}
 
 static crd_status list_quantities(run* r)
 {
@@ -56,18 +60,18 @@ static crd_status list_quantities(run* r)
     if (!r->q) { return CRD_E_MEMORY; }
     for (int i = 0; i < n->output_count; i++) {
         const char* unit = n->outputs[i].unit;
-        r->q[r->count++] = (quantity){OUTPUT, i, n->outputs[i].name, unit ? unit : ""};
+        r->q[r->count++] = (quantity){{CRD_TWIN_OUTPUT, i}, n->outputs[i].name, unit ? unit : ""};
     }
     for (int i = 1; i < n->node_count && nodes; i++) {
         const char* name = crdi_arena_format(&r->j.arena, "v(%s)", n->nodes[i]);
         if (!name) { return CRD_E_MEMORY; }
-        r->q[r->count++] = (quantity){NODE, i, name, crdi_twin_job_unit(&r->j, name)};
+        r->q[r->count++] = (quantity){{CRD_TWIN_NODE, i}, name, crdi_twin_job_unit(&r->j, name)};
     }
     for (int i = 0; i < s->source_count; i++) {
-        r->q[r->count++] = (quantity){SOURCE, i, s->sources[i].group.name, ""};
+        r->q[r->count++] = (quantity){{CRD_TWIN_SOURCE, i}, s->sources[i].group.name, ""};
     }
     for (int i = 0; i < s->parameter_count; i++) {
-        r->q[r->count++] = (quantity){PARAMETER, i, s->parameters[i].group.name, ""};
+        r->q[r->count++] = (quantity){{CRD_TWIN_PARAMETER, i}, s->parameters[i].group.name, ""};
     }
     return CRD_OK;
 }
@@ -113,8 +117,8 @@ static crd_status record(run* r, double t, const double* y) // NULL: it does not
     const int sensors = r->j.spec.sensor_count;
     to[0].real = t;
     for (int i = 0; i < r->count; i++) {
-        const crd_estimate e = estimate_of(r, &r->q[i]);
-        const bool positive = r->q[i].kind == PARAMETER && e.value > 0;
+        const crd_estimate e = crd_twin_now(r->w, r->q[i].what);
+        const bool positive = r->q[i].what.kind == CRD_TWIN_PARAMETER && e.value > 0;
         const double factor = positive ? exp(1.96 * e.sd / e.value) : 0;
         to[1 + 3 * i].real = e.value;
         to[2 + 3 * i].real = positive ? e.value / factor : e.value - 1.96 * e.sd;
@@ -127,6 +131,118 @@ static crd_status record(run* r, double t, const double* y) // NULL: it does not
     }
     crd_recorder_end(r->recorder);
     return CRD_OK;
+}
+
+// ---- consistency -------------------------------------------------------------------------------
+
+// One of width 1 for each, and one for all
+static crd_status new_series(run* r, int count, series** out)
+{
+    const size_t rows = (size_t)r->j.data.rows;
+    *out = crdi_arena_new(&r->j.arena, (size_t)count + 1, sizeof **out);
+    for (int i = 0; *out && i <= count; i++) {
+        series* s = &(*out)[i];
+        s->width = i < count ? 1 : count;
+        s->z = crdi_arena_new(&r->j.arena, rows * (size_t)s->width + 1, sizeof *s->z);
+        s->freedom = crdi_arena_new(&r->j.arena, rows, sizeof *s->freedom);
+        if (!s->z || !s->freedom) { return CRD_E_MEMORY; }
+    }
+    return *out ? CRD_OK : CRD_E_MEMORY;
+}
+
+// COLUMN[=NAME], NAME an output, source, value or node
+static crd_status find_truth(run* r, const char* text, truth* out)
+{
+    crd_context* ctx = r->j.cli->ctx;
+    const char* equals = strchr(text, '=');
+    const char* name = equals ? equals + 1 : text;
+    const char* column =
+        crdi_arena_text(&r->j.arena, text, equals ? (size_t)(equals - text) : strlen(text));
+    if (!column) { return CRD_E_MEMORY; }
+    out->of.name = NULL;
+    for (int i = 0; i < r->count; i++) {
+        if (strcmp(r->q[i].name, name) == 0) { out->of = r->q[i]; }
+    }
+    const int32_t node = crd_netlist_node(r->j.n, name);
+    if (!out->of.name && node > 0) {
+        const char* what = crdi_arena_format(&r->j.arena, "v(%s)", name);
+        if (!what) { return CRD_E_MEMORY; }
+        out->of = (quantity){{CRD_TWIN_NODE, node}, name, crdi_twin_job_unit(&r->j, what)};
+    }
+    if (!out->of.name) {
+        return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                         "--truth '%s': '%s' is no output, source, value to find or node of %s",
+                         text, name, r->j.path);
+    }
+    out->column = crd_table_find(r->j.table, column);
+    if (out->column < 0) {
+        return crdi_fail(ctx, CRD_E_NOT_FOUND, "--truth '%s': %s has no column '%s'", text,
+                         r->j.table->path, column);
+    }
+    return crdi_twin_column(&r->j, &r->j.table->columns[out->column], out->of.unit, &out->factor,
+                            &out->offset);
+}
+
+static crd_status prepare_consistency(run* r)
+{
+    crd_status st = CRD_OK;
+    const crdi_list* list = &r->o->truth;
+    const size_t count = (size_t)list->count, n = (size_t)crd_twin_size(r->w);
+    const int sensors = r->j.spec.sensor_count;
+    r->truths = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->truths);
+    r->values = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->values);
+    r->room = crdi_arena_new(&r->j.arena, count * (n + 2) + 2 * n + 1, sizeof *r->room);
+    r->used = crdi_arena_new(&r->j.arena, (size_t)sensors, sizeof *r->used);
+    r->whats = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->whats);
+    CRD_TRY(r->truths && r->whats && r->values && r->room && r->used ? CRD_OK : CRD_E_MEMORY);
+    for (int i = 0; i < list->count; i++) {
+        CRD_TRY(find_truth(r, list->items[i], &r->truths[i]));
+        r->whats[i] = r->truths[i].of.what;
+    }
+    r->truth_count = list->count;
+    CRD_TRY(new_series(r, sensors, &r->nis));
+    CRD_TRY(new_series(r, list->count, &r->nees));
+    // As in diffuse filters: the first innovations say where it began, not how good the filter is.
+    r->first = r->j.data.start_unknown ? crd_twin_states(r->w) : 0;
+fail:
+    return st;
+}
+
+// Sensors are taken one after the other, each given those before it: their innovations are
+// independent, and the sum of nu^2 / s is nu' S^-1 nu of all.
+static void add_innovations(run* r, int64_t row)
+{
+    const int sensors = r->j.spec.sensor_count;
+    series* all = &r->nis[sensors];
+    for (int i = 0; i < sensors; i++) {
+        const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
+        const bool taken = s.used > r->used[i] && s.sd > 0;
+        r->used[i] = s.used;
+        if (!taken) { continue; }
+        if (r->first > 0) {
+            r->first--;
+            continue;
+        }
+        r->nis[i].z[row] = all->z[row * sensors + i] = s.innovation / s.sd;
+        r->nis[i].freedom[row] = 1;
+        all->freedom[row]++;
+    }
+}
+
+static void add_errors(run* r, int64_t row)
+{
+    const int count = r->truth_count;
+    series* all = &r->nees[count];
+    for (int i = 0; i < count; i++) {
+        truth* k = &r->truths[i];
+        series* one = &r->nees[i];
+        const crd_table_column* c = &r->j.table->columns[k->column];
+        r->values[i] = k->factor * crdi_twin_cell(&r->j, c, row, &k->at) + k->offset;
+        one->freedom[row] =
+            crd_twin_errors(r->w, &r->whats[i], &r->values[i], 1, &one->z[row], r->room);
+    }
+    all->freedom[row] =
+        crd_twin_errors(r->w, r->whats, r->values, count, &all->z[row * count], r->room);
 }
 
 static crd_status follow_recording(run* r)
@@ -142,6 +258,10 @@ static crd_status follow_recording(run* r)
         const bool counts = !(d->times[row] < d->from || d->times[row] > d->to);
         if (st == CRD_OK && r->recorder) {
             st = record(r, d->times[row], counts ? d->measurements + row * sensors : NULL);
+        }
+        if (st == CRD_OK) {
+            add_innovations(r, row);
+            add_errors(r, row);
         }
         r->steps += st == CRD_OK;
         if (row % 1000 == 0) {
@@ -162,7 +282,7 @@ static void put_estimates(crdi_result* out, const run* r)
                                           {0}};
     crdi_result* all = crdi_array(out, "estimates");
     for (int i = 0; i < r->count; i++) {
-        const crd_estimate e = estimate_of(r, &r->q[i]);
+        const crd_estimate e = crd_twin_now(r->w, r->q[i].what);
         crdi_result* row = crdi_row(all);
         crdi_put(row, TEXT("name", r->q[i].name), TEXT("unit", r->q[i].unit),
                  REAL("value", e.value), REAL("sd", e.sd));
@@ -189,6 +309,79 @@ static void put_sensors(crdi_result* out, const run* r)
     crdi_show_table(out, sensors, columns, "");
 }
 
+// More refused than the gate refuses of right ones: P(X >= k) of Poisson's distribution below 1e-3
+static bool too_many_refused(const run* r, crd_twin_sensor_state s)
+{
+    const double expected = (1 - r->j.spec.gate) * (double)(s.used + s.gated);
+    return s.gated > 0 && crdi_num_chi2(2 * expected, 2 * (double)s.gated) < 1e-3;
+}
+
+static crdi_result* put_judged(crdi_result* row, crdi_result* out, const char* name,
+                               const char* test, crd_consistency c, const char* more)
+{
+    crdi_put(row, TEXT("name", name), AS(TEXT("test", test), test), REAL("mean", c.mean),
+             REAL("low", c.low), REAL("high", c.high), REAL("inside", c.inside),
+             INT("rows", c.count), TEXT("verdict", crd_verdict_text(c.verdict)),
+             CELL("right", c.count ? crdi_worded(out, "%.3g .. %.3g", c.low, c.high) : ""),
+             CELL("said", crdi_worded(out, "%s%s", crd_verdict_text(c.verdict), more)));
+    return row;
+}
+
+static crd_consistency judge_series(const run* r, const series* s, bool correlated)
+{
+    return crd_consistency_judge(s->z, s->width, s->freedom, r->j.data.rows, correlated);
+}
+
+static void put_consistency(crdi_result* out, const run* r)
+{
+    static const crdi_column columns[] = {{"consistency", "name", "%s"},
+                                          {" ", "test", "%s"},
+                                          {">mean", "mean", "%.3g"},
+                                          {">right", "right", "%s"},
+                                          {">in 95 %", "inside", "100*%.1f %%"},
+                                          {" ", "said", "%s"},
+                                          {0}};
+    const int sensors = r->j.spec.sensor_count;
+    crdi_result* all = crdi_array(out, "consistency");
+    bool refused = false;
+    for (int i = 0; i < sensors; i++) {
+        const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
+        const bool many = too_many_refused(r, s);
+        const char* more = many ? crdi_worded(out, ", but %.2g %% refused",
+                                              100.0 * (double)s.gated / (double)(s.used + s.gated))
+                                : "";
+        refused = refused || many;
+        put_judged(crdi_row(all), out, r->j.spec.sensors[i].name, "NIS",
+                   judge_series(r, &r->nis[i], false), more);
+    }
+    crd_consistency c = judge_series(r, &r->nis[sensors], false);
+    put_judged(crdi_row(all), out, "all sensors", "NIS", c, "");
+    crd_verdict verdict = c.verdict;
+    for (int i = 0; i < r->truth_count; i++) {
+        put_judged(crdi_row(all), out, r->truths[i].of.name, "NEES",
+                   judge_series(r, &r->nees[i], true), "");
+    }
+    if (r->truth_count) {
+        c = judge_series(r, &r->nees[r->truth_count], true);
+        put_judged(crdi_row(all), out, "all truths", "NEES", c, "");
+        if (c.verdict == CRD_VERDICT_CONFIDENT || verdict != CRD_VERDICT_CONFIDENT) {
+            verdict = c.verdict > CRD_VERDICT_CONSISTENT ? c.verdict : verdict;
+        }
+    }
+    crdi_show_table(out, all, columns, "");
+    crdi_put(out, TEXT("verdict", crd_verdict_text(verdict)), BOOL("too_many_refused", refused));
+    crdi_say(out, "\nthe twin is %s%s\n",
+             verdict == CRD_VERDICT_CONFIDENT  ? "TOO CONFIDENT: errors are larger than its bands "
+                                                 "say; more noise of sensors, states or sources, or "
+                                                 "a better model"
+             : verdict == CRD_VERDICT_CAUTIOUS ? "too cautious: errors are smaller than its bands "
+                                                 "say; less noise"
+             : verdict == CRD_VERDICT_NONE     ? "not judged: nothing was measured"
+                                               : "consistent: its bands are as wide as its errors",
+             refused ? ", in what it used; more measurements were refused than chance explains"
+                     : "");
+}
+
 static void put_twin_run(crdi_result* out, const run* r)
 {
     const crdi_twin_job* j = &r->j;
@@ -210,6 +403,8 @@ static void put_twin_run(crdi_result* out, const run* r)
     put_estimates(out, r);
     crdi_say(out, "\n");
     put_sensors(out, r);
+    crdi_say(out, "\n");
+    put_consistency(out, r);
 }
 
 static crd_status choose_noise(run* r, crdi_result* out)
@@ -254,6 +449,7 @@ static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* 
     if (st == CRD_OK && r.o->auto_noise) { st = choose_noise(&r, out); }
     if (st == CRD_OK) { st = crd_twin_create(cli->ctx, r.j.n, &r.j.spec, &r.w); }
     if (st == CRD_OK) { st = list_quantities(&r); }
+    if (st == CRD_OK) { st = prepare_consistency(&r); }
     if (st == CRD_OK && r.o->output) { st = open_recorder(&r); }
     if (st == CRD_OK) { st = follow_recording(&r); }
     if (r.recorder) {
@@ -272,12 +468,16 @@ static const crdi_option rows[] = {
     OPT_FLAG(run_options, auto_noise, "auto-noise",
              "choose the noise of sources (without sources: of the states) by the whiteness of the "
              "innovations"),
+    OPT_LIST(run_options, truth, "truth", "COLUMN[=NAME]",
+             "a column of the recording with the true value of an output, source, value to find or "
+             "node: the errors of the estimates are judged by it (NEES); may be given several "
+             "times"),
     OPT_FLAG(run_options, all_nodes, "all-nodes",
              "estimates of every node, not of the outputs alone"),
     OPT_FILE(run_options, output, "output", "csv|mf4|mat",
              "result file: every estimate with its 95 % band, every sensor with its innovation",
              .short_name = 'o'),
-    CRDI_JSON_OPTION("print the estimates at the end as JSON"),
+    CRDI_JSON_OPTION("print the estimates at the end and the consistency as JSON"),
     CRDI_COMMON_OPTIONS,
 };
 
@@ -288,7 +488,9 @@ const crdi_command crdi_command_twin_run = {
     .description =
         "Follows the network along a recording: outputs, unknown sources and values with their "
         "standard deviations. A sensor that drops out widens them; one that is stuck or wild is "
-        "refused and reported. FILE is the description of a twin, or a netlist with --sensors.",
+        "refused and reported. At the end it says whether the bands were as wide as the errors: by "
+        "the innovations always (NIS), by the errors where the truth is known (--truth, NEES). "
+        "FILE is the description of a twin, or a netlist with --sensors.",
     .examples = {{"cardan twin run inverter.yaml -m drive.mf4 -o twin.mf4",
                   "junction temperatures with their bands"},
                  {"cardan twin run rc.cir --sensors '2,3' --sd 0.5 --unknown q0:walk:1:10:3 -m "
