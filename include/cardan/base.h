@@ -95,11 +95,13 @@ CRD_API crd_level crd_log_level(const crd_context* ctx);
 /// What the library has handed out with the words "for crd_free"; NULL is fine.
 CRD_API void crd_free(crd_context* ctx, void* p);
 
-/// Memory that goes all at once: chunks from the context, objects are never freed singly.
+/// Memory that goes all at once: chunks from the context, objects are never freed singly. Whoever
+/// makes several of them asks once, at the end, whether it `failed`.
 typedef struct crd_arena {
     crd_context* ctx;
     struct crdi_chunk* chunks;
     size_t used; ///< bytes handed out
+    bool failed; ///< there was no memory once: nothing is handed out since
 } crd_arena;
 
 CRD_API void crd_arena_init(crd_arena* a, crd_context* ctx);

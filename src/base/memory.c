@@ -91,22 +91,26 @@ void crd_arena_clear(crd_arena* a)
         crd_free(a->ctx, c);
     }
     a->used = 0;
+    a->failed = false;
 }
 
 // Room for `size` bytes at a multiple of `align`, not zeroed.
 static void* arena_take(crd_arena* a, size_t size, size_t align)
 {
+    if (a->failed) { return NULL; }
     crdi_chunk* c = a->chunks;
     size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
     if (!c || at > c->size || size > c->size - at) {
         size_t room = c ? 2 * c->size : CHUNK_FIRST;
         if (room > CHUNK_MOST) { room = CHUNK_MOST; }
         if (room < size) { room = size; }
-        if (room > SIZE_MAX / 2) {
+        a->failed = room > SIZE_MAX / 2;
+        if (a->failed) {
             (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu bytes", size);
             return NULL;
         }
         c = memory_allocate(a->ctx, NULL, HEADER + room);
+        a->failed = !c;
         if (!c) { return NULL; }
         *c = (crdi_chunk){.next = a->chunks, .size = room};
         a->chunks = c;
@@ -121,6 +125,7 @@ void* crdi_arena_new(crd_arena* a, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / 2 / size) {
         (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
+        a->failed = true;
         return NULL;
     }
     void* p = arena_take(a, n * size, ALIGN);

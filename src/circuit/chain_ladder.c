@@ -9,7 +9,7 @@
 enum { WIDEST = 12 }; // numbers of state per node: BDF3 with links
 
 struct crdi_ladder {
-    crd_context* ctx;
+    crd_arena arena; // of all but the lanes and x, which factoring makes anew
     crdi_lanes lanes;
     int method, width;            // width: numbers of state per node
     bool linked;                  // links have inductors
@@ -39,20 +39,17 @@ static size_t end_numbers(const crdi_ladder* l)
 
 static crd_status create_arrays(crdi_ladder* l, int32_t n, const int32_t* driven)
 {
-    crd_status st = CRD_OK;
-    crd_context* ctx = l->ctx;
-    CRD_TRY(crdi_lanes_init(&l->lanes, ctx, n));
+    crd_arena* a = &l->arena;
+    if (crdi_lanes_init(&l->lanes, a->ctx, n) < 0) { return CRD_E_MEMORY; }
     l->ends = 1 + l->lanes.tail;
     const size_t count = (size_t)l->driven_count;
-    l->s = crdi_new_array(ctx, 6 * (size_t)n + 2, sizeof(double));
-    l->branch = crdi_new_array(ctx, (size_t)n, sizeof *l->branch);
-    l->driven = crdi_new_array(ctx, count, sizeof *l->driven);
-    l->drive = crdi_new_array(ctx, count, sizeof *l->drive);
-    l->drive_stride = crdi_new_array(ctx, count, sizeof *l->drive_stride);
-    l->end = crdi_new_array(ctx, end_numbers(l), sizeof(double));
-    if (!l->s || !l->branch || !l->driven || !l->drive || !l->drive_stride || !l->end) {
-        return CRD_E_MEMORY;
-    }
+    l->s = crdi_arena_new(a, 6 * (size_t)n + 2, sizeof(double));
+    l->branch = crdi_arena_new(a, (size_t)n, sizeof *l->branch);
+    l->driven = crdi_arena_new(a, count, sizeof *l->driven);
+    l->drive = crdi_arena_new(a, count, sizeof *l->drive);
+    l->drive_stride = crdi_arena_new(a, count, sizeof *l->drive_stride);
+    l->end = crdi_arena_new(a, end_numbers(l), sizeof(double));
+    if (a->failed) { return CRD_E_MEMORY; }
     l->g = l->s + n;
     l->alpha = l->s + 2 * (size_t)n;
     l->beta = l->s + 3 * (size_t)n;
@@ -60,8 +57,7 @@ static crd_status create_arrays(crdi_ladder* l, int32_t n, const int32_t* driven
     l->bl = l->gl + n + 1;
     l->end_drive = l->end + WIDEST * ((size_t)l->ends + 1);
     if (count > 0) { memcpy(l->driven, driven, count * sizeof *driven); }
-fail:
-    return st;
+    return CRD_OK;
 }
 
 crd_status crdi_ladder_create(crd_context* ctx, int32_t n, const int32_t* driven,
@@ -69,7 +65,7 @@ crd_status crdi_ladder_create(crd_context* ctx, int32_t n, const int32_t* driven
 {
     crdi_ladder* l = crdi_new(ctx, sizeof *l);
     if (!l) { return CRD_E_MEMORY; }
-    l->ctx = ctx;
+    crd_arena_init(&l->arena, ctx);
     l->lanes.ctx = ctx;
     l->driven_count = driven_count;
     if (create_arrays(l, n, driven) < 0) {
@@ -84,14 +80,9 @@ void crdi_ladder_destroy(crdi_ladder* l)
 {
     if (!l) { return; }
     crdi_lanes_clear(&l->lanes);
-    crdi_lane_free(l->ctx, &l->x);
-    crd_free(l->ctx, l->s);
-    crd_free(l->ctx, l->branch);
-    crd_free(l->ctx, l->driven);
-    crd_free(l->ctx, l->drive);
-    crd_free(l->ctx, l->drive_stride);
-    crd_free(l->ctx, l->end);
-    crd_free(l->ctx, l);
+    crdi_lane_free(l->arena.ctx, &l->x);
+    crd_arena_clear(&l->arena);
+    crd_free(l->arena.ctx, l);
 }
 
 // ---- factors -----------------------------------------------------------------------------------
@@ -137,7 +128,7 @@ static crd_status companions(crdi_ladder* l, const crdi_ladder_parts* parts, dou
         }
         l->g[k] = 1 / z;
         if (!(z > 0) || !(l->g[k] > 0)) {
-            return crdi_fail(l->ctx, CRD_E_RANGE,
+            return crdi_fail(l->arena.ctx, CRD_E_RANGE,
                              "ladder: the branch at node %d has R = %g, L = %g, 1/C = %g, expected "
                              "at least one above 0",
                              (int)k, parts->r[k], parts->l[k], parts->s[k]);
@@ -186,7 +177,7 @@ crd_status crdi_ladder_factor(crdi_ladder* l, const crdi_ladder_parts* parts,
     const int width =
         method == CRDI_LADDER_TR ? 3 + 2 * l->linked : (2 + l->linked) * ((int)method + 1);
     if (width != l->width) {
-        CRD_TRY(crdi_lane_new(l->ctx, CRDI_LANES * (size_t)p->rows * (size_t)width, &l->x));
+        CRD_TRY(crdi_lane_new(l->arena.ctx, CRDI_LANES * (size_t)p->rows * (size_t)width, &l->x));
         l->width = width;
     }
     CRD_TRY(companions(l, parts, step));
@@ -201,7 +192,7 @@ crd_status crdi_ladder_factor(crdi_ladder* l, const crdi_ladder_parts* parts,
     int32_t bad = -1;
     st = crdi_lanes_factor(p, &m, &bad);
     if (st == CRD_E_RANGE) {
-        return crdi_fail(l->ctx, st, "ladder: nothing holds node %d", (int)bad);
+        return crdi_fail(l->arena.ctx, st, "ladder: nothing holds node %d", (int)bad);
     }
     if (st < 0) { goto fail; }
     for (int32_t k = 0; k < p->blocks; k++) {

@@ -6,14 +6,10 @@
 
 static crd_status make_newton(crdi_dae* d)
 {
-    crd_context* ctx = d->c->ctx;
     const size_t s = (size_t)d->stages, count = s * d->j.count + s * s * d->a.count;
-    d->newton_values = crdi_new_array(ctx, count, sizeof *d->newton_values);
-    int32_t* place = crdi_new_array(ctx, 2 * count, sizeof *place);
-    if (!d->newton_values || !place) {
-        crd_free(ctx, place);
-        return CRD_E_MEMORY;
-    }
+    int32_t* place = crdi_new_array(d->c->ctx, 2 * count, sizeof *place);
+    d->newton_values = crdi_arena_new(&d->arena, count, sizeof *d->newton_values);
+    if (!place) { return CRD_E_MEMORY; }
     int32_t *row = place, *column = place + count;
     for (int32_t i = 0; i < d->stages; i++) { // the order of assemble() in dae_step.c
         for (size_t k = 0; k < d->j.count; k++) {
@@ -30,35 +26,19 @@ static crd_status make_newton(crdi_dae* d)
         }
     }
     const crd_status st =
-        crdi_sparse_init(&d->newton, ctx, d->stages * d->n, count, place, place + count);
-    crd_free(ctx, place);
+        crdi_sparse_init(&d->newton, &d->arena, d->stages * d->n, count, place, place + count);
+    crd_free(d->c->ctx, place);
     return st;
-}
-
-static void free_entries(crd_context* ctx, crdi_entries* e)
-{
-    crd_free(ctx, e->row);
-    crd_free(ctx, e->column);
-    crd_free(ctx, e->value);
 }
 
 static void dae_destroy(crd_circuit* c, void* self)
 {
     crdi_dae* d = self;
     if (!d) { return; }
-    crd_context* ctx = c->ctx;
-    crdi_dae_forget(d);
+    crdi_dae_stacks_clear(d);
     crdi_sparse_clear(&d->newton);
-    free_entries(ctx, &d->j);
-    free_entries(ctx, &d->a);
-    void* const all[] = {d->part,   d->row_part,      d->column_part, d->column_kind, d->gradient,
-                         d->values, d->newton_values, d->state,       d->saved,       d->next,
-                         d->delta,  d->residual,      d->history,     d->product,     d->target,
-                         d->middle, d->limits};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(ctx, all[i]);
-    }
-    crd_free(ctx, d);
+    crd_arena_clear(&d->arena);
+    crd_free(c->ctx, d);
 }
 
 static crd_status dae_create(crd_circuit* c, void** self)
@@ -67,6 +47,7 @@ static crd_status dae_create(crd_circuit* c, void** self)
     crd_status st = CRD_OK;
     if (!d) { return CRD_E_MEMORY; }
     d->c = c;
+    crd_arena_init(&d->arena, c->ctx);
     if (c->opt.method >= CRD_METHOD_GAUSS2) { CRD_TRY(crdi_circuit_smooth(c->ctx, c->n)); }
     CRD_TRY(crdi_dae_methods(d));
     CRD_TRY(crdi_dae_layout(d));

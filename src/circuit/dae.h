@@ -47,6 +47,7 @@ typedef struct crdi_dae_point { // where equations are evaluated
 
 typedef struct crdi_dae {
     crd_circuit* c;
+    crd_arena arena; // of all below
     int32_t n, m, p;
     int32_t nodes; // columns of voltages
     crdi_dae_part* part;
@@ -54,13 +55,12 @@ typedef struct crdi_dae {
     int32_t* column_part; // (n) the same for columns
     uint8_t* column_kind; // (n) 0 voltage, 1 current, 2 charge
     int diodes, switches, stages;
-    bool whole;       // everything begins with its ic or 0: no operating point
-    double leak;      // S across junctions, while a beginning is looked for; else 0
-    bool undefined;   // while it is looked for: a law had no value and counted as 1 Ohm, 0 V, 0 A
-    bool linear;      // given the positions of the switches
-    crdi_entries j;   // of Phi_x and b_x: Phi_x in rows 0..m-1, b_x in m..n-1
-    crdi_entries a;   // of A, rows 0..p-1
-    size_t uses_most; // of an expression
+    bool whole;     // everything begins with its ic or 0: no operating point
+    double leak;    // S across junctions, while a beginning is looked for; else 0
+    bool undefined; // while it is looked for: a law had no value and counted as 1 Ohm, 0 V, 0 A
+    bool linear;    // given the positions of the switches
+    crdi_entries j; // of Phi_x and b_x: Phi_x in rows 0..m-1, b_x in m..n-1
+    crdi_entries a; // of A, rows 0..p-1
     double *gradient, *values;
 
     crdi_sparse newton; // of stages * n
@@ -149,7 +149,7 @@ bool crdi_dae_switch(crdi_dae* d, const double* x);
 // dae_begin.c
 crd_status crdi_dae_stacks(crdi_dae* d);
 crd_status crdi_dae_begin(crd_circuit* c, double t);
-void crdi_dae_forget(crdi_dae* d); // clears the stacks
+void crdi_dae_stacks_clear(crdi_dae* d);
 // Moves x as little as possible to Phi(x, t) = 0 and A x = d->target.
 crd_status crdi_dae_pull(crdi_dae* d, double* x, double t);
 // x' as near as possible to d->rate with Phi' = 0 and A x' + b = 0 (3.19 .. 3.21).

@@ -66,29 +66,32 @@ static bool belongs(const crdi_dae* d, block what, int32_t row)
 static crd_status make_stack(crdi_dae* d, crdi_stack* s, int32_t rows, int32_t columns,
                              const placed* blocks, int count)
 {
-    crd_context* ctx = d->c->ctx;
-    const size_t most = (size_t)count * (d->j.count + d->a.count);
-    int32_t* place = crdi_new_array(ctx, 2 * most, sizeof *place);
-    s->source = crdi_new_array(ctx, most, sizeof *s->source);
-    s->value = crdi_new_array(ctx, most, sizeof *s->value);
-    crd_status st = CRD_E_MEMORY;
-    if (!place || !s->source || !s->value) { goto fail; }
-    for (int b = 0; b < count; b++) {
-        const bool states =
-            blocks[b].what == STATES || blocks[b].what == KEPT || blocks[b].what == HELD;
-        const crdi_entries* e = states ? &d->a : &d->j;
-        const int32_t base = !states && blocks[b].what != PHI ? d->m : 0;
-        for (size_t k = 0; k < e->count; k++) {
-            if (!belongs(d, blocks[b].what, e->row[k])) { continue; }
-            place[s->count] = blocks[b].row + e->row[k] - base;
-            place[most + s->count] = blocks[b].column + e->column[k];
-            s->source[s->count++] = states ? -1 - (int32_t)k : (int32_t)k;
+    int32_t *row = NULL, *column = NULL;
+    for (int pass = 0; pass < 2; pass++) { // counts, then fills
+        s->count = 0;
+        for (int b = 0; b < count; b++) {
+            const bool states =
+                blocks[b].what == STATES || blocks[b].what == KEPT || blocks[b].what == HELD;
+            const crdi_entries* e = states ? &d->a : &d->j;
+            const int32_t base = !states && blocks[b].what != PHI ? d->m : 0;
+            for (size_t k = 0; k < e->count; k++) {
+                if (!belongs(d, blocks[b].what, e->row[k])) { continue; }
+                if (pass == 1) {
+                    row[s->count] = blocks[b].row + e->row[k] - base;
+                    column[s->count] = blocks[b].column + e->column[k];
+                    s->source[s->count] = states ? -1 - (int32_t)k : (int32_t)k;
+                }
+                s->count++;
+            }
         }
+        if (pass == 1) { break; }
+        row = crdi_arena_new(&d->arena, s->count, sizeof *row);
+        column = crdi_arena_new(&d->arena, s->count, sizeof *column);
+        s->source = crdi_arena_new(&d->arena, s->count, sizeof *s->source);
+        s->value = crdi_arena_new(&d->arena, s->count, sizeof *s->value);
+        if (d->arena.failed) { return CRD_E_MEMORY; }
     }
-    st = crdi_least_init(&s->least, ctx, rows, columns, s->count, place, place + most);
-fail:
-    crd_free(ctx, place);
-    return st;
+    return crdi_least_init(&s->least, &d->arena, rows, columns, s->count, row, column);
 }
 
 crd_status crdi_dae_stacks(crdi_dae* d)
@@ -109,21 +112,13 @@ fail:
     return st;
 }
 
-static void clear_stack(crdi_dae* d, crdi_stack* s)
+void crdi_dae_stacks_clear(crdi_dae* d)
 {
-    crdi_least_clear(&s->least);
-    crd_free(d->c->ctx, s->source);
-    crd_free(d->c->ctx, s->value);
-    *s = (crdi_stack){0};
-}
-
-void crdi_dae_forget(crdi_dae* d)
-{
-    clear_stack(d, &d->rest);
-    clear_stack(d, &d->given);
-    clear_stack(d, &d->algebraic);
-    clear_stack(d, &d->joint);
-    clear_stack(d, &d->tangent);
+    crdi_least_clear(&d->rest.least);
+    crdi_least_clear(&d->given.least);
+    crdi_least_clear(&d->algebraic.least);
+    crdi_least_clear(&d->joint.least);
+    crdi_least_clear(&d->tangent.least);
 }
 
 static void dae_begin_gather(crdi_dae* d, crdi_stack* s)

@@ -251,10 +251,10 @@ bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limi
 
 static crd_status make_entries(crdi_dae* d, crdi_entries* e)
 {
-    e->row = crdi_new_array(d->c->ctx, e->count, sizeof *e->row);
-    e->column = crdi_new_array(d->c->ctx, e->count, sizeof *e->column);
-    e->value = crdi_new_array(d->c->ctx, e->count, sizeof *e->value);
-    return e->row && e->column && e->value ? CRD_OK : CRD_E_MEMORY;
+    e->row = crdi_arena_new(&d->arena, e->count, sizeof *e->row);
+    e->column = crdi_arena_new(&d->arena, e->count, sizeof *e->column);
+    e->value = crdi_arena_new(&d->arena, e->count, sizeof *e->value);
+    return crdi_arena_status(&d->arena);
 }
 
 static bool dae_equations_is_linear(const crd_netlist* n) // where the switches stand
@@ -268,23 +268,20 @@ static bool dae_equations_is_linear(const crd_netlist* n) // where the switches 
 
 static crd_status make_state(crdi_dae* d)
 {
-    crd_context* ctx = d->c->ctx;
-    const size_t n = (size_t)d->n, s = (size_t)d->stages;
+    crd_arena* a = &d->arena;
+    const size_t n = (size_t)d->n, p = (size_t)d->p, s = (size_t)d->stages;
     d->state_count = 4 * n + 2 + (size_t)d->diodes + (size_t)d->switches;
-    d->state = crdi_new_array(ctx, d->state_count, sizeof *d->state);
-    d->saved = crdi_new_array(ctx, d->state_count, sizeof *d->saved);
-    d->next = crdi_new_array(ctx, s * n, sizeof *d->next);
-    d->delta = crdi_new_array(ctx, (s > 2 ? s : 2) * n, sizeof *d->delta);
-    d->residual = crdi_new_array(ctx, (s > 2 ? s : 2) * n, sizeof *d->residual);
-    d->history = crdi_new_array(ctx, s * (size_t)d->p, sizeof *d->history);
-    d->product = crdi_new_array(ctx, s * (size_t)d->p, sizeof *d->product);
-    d->target = crdi_new_array(ctx, (size_t)d->p, sizeof *d->target);
-    d->middle = crdi_new_array(ctx, n, sizeof *d->middle);
-    d->limits = crdi_new_array(ctx, s * (size_t)d->diodes, sizeof *d->limits);
-    if (!d->state || !d->saved || !d->next || !d->delta || !d->residual || !d->history ||
-        !d->product || !d->target || !d->middle || !d->limits) {
-        return CRD_E_MEMORY;
-    }
+    d->state = crdi_arena_new(a, d->state_count, sizeof *d->state);
+    d->saved = crdi_arena_new(a, d->state_count, sizeof *d->saved);
+    d->next = crdi_arena_new(a, s * n, sizeof *d->next);
+    d->delta = crdi_arena_new(a, (s > 2 ? s : 2) * n, sizeof *d->delta);
+    d->residual = crdi_arena_new(a, (s > 2 ? s : 2) * n, sizeof *d->residual);
+    d->history = crdi_arena_new(a, s * p, sizeof *d->history);
+    d->product = crdi_arena_new(a, s * p, sizeof *d->product);
+    d->target = crdi_arena_new(a, p, sizeof *d->target);
+    d->middle = crdi_arena_new(a, n, sizeof *d->middle);
+    d->limits = crdi_arena_new(a, s * (size_t)d->diodes, sizeof *d->limits);
+    if (a->failed) { return CRD_E_MEMORY; }
     for (int i = 0; i < 3; i++) {
         d->x[i] = d->state + (size_t)i * n;
     }
@@ -308,36 +305,31 @@ static size_t most_uses(const crd_netlist* n)
 
 crd_status crdi_dae_layout(crdi_dae* d)
 {
-    crd_context* ctx = d->c->ctx;
+    crd_status st = CRD_OK;
+    crd_arena* a = &d->arena;
     const crd_netlist* n = d->c->n;
-    crd_status st = CRD_E_MEMORY;
     if (n->node_count > INT32_MAX / 32 || n->part_count > INT32_MAX / 32) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: too large for this form");
+        return crdi_fail(a->ctx, CRD_E_RANGE, "circuit: too large for this form");
     }
-    d->part = crdi_new_array(ctx, (size_t)n->part_count, sizeof *d->part);
-    if (!d->part) { return st; }
+    d->part = crdi_arena_new(a, (size_t)n->part_count, sizeof *d->part);
+    if (!d->part) { return CRD_E_MEMORY; }
     d->n = number_columns(d);
     number_rows(d);
     d->linear = dae_equations_is_linear(n);
-    d->row_part = crdi_new_array(ctx, (size_t)d->n, sizeof *d->row_part);
-    d->column_part = crdi_new_array(ctx, (size_t)d->n, sizeof *d->column_part);
-    d->column_kind = crdi_new_array(ctx, (size_t)d->n, sizeof *d->column_kind);
-    d->gradient = crdi_new_array(ctx, most_uses(n), sizeof *d->gradient);
-    d->values = crdi_new_array(ctx, most_uses(n), sizeof *d->values);
-    if (!d->row_part || !d->column_part || !d->column_kind || !d->gradient || !d->values) {
-        return st;
-    }
+    d->row_part = crdi_arena_new(a, (size_t)d->n, sizeof *d->row_part);
+    d->column_part = crdi_arena_new(a, (size_t)d->n, sizeof *d->column_part);
+    d->column_kind = crdi_arena_new(a, (size_t)d->n, sizeof *d->column_kind);
+    d->gradient = crdi_arena_new(a, most_uses(n), sizeof *d->gradient);
+    d->values = crdi_arena_new(a, most_uses(n), sizeof *d->values);
+    CRD_TRY(make_state(d));
     name_columns(d);
-    st = make_state(d);
-    if (st < 0) { return st; }
     crdi_dae_eval(d, d->x[0], 0, d->limit, d->residual); // counts
-    st = make_entries(d, &d->j);
-    if (st < 0) { return st; }
+    CRD_TRY(make_entries(d, &d->j));
     crdi_dae_eval(d, d->x[0], 0, d->limit, d->residual); // places
     walk_a(d);
-    st = make_entries(d, &d->a);
-    if (st < 0) { return st; }
+    CRD_TRY(make_entries(d, &d->a));
     walk_a(d);
     d->j.placed = d->a.placed = true;
-    return CRD_OK;
+fail:
+    return st;
 }

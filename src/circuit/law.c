@@ -99,26 +99,23 @@ static void law_forget(crdi_law* l)
     }
 }
 
-crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law** out)
+crd_status crdi_law_create(crd_arena* a, const crd_expression* e, crdi_law** out)
 {
     *out = NULL;
-    int* last = crdi_new_array(ctx, (size_t)e->count, sizeof *last);
+    int* last = crdi_new_array(a->ctx, (size_t)e->count, sizeof *last);
     if (!last) { return CRD_E_MEMORY; }
     const int neck = find_neck(e, last);
-    crd_free(ctx, last);
+    crd_free(a->ctx, last);
     if (neck < 0 || count_work(e, neck + 1) < LEAST) { return CRD_OK; }
     const size_t steps = (size_t)e->count, uses = (size_t)e->use_count;
-    crdi_law* l = crdi_new(ctx, sizeof *l);
+    crdi_law* l = crdi_arena_new(a, 1, sizeof *l);
     if (!l) { return CRD_E_MEMORY; }
     *l = (crdi_law){.e = e, .neck = neck};
-    l->input = crdi_new_array(ctx, uses, sizeof *l->input);
-    l->held = crdi_new_array(ctx, uses, sizeof *l->held);
-    l->v = crdi_new_array(ctx, 4 * steps, sizeof *l->v);
-    l->weight = crdi_new_array(ctx, uses, sizeof *l->weight);
-    if (!l->input || !l->held || !l->v || !l->weight) {
-        crdi_law_destroy(ctx, l);
-        return CRD_E_MEMORY;
-    }
+    l->input = crdi_arena_new(a, uses, sizeof *l->input);
+    l->held = crdi_arena_new(a, uses, sizeof *l->held);
+    l->v = crdi_arena_new(a, 4 * steps, sizeof *l->v);
+    l->weight = crdi_arena_new(a, uses, sizeof *l->weight);
+    if (a->failed) { return CRD_E_MEMORY; }
     l->d = l->v + steps;
     l->lo = l->d + steps;
     l->hi = l->lo + steps;
@@ -130,16 +127,6 @@ crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law**
     law_forget(l);
     *out = l;
     return CRD_OK;
-}
-
-void crdi_law_destroy(crd_context* ctx, crdi_law* l)
-{
-    if (!l) { return; }
-    crd_free(ctx, l->input);
-    crd_free(ctx, l->held);
-    crd_free(ctx, l->v);
-    crd_free(ctx, l->weight);
-    crd_free(ctx, l);
 }
 
 size_t crdi_law_numbers(const crdi_law* l)

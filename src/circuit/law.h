@@ -12,9 +12,8 @@
 
 typedef struct crdi_law crdi_law;
 
-// *out is NULL: there is no neck, or behind it not enough to save.
-crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law** out);
-void crdi_law_destroy(crd_context* ctx, crdi_law* l);
+// In the memory of `a`. *out is NULL: there is no neck, or behind it not enough to save.
+crd_status crdi_law_create(crd_arena* a, const crd_expression* e, crdi_law** out);
 
 // How many numbers remember for how long the inputs have stayed; all 0: not at all.
 size_t crdi_law_numbers(const crdi_law* l);

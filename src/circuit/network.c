@@ -7,6 +7,8 @@
 typedef struct builder {
     crdi_network* w;
     const crd_netlist* n;
+    crd_arena* kept;            // of what is made
+    crd_arena room;             // of what is only needed meanwhile:
     uint8_t* role;              // (parts) crdi_role
     uint8_t* plain;             // (parts) what the role were if nothing needed its current
     uint8_t* wanted;            // (parts) something else needs its current
@@ -90,7 +92,7 @@ static crd_status find_roles(builder* b)
         b->plain[i] = (uint8_t)plain_role(b, p);
         b->role[i] = (uint8_t)role_of(b, i);
         if (b->role[i] == CRDI_ROLE_NONE) {
-            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+            return crdi_fail(b->room.ctx, CRD_E_UNSUPPORTED,
                              "circuit: %s has no place in the nodal form (%s); form DAE takes it",
                              crdi_clip(crdi_part_name(n, i)).text,
                              b->wanted[i] ? "something depends on its current" : "its value is 0");
@@ -144,7 +146,7 @@ static crd_status list_ties(builder* b)
         const int32_t x = network_find(b->tree, n->parts[i].nodes[0]);
         const int32_t y = network_find(b->tree, n->parts[i].nodes[1]);
         if (x == y) {
-            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
+            return crdi_fail(b->room.ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
                              crdi_clip(crdi_part_name(n, i)).text);
         }
         b->tree[x > y ? x : y] = x > y ? y : x;
@@ -156,8 +158,8 @@ static crd_status list_ties(builder* b)
     for (int32_t i = 0; i < n->node_count; i++) {
         b->hang_first[i + 1] += b->hang_first[i];
     }
-    b->hang = crdi_new_array(w->ctx, 2 * (size_t)w->ties, sizeof *b->hang);
-    w->tie = crdi_new_array(w->ctx, (size_t)w->ties, sizeof *w->tie);
+    b->hang = crdi_arena_new(&b->room, 2 * (size_t)w->ties, sizeof *b->hang);
+    w->tie = crdi_arena_new(b->kept, (size_t)w->ties, sizeof *w->tie);
     return b->hang && w->tie ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -245,61 +247,51 @@ static int network_group_of(const crdi_network* w, int32_t branch)
 }
 
 // Brings branches into groups, keeping their order inside.
-static crd_status sort_branches(crdi_network* w, int32_t members)
+static crd_status sort_branches(builder* b, int32_t members)
 {
+    crdi_network* w = b->w;
     const size_t count = (size_t)w->branches;
-    crd_context* ctx = w->ctx;
-    int32_t* to = crdi_new_array(ctx, count, sizeof *to);
-    int32_t* ends = crdi_new_array(ctx, 3 * count + 1, sizeof *ends);
-    int32_t* member = crdi_new_array(ctx, (size_t)members, sizeof *member);
-    double* sums = crdi_new_array(ctx, 3 * count, sizeof *sums);
-    const bool room = to && ends && member && sums;
-    if (room) {
-        int32_t start[4] = {0};
-        for (int32_t i = 0; i < w->branches; i++) {
-            start[network_group_of(w, i) + 1]++;
-        }
-        w->resistive = start[1];
-        w->capacitive = start[1] + start[2];
-        start[2] += start[1];
-        for (int32_t i = 0; i < w->branches; i++) {
-            to[start[network_group_of(w, i)]++] = i; // from here on: place -> old branch
-        }
-        int32_t at = 0;
-        for (size_t i = 0; i < count; i++) {
-            const int32_t old = to[i];
-            ends[i] = w->from[old];
-            ends[count + i] = w->to[old];
-            ends[2 * count + i] = at;
-            sums[i] = w->r[old];
-            sums[count + i] = w->l[old];
-            sums[2 * count + i] = w->s[old];
-            for (int32_t k = w->first[old]; k < w->first[old + 1]; k++) {
-                const int32_t m = w->member[k];
-                member[at++] = m;
-                w->home_index[m < 0 ? ~m : m] = (int32_t)i;
-            }
-        }
-        ends[3 * count] = at;
-        memcpy(w->from, ends, count * sizeof *ends);
-        memcpy(w->to, ends + count, count * sizeof *ends);
-        memcpy(w->first, ends + 2 * count, (count + 1) * sizeof *ends);
-        memcpy(w->r, sums, count * sizeof *sums);
-        memcpy(w->l, sums + count, count * sizeof *sums);
-        memcpy(w->s, sums + 2 * count, count * sizeof *sums);
-        memcpy(w->member, member, (size_t)at * sizeof *member);
-        for (size_t i = 0; i < count; i++) {
-            ends[to[i]] = (int32_t)i; // old branch -> place
-        }
-        for (int32_t i = 0; i < w->n->node_count; i++) {
-            if (w->node_at[i] < 0) { w->node_at[i] = -1 - ends[-1 - w->node_at[i]]; }
-        }
+    int32_t* old_of = crdi_arena_new(&b->room, count, sizeof *old_of); // place -> old branch
+    int32_t* place = crdi_arena_new(&b->room, count, sizeof *place);   // old branch -> place
+    const crdi_network old = *w;
+    w->from = crdi_arena_new(b->kept, count, sizeof *w->from);
+    w->to = crdi_arena_new(b->kept, count, sizeof *w->to);
+    w->r = crdi_arena_new(b->kept, count, sizeof *w->r);
+    w->l = crdi_arena_new(b->kept, count, sizeof *w->l);
+    w->s = crdi_arena_new(b->kept, count, sizeof *w->s);
+    w->first = crdi_arena_new(b->kept, count + 1, sizeof *w->first);
+    w->member = crdi_arena_new(b->kept, (size_t)members, sizeof *w->member);
+    if (b->room.failed || b->kept->failed) { return CRD_E_MEMORY; }
+    int32_t start[4] = {0}, at = 0;
+    for (int32_t i = 0; i < w->branches; i++) {
+        start[network_group_of(&old, i) + 1]++;
     }
-    crd_free(ctx, to);
-    crd_free(ctx, ends);
-    crd_free(ctx, member);
-    crd_free(ctx, sums);
-    return room ? CRD_OK : CRD_E_MEMORY;
+    w->resistive = start[1];
+    w->capacitive = start[1] + start[2];
+    start[2] += start[1];
+    for (int32_t i = 0; i < w->branches; i++) {
+        const int32_t to = start[network_group_of(&old, i)]++;
+        old_of[to] = i;
+        place[i] = to;
+    }
+    for (int32_t i = 0; i < w->branches; i++) {
+        const int32_t from = old_of[i];
+        w->from[i] = old.from[from];
+        w->to[i] = old.to[from];
+        w->r[i] = old.r[from];
+        w->l[i] = old.l[from];
+        w->s[i] = old.s[from];
+        for (int32_t k = old.first[from]; k < old.first[from + 1]; k++) {
+            const int32_t m = old.member[k];
+            w->member[at++] = m;
+            w->home_index[m < 0 ? ~m : m] = i;
+        }
+        w->first[i + 1] = at;
+    }
+    for (int32_t i = 0; i < w->n->node_count; i++) {
+        if (w->node_at[i] < 0) { w->node_at[i] = -1 - place[-1 - w->node_at[i]]; }
+    }
+    return CRD_OK;
 }
 
 static int32_t follow_all(builder* b)
@@ -367,7 +359,8 @@ static bool split_parallel(builder* b)
     return split;
 }
 
-// Ends are nodes here.
+// Ends are nodes here. How many branches there are is known after the last pass: sorting them makes
+// the lists that are kept.
 static crd_status find_branches(builder* b)
 {
     crdi_network* w = b->w;
@@ -377,23 +370,21 @@ static crd_status find_branches(builder* b)
         parts += b->role[i] == CRDI_ROLE_BRANCH;
     }
     const size_t most = (size_t)parts;
-    w->from = crdi_new_array(w->ctx, most, sizeof *w->from);
-    w->to = crdi_new_array(w->ctx, most, sizeof *w->to);
-    w->r = crdi_new_array(w->ctx, most, sizeof *w->r);
-    w->l = crdi_new_array(w->ctx, most, sizeof *w->l);
-    w->s = crdi_new_array(w->ctx, most, sizeof *w->s);
-    w->first = crdi_new_array(w->ctx, most + 1, sizeof *w->first);
-    w->member = crdi_new_array(w->ctx, most, sizeof *w->member);
-    if (!w->from || !w->to || !w->r || !w->l || !w->s || !w->first || !w->member) {
-        return CRD_E_MEMORY;
-    }
+    w->from = crdi_arena_new(&b->room, most, sizeof *w->from);
+    w->to = crdi_arena_new(&b->room, most, sizeof *w->to);
+    w->r = crdi_arena_new(&b->room, most, sizeof *w->r);
+    w->l = crdi_arena_new(&b->room, most, sizeof *w->l);
+    w->s = crdi_arena_new(&b->room, most, sizeof *w->s);
+    w->first = crdi_arena_new(&b->room, most + 1, sizeof *w->first);
+    w->member = crdi_arena_new(&b->room, most, sizeof *w->member);
+    if (b->room.failed) { return CRD_E_MEMORY; }
     int32_t members = follow_all(b);
     if (split_parallel(b)) {
         memset(b->seen, 0, (size_t)n->part_count * sizeof *b->seen);
         memset(w->node_at, 0, (size_t)n->node_count * sizeof *w->node_at);
         members = follow_all(b);
     }
-    return sort_branches(w, members);
+    return sort_branches(b, members);
 }
 
 // ---- numbers -----------------------------------------------------------------------------------
@@ -409,8 +400,8 @@ static crd_status number_potentials(builder* b)
     w->unknowns += w->rows;
     const int32_t ground = w->unknowns;
     w->node_at[0] = ground;
-    w->root = crdi_new_array(w->ctx, (size_t)crdi_network_potentials(w), sizeof *w->root);
-    w->row = crdi_new_array(w->ctx, (size_t)w->rows, sizeof *w->row);
+    w->root = crdi_arena_new(b->kept, (size_t)crdi_network_potentials(w), sizeof *w->root);
+    w->row = crdi_arena_new(b->kept, (size_t)w->rows, sizeof *w->row);
     if (!w->root || !w->row) { return CRD_E_MEMORY; }
     for (int32_t i = 0; i < ground; i++) {
         w->root[i] = i;
@@ -495,12 +486,12 @@ static crd_status fill_lists(builder* b)
 {
     crdi_network* w = b->w;
     const crd_netlist* n = b->n;
-    w->source = crdi_new_array(w->ctx, (size_t)w->sources, sizeof *w->source);
-    w->gain = crdi_new_array(w->ctx, (size_t)w->gains, sizeof *w->gain);
-    w->coupling = crdi_new_array(w->ctx, (size_t)w->couplings, sizeof *w->coupling);
-    w->device = crdi_new_array(w->ctx, (size_t)w->devices, sizeof *w->device);
-    w->flow = crdi_new_array(w->ctx, (size_t)w->flows, sizeof *w->flow);
-    if (!w->source || !w->gain || !w->coupling || !w->device || !w->flow) { return CRD_E_MEMORY; }
+    w->source = crdi_arena_new(b->kept, (size_t)w->sources, sizeof *w->source);
+    w->gain = crdi_arena_new(b->kept, (size_t)w->gains, sizeof *w->gain);
+    w->coupling = crdi_arena_new(b->kept, (size_t)w->couplings, sizeof *w->coupling);
+    w->device = crdi_arena_new(b->kept, (size_t)w->devices, sizeof *w->device);
+    w->flow = crdi_arena_new(b->kept, (size_t)w->flows, sizeof *w->flow);
+    if (b->kept->failed) { return CRD_E_MEMORY; }
     int32_t gain = 0, coupling = 0, device = 0, flow = 0;
     w->states = w->branches - w->resistive;
     for (int32_t k = 0; k < w->rows; k++) {
@@ -540,7 +531,7 @@ static crd_status fill_touches(builder* b)
 {
     crdi_network* w = b->w;
     const crd_netlist* n = b->n;
-    w->touch_first = crdi_new_array(w->ctx, (size_t)w->ties + 1, sizeof *w->touch_first);
+    w->touch_first = crdi_arena_new(b->kept, (size_t)w->ties + 1, sizeof *w->touch_first);
     if (!w->touch_first) { return CRD_E_MEMORY; }
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < n->part_count; i++) {
@@ -560,7 +551,7 @@ static crd_status fill_touches(builder* b)
             for (int32_t t = 0; t < w->ties; t++) {
                 w->touch_first[t + 1] += w->touch_first[t];
             }
-            w->touch = crdi_new_array(w->ctx, (size_t)w->touch_first[w->ties], sizeof *w->touch);
+            w->touch = crdi_arena_new(b->kept, (size_t)w->touch_first[w->ties], sizeof *w->touch);
             if (!w->touch) { return CRD_E_MEMORY; }
         }
     }
@@ -577,26 +568,22 @@ static crd_status network_make_room(builder* b)
 {
     crdi_network* w = b->w;
     const size_t parts = (size_t)b->n->part_count, nodes = (size_t)b->n->node_count;
-    b->role = crdi_new_array(w->ctx, parts, 1);
-    b->plain = crdi_new_array(w->ctx, parts, 1);
-    b->wanted = crdi_new_array(w->ctx, parts, 1);
-    b->seen = crdi_new_array(w->ctx, parts, sizeof *b->seen);
-    b->sourced = crdi_new_array(w->ctx, parts, sizeof *b->sourced);
-    b->busy = crdi_new_array(w->ctx, nodes, 1);
-    b->degree = crdi_new_array(w->ctx, nodes, sizeof *b->degree);
-    b->meets = crdi_new_array(w->ctx, 2 * nodes, sizeof *b->meets);
-    b->tree = crdi_new_array(w->ctx, nodes, sizeof *b->tree);
-    b->queue = crdi_new_array(w->ctx, nodes, sizeof *b->queue);
-    b->hang_first = crdi_new_array(w->ctx, nodes + 1, sizeof *b->hang_first);
-    b->parent_tie = crdi_new_array(w->ctx, nodes, sizeof *b->parent_tie);
-    w->node_at = crdi_new_array(w->ctx, nodes, sizeof *w->node_at);
-    w->home = crdi_new_array(w->ctx, parts, 1);
-    w->home_index = crdi_new_array(w->ctx, parts, sizeof *w->home_index);
-    if (!b->role || !b->plain || !b->wanted || !b->seen || !b->sourced || !b->busy || !b->degree ||
-        !b->meets || !b->tree || !b->queue || !b->hang_first || !b->parent_tie || !w->node_at ||
-        !w->home || !w->home_index) {
-        return CRD_E_MEMORY;
-    }
+    b->role = crdi_arena_new(&b->room, parts, 1);
+    b->plain = crdi_arena_new(&b->room, parts, 1);
+    b->wanted = crdi_arena_new(&b->room, parts, 1);
+    b->seen = crdi_arena_new(&b->room, parts, sizeof *b->seen);
+    b->sourced = crdi_arena_new(&b->room, parts, sizeof *b->sourced);
+    b->busy = crdi_arena_new(&b->room, nodes, 1);
+    b->degree = crdi_arena_new(&b->room, nodes, sizeof *b->degree);
+    b->meets = crdi_arena_new(&b->room, 2 * nodes, sizeof *b->meets);
+    b->tree = crdi_arena_new(&b->room, nodes, sizeof *b->tree);
+    b->queue = crdi_arena_new(&b->room, nodes, sizeof *b->queue);
+    b->hang_first = crdi_arena_new(&b->room, nodes + 1, sizeof *b->hang_first);
+    b->parent_tie = crdi_arena_new(&b->room, nodes, sizeof *b->parent_tie);
+    w->node_at = crdi_arena_new(b->kept, nodes, sizeof *w->node_at);
+    w->home = crdi_arena_new(b->kept, parts, 1);
+    w->home_index = crdi_arena_new(b->kept, parts, sizeof *w->home_index);
+    if (b->room.failed || b->kept->failed) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < parts; i++) {
         b->sourced[i] = -1;
     }
@@ -618,18 +605,14 @@ fail:
     return st;
 }
 
-crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlist* n,
+crd_status crdi_network_init(crdi_network* w, crd_arena* a, const crd_netlist* n,
                              crdi_network_for purpose)
 {
-    *w = (crdi_network){.ctx = ctx, .n = n, .purpose = purpose};
-    builder b = {.w = w, .n = n};
+    *w = (crdi_network){.n = n, .purpose = purpose};
+    builder b = {.w = w, .n = n, .kept = a};
+    crd_arena_init(&b.room, a->ctx);
     const crd_status st = network_build(&b);
-    void* const all[] = {b.role,  b.plain, b.wanted, b.seen,       b.sourced, b.busy,      b.degree,
-                         b.meets, b.tree,  b.queue,  b.hang_first, b.hang,    b.parent_tie};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(ctx, all[i]);
-    }
-    if (st < 0) { crdi_network_clear(w); }
+    crd_arena_clear(&b.room);
     return st;
 }
 
@@ -670,17 +653,4 @@ void crdi_network_renumber(crdi_network* w, const int32_t* to)
     for (int32_t k = 0; k < w->n->node_count; k++) {
         network_move(&w->node_at[k], n, to);
     }
-}
-
-void crdi_network_clear(crdi_network* w)
-{
-    if (!w->ctx) { return; }
-    void* const all[] = {w->tie,      w->source, w->from,       w->to,          w->r,
-                         w->l,        w->s,      w->first,      w->member,      w->row,
-                         w->coupling, w->gain,   w->flow,       w->device,      w->node_at,
-                         w->root,     w->home,   w->home_index, w->touch_first, w->touch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(w->ctx, all[i]);
-    }
-    *w = (crdi_network){0};
 }

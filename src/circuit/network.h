@@ -74,8 +74,7 @@ typedef struct crdi_gain { // current from -> to is value * (v(c) - v(d)), or va
 } crdi_gain;
 
 typedef struct crdi_network {
-    crd_context* ctx;
-    const crd_netlist* n;
+    const crd_netlist* n; // NULL: it was not made
     crdi_network_for purpose;
     int32_t unknowns, ties, sources, branches, resistive, capacitive, rows, couplings, gains, flows;
     int32_t devices;
@@ -100,10 +99,9 @@ typedef struct crdi_network {
     int32_t *touch_first, *touch;
 } crdi_network;
 
-// CRD_E_UNSUPPORTED with a sentence: what this reduction has no place for.
-crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlist* n,
+// In the memory of `a`. CRD_E_UNSUPPORTED with a sentence: what this reduction has no place for.
+crd_status crdi_network_init(crdi_network* w, crd_arena* a, const crd_netlist* n,
                              crdi_network_for purpose);
-void crdi_network_clear(crdi_network* w);
 // Unknown i becomes unknown to[i].
 void crdi_network_renumber(crdi_network* w, const int32_t* to);
 

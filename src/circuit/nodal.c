@@ -30,9 +30,9 @@ static crd_status make_sources(crdi_nodal* d)
 {
     const crdi_network* net = &d->net;
     const crd_netlist* n = net->n;
-    d->wave = crdi_new_array(d->c->ctx, (size_t)net->sources, sizeof *d->wave);
-    d->varying = crdi_new_array(d->c->ctx, (size_t)net->sources, sizeof *d->varying);
-    if (!d->wave || !d->varying) { return CRD_E_MEMORY; }
+    d->wave = crdi_arena_new(&d->arena, (size_t)net->sources, sizeof *d->wave);
+    d->varying = crdi_arena_new(&d->arena, (size_t)net->sources, sizeof *d->varying);
+    if (d->arena.failed) { return CRD_E_MEMORY; }
     for (int32_t k = 0; k < net->sources; k++) {
         const crd_part* p = &n->parts[net->source[k]];
         const bool wave = crdi_part_is_source(p);
@@ -59,55 +59,45 @@ static bool has_series_capacitors(const crdi_network* net)
 
 static crd_status make_state(crdi_nodal* d)
 {
-    crd_context* ctx = d->c->ctx;
+    crd_arena* a = &d->arena;
     const crdi_network* net = &d->net;
     const size_t pots = (size_t)crdi_network_potentials(net), states = (size_t)net->states;
-    const size_t sources = (size_t)net->sources, saved = net->devices > 0 ? 1 : 0;
-    typedef struct request {
-        double** to;
-        size_t count;
-    } request;
-    const request all[] = {
-        {&d->pot, pots},
-        {&d->source, sources},
-        {&d->vl, states},
-        {&d->r, (size_t)net->unknowns + 1},
-        {&d->j, states},
-        {&d->ec, states},
-        {&d->off, pots},
-        {&d->z, (size_t)(d->linear + d->active) + 4},
-        {&d->tie_current, (size_t)net->ties},
-        {&d->pot_saved, saved * pots},
-        {&d->p_before, saved * pots},
-        {&d->delta, saved * pots},
-        {&d->source_saved, saved * sources},
-        {&d->vl_saved, saved * states},
-        {&d->before, saved * (size_t)net->unknowns},
-        {&d->before_saved, saved * (size_t)net->unknowns},
-        {&d->begin_v, (size_t)net->n->node_count},
-        {&d->begin_i, (size_t)net->n->part_count},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i].to = crdi_new_array(ctx, all[i].count, sizeof(double));
-        if (!*all[i].to) { return CRD_E_MEMORY; }
-    }
+    const size_t unknowns = (size_t)net->unknowns, sources = (size_t)net->sources;
+    d->pot = crdi_arena_new(a, pots, sizeof *d->pot);
+    d->source = crdi_arena_new(a, sources, sizeof *d->source);
+    d->vl = crdi_arena_new(a, states, sizeof *d->vl);
+    d->r = crdi_arena_new(a, unknowns + 1, sizeof *d->r);
+    d->j = crdi_arena_new(a, states, sizeof *d->j);
+    d->ec = crdi_arena_new(a, states, sizeof *d->ec);
+    d->off = crdi_arena_new(a, pots, sizeof *d->off);
+    d->z = crdi_arena_new(a, (size_t)(d->linear + d->active) + 4, sizeof *d->z);
+    d->tie_current = crdi_arena_new(a, (size_t)net->ties, sizeof *d->tie_current);
+    d->begin_v = crdi_arena_new(a, (size_t)net->n->node_count, sizeof *d->begin_v);
+    d->begin_i = crdi_arena_new(a, (size_t)net->n->part_count, sizeof *d->begin_i);
+    d->row_from = crdi_arena_new(a, states, sizeof *d->row_from);
+    d->row_to = crdi_arena_new(a, states, sizeof *d->row_to);
     for (int k = 0; k <= CRDI_HISTORY; k++) {
-        d->i[k] = crdi_new_array(ctx, states, sizeof(double));
-        d->vc[k] = crdi_new_array(ctx, states, sizeof(double));
-        if (!d->i[k] || !d->vc[k]) { return CRD_E_MEMORY; }
+        d->i[k] = crdi_arena_new(a, states, sizeof(double));
+        d->vc[k] = crdi_arena_new(a, states, sizeof(double));
     }
-    d->state_saved = crdi_new_array(ctx, (size_t)net->devices, sizeof *d->state_saved);
-    d->row_from = crdi_new_array(ctx, states, sizeof *d->row_from);
-    d->row_to = crdi_new_array(ctx, states, sizeof *d->row_to);
-    if (!d->state_saved || !d->row_from || !d->row_to) { return CRD_E_MEMORY; }
+    if (net->devices > 0) {
+        d->pot_saved = crdi_arena_new(a, pots, sizeof *d->pot_saved);
+        d->p_before = crdi_arena_new(a, pots, sizeof *d->p_before);
+        d->delta = crdi_arena_new(a, pots, sizeof *d->delta);
+        d->source_saved = crdi_arena_new(a, sources, sizeof *d->source_saved);
+        d->vl_saved = crdi_arena_new(a, states, sizeof *d->vl_saved);
+        d->before = crdi_arena_new(a, unknowns, sizeof *d->before);
+        d->before_saved = crdi_arena_new(a, unknowns, sizeof *d->before_saved);
+        d->state_saved = crdi_arena_new(a, (size_t)net->devices, sizeof *d->state_saved);
+    }
+    if (has_series_capacitors(net)) {
+        d->shift = crdi_arena_new(a, (size_t)net->n->part_count, sizeof *d->shift);
+    }
+    if (a->failed) { return CRD_E_MEMORY; }
     for (int32_t b = net->resistive; b < net->branches; b++) {
         const int32_t from = net->root[net->from[b]], to = net->root[net->to[b]];
         d->row_from[b - net->resistive] = from >= 0 ? from : net->unknowns;
         d->row_to[b - net->resistive] = to >= 0 ? to : net->unknowns;
-    }
-    if (has_series_capacitors(net)) {
-        d->shift = crdi_new_array(ctx, (size_t)net->n->part_count, sizeof *d->shift);
-        if (!d->shift) { return CRD_E_MEMORY; }
     }
     return CRD_OK;
 }
@@ -133,30 +123,10 @@ static void nodal_destroy(crd_circuit* c, void* self)
     if (!d) { return; }
     crdi_nodal_begin_clear(d);
     crdi_nodal_ladder_clear(d);
-    for (int32_t k = 0; k < d->net.devices && d->device; k++) {
-        crdi_law_destroy(c->ctx, d->device[k].table);
-    }
-    crdi_nodal_sets_clear(d);
+    crdi_linear_clear(&d->set[0].linear);
+    crdi_linear_clear(&d->set[1].linear);
     crdi_sparse_clear(&d->sparse);
-    crdi_assembly_clear(&d->all);
-    crdi_network_clear(&d->net);
-    void* const all[] = {
-        d->ll,          d->la,          d->al,           d->aa,          d->ll_value,
-        d->row_from,    d->row_to,      d->wave,         d->varying,     d->device,
-        d->run,         d->room,        d->columns,      d->pot,         d->source,
-        d->vl,          d->shift,       d->state,        d->before,      d->r,
-        d->j,           d->ec,          d->off,          d->z,           d->matrix,
-        d->rc,          d->ra,          d->ua,           d->is_current,  d->pot_saved,
-        d->next,        d->vl_saved,    d->source_saved, d->begin_v,     d->before_saved,
-        d->state_saved, d->begin_i,     d->room_saved,   d->drive_order, d->flow_order,
-        d->row_order,   d->tie_current, d->p_before,     d->delta};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(c->ctx, all[i]);
-    }
-    for (int k = 0; k <= CRDI_HISTORY; k++) {
-        crd_free(c->ctx, d->i[k]);
-        crd_free(c->ctx, d->vc[k]);
-    }
+    crd_arena_clear(&d->arena);
     crd_free(c->ctx, d);
 }
 
@@ -167,9 +137,10 @@ static crd_status nodal_create(crd_circuit* c, void** self)
     crdi_nodal* d = crdi_new(c->ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     d->c = c;
-    CRD_TRY(crdi_network_init(&d->net, c->ctx, c->n, CRDI_NETWORK_STEPS));
+    crd_arena_init(&d->arena, c->ctx);
+    CRD_TRY(crdi_network_init(&d->net, &d->arena, c->n, CRDI_NETWORK_STEPS));
     CRD_TRY(crdi_nodal_partition(d));
-    CRD_TRY(crdi_assembly_init(&d->all, &d->net));
+    CRD_TRY(crdi_assembly_init(&d->all, &d->arena, &d->net));
     d->symmetric = is_symmetric(&d->net) && (d->net.rows == 0 || d->active > 0);
     d->sets = c->opt.method <= CRD_METHOD_BDF3 ? 2 : 1;
     CRD_TRY(crdi_nodal_devices(d));

@@ -28,7 +28,6 @@ typedef enum crdi_linear_kind {
 } crdi_linear_kind;
 
 typedef struct crdi_linear {
-    crd_context* ctx;
     crdi_linear_kind kind;
     int32_t n;
     size_t count;         // of entries
@@ -44,9 +43,9 @@ typedef struct crdi_linear {
 } crdi_linear;
 
 // Entries (count) are given by their places; those at the same place are summed. `symmetric`: it
-// is, and positive definite. `chains`: look for them.
-crd_status crdi_linear_init(crdi_linear* l, crd_context* ctx, int32_t n, bool symmetric,
-                            bool chains, size_t count, const int32_t* rows, const int32_t* columns);
+// is, and positive definite. `chains`: look for them. Memory comes from `a`; clear is for the rest.
+crd_status crdi_linear_init(crdi_linear* l, crd_arena* a, int32_t n, bool symmetric, bool chains,
+                            size_t count, const int32_t* rows, const int32_t* columns);
 void crdi_linear_clear(crdi_linear* l);
 crd_status crdi_linear_factor(crdi_linear* l, const double* values); // CRD_E_CONVERGENCE: singular
 void crdi_linear_solve(crdi_linear* l, double* b);
@@ -78,7 +77,6 @@ void crdi_dense_apply_to(int rows, int columns, const double* m, const double* x
 // ---- nodal_matrix.c: the matrix of a network ---------------------------------------------------
 
 typedef struct crdi_assembly {
-    crd_context* ctx;
     size_t entries;
     int32_t *row, *column;
     double* value;
@@ -88,8 +86,7 @@ typedef struct crdi_assembly {
 } crdi_assembly;
 
 // Places, and values for w. The walk is the same every time.
-crd_status crdi_assembly_init(crdi_assembly* a, const crdi_network* net);
-void crdi_assembly_clear(crdi_assembly* a);
+crd_status crdi_assembly_init(crdi_assembly* a, crd_arena* memory, const crdi_network* net);
 void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w);
 
 // What r is made of besides histories: sources. r has unknowns + 1 numbers, the last is nobody's.
@@ -191,6 +188,7 @@ struct crdi_device_state {
 
 struct crdi_nodal {
     crd_circuit* c;
+    crd_arena arena; // of all below but what begins and ladders have
     crdi_network net;
     int32_t linear, active; // unknowns: 0 .. linear-1, linear .. linear+active-1
     bool whole;             // all are active, by KLU in each iteration
@@ -258,6 +256,7 @@ struct crdi_nodal {
     struct crdi_nodal_ladder* ladder; // NULL: it is none
 
     // beginnings
+    crd_arena begin_arena;
     crdi_network begin_net[2]; // given, rest
     crdi_assembly begin_all[2];
     crdi_linear begin_matrix[2];
@@ -279,7 +278,6 @@ crd_status crdi_nodal_matrices(crdi_nodal* d); // places, after devices
 void crdi_nodal_drive(const crdi_nodal* d, const crdi_nodal_set* s, bool constant, double* r);
 // Sets d->now for this w. May allocate the first time.
 crd_status crdi_nodal_choose(crdi_nodal* d, double w);
-void crdi_nodal_sets_clear(crdi_nodal* d);
 
 crd_status crdi_nodal_partition(crdi_nodal* d); // active unknowns last
 crd_status crdi_nodal_devices(crdi_nodal* d);   // devices, after the partition

@@ -26,11 +26,11 @@ static crd_status make_plain(crdi_nodal* d, int which)
     crd_status st = CRD_OK;
     crdi_network* net = &d->begin_net[which];
     crdi_assembly* a = &d->begin_all[which];
-    CRD_TRY(crdi_network_init(net, d->c->ctx, d->c->n,
+    CRD_TRY(crdi_network_init(net, &d->begin_arena, d->c->n,
                               which == GIVEN ? CRDI_NETWORK_GIVEN : CRDI_NETWORK_REST));
-    CRD_TRY(crdi_assembly_init(a, net));
+    CRD_TRY(crdi_assembly_init(a, &d->begin_arena, net));
     const bool symmetric = d->symmetric && net->rows == 0;
-    CRD_TRY(crdi_linear_init(&d->begin_matrix[which], d->c->ctx, net->unknowns, symmetric,
+    CRD_TRY(crdi_linear_init(&d->begin_matrix[which], &d->begin_arena, net->unknowns, symmetric,
                              !d->c->opt.no_chains, a->entries, a->row, a->column));
     CRD_TRY(crdi_linear_factor(&d->begin_matrix[which], a->value));
     if (!crdi_linear_regular(&d->begin_matrix[which])) { st = CRD_E_UNSUPPORTED; }
@@ -40,11 +40,9 @@ fail:
 
 static void clear_plain(crdi_nodal* d)
 {
-    for (int which = 0; which < 2; which++) {
-        crdi_linear_clear(&d->begin_matrix[which]);
-        crdi_assembly_clear(&d->begin_all[which]);
-        crdi_network_clear(&d->begin_net[which]);
-    }
+    crdi_linear_clear(&d->begin_matrix[GIVEN]);
+    crdi_linear_clear(&d->begin_matrix[REST]);
+    crd_arena_clear(&d->begin_arena);
 }
 
 static crd_status make_reference(crdi_nodal* d)
@@ -61,6 +59,7 @@ static crd_status make_reference(crdi_nodal* d)
 crd_status crdi_nodal_begin_init(crdi_nodal* d)
 {
     crd_status st = CRD_E_UNSUPPORTED;
+    crd_arena_init(&d->begin_arena, d->c->ctx);
     if (d->net.devices == 0 && !nodal_begin_is_held(d->c->n)) {
         st = make_plain(d, GIVEN); // also at rest: it says that nothing else is free
         if (st == CRD_OK && !crdi_netlist_is_given(d->c->n)) { st = make_plain(d, REST); }
@@ -72,24 +71,22 @@ crd_status crdi_nodal_begin_init(crdi_nodal* d)
     size_t most = 0;
     for (int which = 0; which < 2 && st == CRD_OK; which++) {
         const crdi_network* net = &d->begin_net[which];
-        const size_t need = net->ctx ? 2 * (size_t)crdi_network_potentials(net) +
-                                           (size_t)net->ties + (size_t)net->sources
-                                     : 0;
+        const size_t need = net->n ? 2 * (size_t)crdi_network_potentials(net) + (size_t)net->ties +
+                                         (size_t)net->sources
+                                   : 0;
         most = need > most ? need : most;
     }
-    d->begin_work = crdi_new_array(d->c->ctx, most, sizeof *d->begin_work);
-    return st < 0 || d->begin_work ? st : CRD_E_MEMORY;
+    d->begin_work = crdi_arena_new(&d->begin_arena, most, sizeof *d->begin_work);
+    return st < 0 ? st : crdi_arena_status(&d->begin_arena);
 }
 
 void crdi_nodal_begin_clear(crdi_nodal* d)
 {
     clear_plain(d);
-    crd_free(d->c->ctx, d->begin_work);
     if (d->reference) {
-        if (d->reference->self) { crdi_form_dae.destroy(d->reference, d->reference->self); }
+        crdi_form_dae.destroy(d->reference, d->reference->self);
         crd_free(d->c->ctx, d->reference);
     }
-    d->reference = NULL;
 }
 
 // ---- plain -------------------------------------------------------------------------------------

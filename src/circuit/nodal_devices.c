@@ -12,7 +12,7 @@ static void mark(const crdi_nodal* d, uint8_t* active, int32_t potential)
     if (root >= 0) { active[root] = true; }
 }
 
-static int32_t mark_device(const crdi_nodal* d, uint8_t* active, const crd_part* p)
+static void mark_device(const crdi_nodal* d, uint8_t* active, const crd_part* p)
 {
     const crdi_network* net = &d->net;
     mark(d, active, net->node_at[p->nodes[0]]);
@@ -20,26 +20,21 @@ static int32_t mark_device(const crdi_nodal* d, uint8_t* active, const crd_part*
     const crd_expression* law = crdi_part_law(net->n, p);
     const crd_use* uses;
     const int count = law ? crd_expression_uses(law, &uses) : 0;
-    int32_t columns = 0;
     for (int k = 0; k < count; k++) {
         switch (uses[k].kind) {
         case CRD_USE_PAIR:
             mark(d, active, net->node_at[uses[k].b]);
-            columns++;
             // fall through
         case CRD_USE_NODE:
             mark(d, active, net->node_at[uses[k].a]);
-            columns++;
             break;
         case CRD_USE_CURRENT:
             mark(d, active, crdi_network_current_unknown(net, uses[k].a));
-            columns++;
             break;
         case CRD_USE_INPUT:
             break;
         }
     }
-    return columns;
 }
 
 // Devices touch few unknowns: those come last. Unknown currents and their ends go with them, as
@@ -170,7 +165,7 @@ static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi
 // Devices of one kind that follow each other
 static crd_status make_runs(crdi_nodal* d)
 {
-    d->run = crdi_new_array(d->c->ctx, (size_t)d->net.devices, sizeof *d->run);
+    d->run = crdi_arena_new(&d->arena, (size_t)d->net.devices, sizeof *d->run);
     if (!d->run) { return CRD_E_MEMORY; }
     for (int32_t k = 0; k < d->net.devices; k++) {
         const crdi_device_kind* kind = d->device[k].kind;
@@ -195,7 +190,7 @@ static crd_status make_whole(crdi_nodal* d, const places* p)
         memcpy(at + linear, p->row, p->count * sizeof *at);
         memcpy(at + count + linear, p->column, p->count * sizeof *at);
     }
-    const crd_status st = crdi_sparse_init(&d->sparse, ctx, d->active, count, at, at + count);
+    const crd_status st = crdi_sparse_init(&d->sparse, &d->arena, d->active, count, at, at + count);
     crd_free(ctx, at);
     if (st < 0) { return st; }
     d->base_count = (size_t)d->sparse.first[d->active];
@@ -213,61 +208,60 @@ static crd_status make_whole(crdi_nodal* d, const places* p)
     return CRD_OK;
 }
 
+static crd_status make_devices(crdi_nodal* d)
+{
+    crd_status st = CRD_OK;
+    double* room = d->room;
+    crdi_column* columns = d->columns;
+    places p = {.ctx = d->c->ctx};
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        make_device(d, &p, k, &room, &columns);
+    }
+    CRD_TRY(p.failed ? CRD_E_MEMORY : make_runs(d));
+    if (d->whole) { CRD_TRY(make_whole(d, &p)); }
+fail:
+    crd_free(p.ctx, p.row);
+    crd_free(p.ctx, p.column);
+    return st;
+}
+
 crd_status crdi_nodal_devices(crdi_nodal* d)
 {
-    crd_context* ctx = d->c->ctx;
+    crd_status st = CRD_OK;
+    crd_arena* a = &d->arena;
     const crdi_network* net = &d->net;
     const size_t count = (size_t)net->devices, active = (size_t)d->active;
-    size_t uses = 0, columns = 0;
-    uint8_t* unused = crdi_new_array(ctx, (size_t)net->unknowns, 1);
-    if (!unused) { return CRD_E_MEMORY; }
-    for (size_t k = 0; k < count; k++) {
-        const crd_part* p = &net->n->parts[net->device[k]];
-        const crd_use* list;
-        const crd_expression* law = crdi_part_law(net->n, p);
-        uses += law ? (size_t)crd_expression_uses(law, &list) : 0;
-        columns += (size_t)mark_device(d, unused, p);
-    }
-    crd_free(ctx, unused);
-    d->device = crdi_new_array(ctx, count, sizeof *d->device);
-    if (!d->device) { return CRD_E_MEMORY; }
-    d->room_count = 2 * uses;
+    size_t columns = 0;
+    d->device = crdi_arena_new(a, count, sizeof *d->device);
+    d->state = crdi_arena_new(a, count, sizeof *d->state);
+    d->next = crdi_arena_new(a, count, sizeof *d->next);
+    d->is_current = crdi_arena_new(a, active, 1);
+    if (a->failed) { return CRD_E_MEMORY; }
     for (size_t k = 0; k < count; k++) {
         const crd_expression* law = crdi_part_law(net->n, &net->n->parts[net->device[k]]);
-        if (law && crdi_law_create(ctx, law, &d->device[k].table) < 0) { return CRD_E_MEMORY; }
-        d->room_count += crdi_law_numbers(d->device[k].table);
+        const crd_use* list;
+        const int uses = law ? crd_expression_uses(law, &list) : 0;
+        if (law) { CRD_TRY(crdi_law_create(a, law, &d->device[k].table)); }
+        d->room_count += 2 * (size_t)uses + crdi_law_numbers(d->device[k].table);
+        columns += 2 * (size_t)uses; // at most
     }
-    d->room = crdi_new_array(ctx, d->room_count, sizeof *d->room);
-    d->room_saved = crdi_new_array(ctx, d->room_count, sizeof *d->room_saved);
-    d->columns = crdi_new_array(ctx, columns, sizeof *d->columns);
-    d->state = crdi_new_array(ctx, count, sizeof *d->state);
-    d->next = crdi_new_array(ctx, count, sizeof *d->next);
-    if (!d->room || !d->room_saved || !d->columns || !d->state || !d->next) { return CRD_E_MEMORY; }
+    d->room = crdi_arena_new(a, d->room_count, sizeof *d->room);
+    d->room_saved = crdi_arena_new(a, d->room_count, sizeof *d->room_saved);
+    d->columns = crdi_arena_new(a, columns, sizeof *d->columns);
+    if (a->failed) { return CRD_E_MEMORY; }
     d->base_count = d->whole ? 0 : active * active;
-    places p = {.ctx = ctx};
-    double* room = d->room;
-    crdi_column* next = d->columns;
-    for (int32_t k = 0; k < net->devices; k++) {
-        make_device(d, &p, k, &room, &next);
-    }
-    crd_status st = p.failed ? CRD_E_MEMORY : make_runs(d);
-    if (st == CRD_OK && d->whole) { st = make_whole(d, &p); }
-    crd_free(ctx, p.row);
-    crd_free(ctx, p.column);
-    if (st < 0) { return st; }
-    double** const all[] = {&d->rc, &d->ra, &d->ua};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i] = crdi_new_array(ctx, active + 1, sizeof(double));
-        if (!*all[i]) { return CRD_E_MEMORY; }
-    }
-    d->matrix = crdi_new_array(ctx, d->base_count + 1, sizeof *d->matrix);
-    d->is_current = crdi_new_array(ctx, active, 1);
-    if (!d->matrix || !d->is_current) { return CRD_E_MEMORY; }
+    CRD_TRY(make_devices(d));
+    d->rc = crdi_arena_new(a, active + 1, sizeof *d->rc);
+    d->ra = crdi_arena_new(a, active + 1, sizeof *d->ra);
+    d->ua = crdi_arena_new(a, active + 1, sizeof *d->ua);
+    d->matrix = crdi_arena_new(a, d->base_count + 1, sizeof *d->matrix);
     for (int32_t k = 0; k < net->rows; k++) {
         const int32_t u = net->row[k].unknown - d->linear;
         if (u >= 0) { d->is_current[u] = true; }
     }
-    return CRD_OK;
+    st = crdi_arena_status(a);
+fail:
+    return st;
 }
 
 // ---- one iteration -----------------------------------------------------------------------------

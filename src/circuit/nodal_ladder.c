@@ -9,6 +9,7 @@
 enum { LEAST = 18 }; // unknowns: below, the explicit inverse does as well
 
 struct crdi_nodal_ladder {
+    crd_arena arena; // of all below
     crdi_ladder* ladder;
     double w;   // it is factored for; 0: for nothing
     int order;  // 0: TR
@@ -151,97 +152,54 @@ static void find_driven(const crdi_nodal* d, struct crdi_nodal_ladder* q)
     memset(q->v, 0, (size_t)n * sizeof *q->v);
 }
 
-static crd_status make_numbers(crd_context* ctx, double** const* to, size_t arrays, size_t count)
+static int32_t* make_places(crd_arena* a, size_t count) // -1
 {
-    for (size_t k = 0; k < arrays; k++) {
-        *to[k] = crdi_new_array(ctx, count, sizeof(double));
-        if (!*to[k]) { return CRD_E_MEMORY; }
-    }
-    return CRD_OK;
+    int32_t* to = crdi_arena_new(a, count, sizeof *to);
+    if (to) { memset(to, 0xff, count * sizeof *to); }
+    return to;
 }
 
-static crd_status make_places(crd_context* ctx, int32_t** const* to, size_t arrays, size_t count)
+static crd_status make_arrays(struct crdi_nodal_ladder* q, size_t n, size_t states)
 {
-    for (size_t k = 0; k < arrays; k++) {
-        *to[k] = crdi_new_array(ctx, count, sizeof(int32_t));
-        if (!*to[k]) { return CRD_E_MEMORY; }
-        for (size_t j = 0; j < count; j++) {
-            (*to[k])[j] = -1;
-        }
-    }
-    return CRD_OK;
+    crd_arena* a = &q->arena;
+    q->order_of = make_places(a, n);
+    q->place = make_places(a, n);
+    q->branch = make_places(a, n);
+    q->driven = make_places(a, n);
+    q->driver = make_places(a, n);
+    q->link_branch = make_places(a, n + 1);
+    q->link_of = make_places(a, states);
+    q->held = make_places(a, states);
+    q->sign = crdi_arena_new(a, n, sizeof *q->sign);
+    q->shunt = crdi_arena_new(a, n, sizeof *q->shunt);
+    q->r = crdi_arena_new(a, n, sizeof *q->r);
+    q->l = crdi_arena_new(a, n, sizeof *q->l);
+    q->s = crdi_arena_new(a, n, sizeof *q->s);
+    q->v = crdi_arena_new(a, n, sizeof *q->v);
+    q->has = crdi_arena_new(a, n, sizeof *q->has);
+    q->link = crdi_arena_new(a, n + 1, sizeof *q->link);
+    q->link_r = crdi_arena_new(a, n + 1, sizeof *q->link_r);
+    q->link_l = crdi_arena_new(a, n + 1, sizeof *q->link_l);
+    q->link_sign = crdi_arena_new(a, n + 1, sizeof *q->link_sign);
+    return crdi_arena_status(a);
 }
 
-static crd_status make_arrays(struct crdi_nodal_ladder* q, crd_context* ctx, size_t n,
-                              size_t states)
-{
-    crd_status st = CRD_OK;
-    int32_t** const places[] = {&q->order_of, &q->place, &q->branch, &q->driven, &q->driver};
-    int32_t** const link_places[] = {&q->link_branch};
-    int32_t** const state_places[] = {&q->link_of, &q->held};
-    double** const numbers[] = {&q->sign, &q->shunt, &q->r, &q->l, &q->s, &q->v};
-    double** const links[] = {&q->link, &q->link_r, &q->link_l, &q->link_sign};
-    CRD_TRY(make_places(ctx, places, sizeof places / sizeof *places, n));
-    CRD_TRY(make_places(ctx, link_places, 1, n + 1));
-    CRD_TRY(make_places(ctx, state_places, 2, states));
-    CRD_TRY(make_numbers(ctx, numbers, sizeof numbers / sizeof *numbers, n));
-    CRD_TRY(make_numbers(ctx, links, sizeof links / sizeof *links, n + 1));
-    q->has = crdi_new_array(ctx, n, sizeof *q->has);
-    if (!q->has) { st = CRD_E_MEMORY; }
-fail:
-    return st;
-}
-
-static crd_status make_levels(struct crdi_nodal_ladder* q, crd_context* ctx, size_t n)
+static crd_status make_levels(struct crdi_nodal_ladder* q, size_t n)
 {
     for (int k = 0; k < crdi_ladder_levels(q->ladder); k++) {
-        double** const both[] = {&q->level[k], &q->level[3 + k]};
-        double** const link[] = {&q->link_level[k]};
-        if (make_numbers(ctx, both, 2, n) < 0 || make_numbers(ctx, link, q->linked, n + 1) < 0) {
-            return CRD_E_MEMORY;
-        }
+        q->level[k] = crdi_arena_new(&q->arena, n, sizeof(double));
+        q->level[3 + k] = crdi_arena_new(&q->arena, n, sizeof(double));
+        q->link_level[k] = crdi_arena_new(&q->arena, q->linked ? n + 1 : 0, sizeof(double));
     }
-    return CRD_OK;
+    return crdi_arena_status(&q->arena);
 }
 
 void crdi_nodal_ladder_clear(crdi_nodal* d)
 {
-    struct crdi_nodal_ladder* q = d->ladder;
-    if (!q) { return; }
-    crd_context* ctx = d->c->ctx;
-    void* const all[] = {q->order_of,
-                         q->place,
-                         q->branch,
-                         q->driven,
-                         q->driver,
-                         q->sign,
-                         q->shunt,
-                         q->r,
-                         q->l,
-                         q->s,
-                         q->v,
-                         q->has,
-                         q->link,
-                         q->link_r,
-                         q->link_l,
-                         q->link_of,
-                         q->held,
-                         q->link_branch,
-                         q->link_sign,
-                         q->link_level[0],
-                         q->link_level[1],
-                         q->link_level[2],
-                         q->level[0],
-                         q->level[1],
-                         q->level[2],
-                         q->level[3],
-                         q->level[4],
-                         q->level[5]};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        crd_free(ctx, all[k]);
-    }
-    crdi_ladder_destroy(q->ladder);
-    crd_free(ctx, q);
+    if (!d->ladder) { return; }
+    crdi_ladder_destroy(d->ladder->ladder);
+    crd_arena_clear(&d->ladder->arena);
+    crd_free(d->c->ctx, d->ladder);
     d->ladder = NULL;
 }
 
@@ -275,7 +233,8 @@ crd_status crdi_nodal_ladder_init(crdi_nodal* d)
     if (!may_be(d)) { return CRD_OK; }
     struct crdi_nodal_ladder* q = d->ladder = crdi_new(d->c->ctx, sizeof *q);
     if (!q) { return CRD_E_MEMORY; }
-    CRD_TRY(make_arrays(q, d->c->ctx, (size_t)net->unknowns, (size_t)net->states));
+    crd_arena_init(&q->arena, d->c->ctx);
+    CRD_TRY(make_arrays(q, (size_t)net->unknowns, (size_t)net->states));
     bool is = false;
     CRD_TRY(crdi_chain_order(d->c->ctx, net->unknowns, d->all.entries, d->all.row, d->all.column,
                              q->order_of, &is));
@@ -295,7 +254,7 @@ crd_status crdi_nodal_ladder_init(crdi_nodal* d)
         return CRD_OK;
     }
     CRD_TRY(st);
-    CRD_TRY(make_levels(q, d->c->ctx, (size_t)net->unknowns));
+    CRD_TRY(make_levels(q, (size_t)net->unknowns));
     return CRD_OK;
 fail:
     crdi_nodal_ladder_clear(d);

@@ -7,13 +7,13 @@
 
 // ---- dense -------------------------------------------------------------------------------------
 
-static crd_status init_dense(crdi_linear* l, const int32_t* rows, const int32_t* columns)
+static crd_status init_dense(crdi_linear* l, crd_arena* a, const int32_t* rows,
+                             const int32_t* columns)
 {
-    const size_t n = (size_t)l->n;
-    l->place = crdi_new_array(l->ctx, l->count, sizeof *l->place);
-    const size_t stride = (size_t)crdi_dense_stride(l->n);
-    l->inverse = crdi_new_array(l->ctx, stride * n + 2 * n * n, sizeof *l->inverse);
-    if (!l->place || !l->inverse) { return CRD_E_MEMORY; }
+    const size_t n = (size_t)l->n, stride = (size_t)crdi_dense_stride(l->n);
+    l->place = crdi_arena_new(a, l->count, sizeof *l->place);
+    l->inverse = crdi_arena_new(a, stride * n + 2 * n * n, sizeof *l->inverse);
+    if (a->failed) { return CRD_E_MEMORY; }
     for (size_t k = 0; k < l->count; k++) {
         l->place[k] = rows[k] * l->n + columns[k];
     }
@@ -72,11 +72,13 @@ static crd_status factor_dense(crdi_linear* l, const double* values)
 
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-void crdi_dense_apply(int rows, int columns, const double* m, const double* x, double* out)
+static inline void apply(int rows, int columns, const double* m, const double* x,
+                         const double* start, double* out)
 {
     const int stride = crdi_dense_stride(rows);
     for (int i = 0; i < rows; i += 4, m += 4) {
-        pair a = {0, 0}, b = {0, 0};
+        pair a = start ? *(const pair*)(start + i) : (pair){0, 0};
+        pair b = start ? *(const pair*)(start + i + 2) : (pair){0, 0};
         const double* at = m;
         for (int j = 0; j < columns; j++, at += stride) {
             const pair xj = {x[j], x[j]};
@@ -88,21 +90,15 @@ void crdi_dense_apply(int rows, int columns, const double* m, const double* x, d
     }
 }
 
+void crdi_dense_apply(int rows, int columns, const double* m, const double* x, double* out)
+{
+    apply(rows, columns, m, x, NULL, out);
+}
+
 void crdi_dense_apply_to(int rows, int columns, const double* m, const double* x,
                          const double* start, double* out)
 {
-    const int stride = crdi_dense_stride(rows);
-    for (int i = 0; i < rows; i += 4, m += 4) {
-        pair a = *(const pair*)(start + i), b = *(const pair*)(start + i + 2);
-        const double* at = m;
-        for (int j = 0; j < columns; j++, at += stride) {
-            const pair xj = {x[j], x[j]};
-            a += *(const pair*)at * xj;
-            b += *(const pair*)(at + 2) * xj;
-        }
-        *(pair*)(out + i) = a;
-        *(pair*)(out + i + 2) = b;
-    }
+    apply(rows, columns, m, x, start, out);
 }
 
 static void solve_dense(crdi_linear* l, double* b)
@@ -217,48 +213,44 @@ static int64_t cut_stems(crdi_linear* l, int64_t total, int32_t* room)
     return count_columns(l);
 }
 
-static crd_status init_symmetric(crdi_linear* l)
+static crd_status init_symmetric(crdi_linear* l, crd_arena* a)
 {
-    crd_context* ctx = l->ctx;
     crdi_sparse* s = &l->sparse;
     const size_t n = (size_t)l->n, all = (size_t)s->first[l->n];
-    int32_t** const small[] = {&l->parent, &l->order, &l->flag, &l->pattern, &l->length};
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        *small[i] = crdi_new_array(ctx, n, sizeof(int32_t));
-        if (!*small[i]) { return CRD_E_MEMORY; }
-    }
-    l->upper_first = crdi_new_array(ctx, n + 1, sizeof *l->upper_first);
-    l->upper_row = crdi_new_array(ctx, all, sizeof *l->upper_row);
-    l->upper_slot = crdi_new_array(ctx, all, sizeof *l->upper_slot);
-    l->first = crdi_new_array(ctx, n + 1, sizeof *l->first);
-    l->pivot = crdi_new_array(ctx, n, sizeof *l->pivot);
-    l->work = crdi_new_array(ctx, n + 1, sizeof *l->work);
-    l->slim = crdi_new_array(ctx, n, sizeof *l->slim);
-    if (!l->slim || !l->upper_first || !l->upper_row || !l->upper_slot || !l->first || !l->pivot ||
-        !l->work) {
-        return CRD_E_MEMORY;
-    }
+    l->parent = crdi_arena_new(a, n, sizeof *l->parent);
+    l->order = crdi_arena_new(a, n, sizeof *l->order);
+    l->flag = crdi_arena_new(a, n, sizeof *l->flag);
+    l->pattern = crdi_arena_new(a, n, sizeof *l->pattern);
+    l->length = crdi_arena_new(a, n, sizeof *l->length);
+    l->upper_first = crdi_arena_new(a, n + 1, sizeof *l->upper_first);
+    l->upper_row = crdi_arena_new(a, all, sizeof *l->upper_row);
+    l->upper_slot = crdi_arena_new(a, all, sizeof *l->upper_slot);
+    l->first = crdi_arena_new(a, n + 1, sizeof *l->first);
+    l->pivot = crdi_arena_new(a, n, sizeof *l->pivot);
+    l->work = crdi_arena_new(a, n + 1, sizeof *l->work);
+    l->slim = crdi_arena_new(a, n, sizeof *l->slim);
+    if (a->failed) { return CRD_E_MEMORY; }
     klu_free_symbolic(&s->symbolic, &s->common);
     s->common.btf = 0; // one block: its order is that of AMD, the same for rows and columns
     s->symbolic = klu_analyze(l->n, s->first, s->row, &s->common);
-    if (!s->symbolic) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory"); }
+    if (!s->symbolic) { return crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory"); }
     for (size_t k = 0; k < n; k++) {
         l->order[k] = s->symbolic->Q[k];
     }
     permute_upper(l, l->pattern);
-    int32_t* room = crdi_new_array(ctx, 3 * n + 2, sizeof *room);
+    int32_t* room = crdi_new_array(a->ctx, 3 * n + 2, sizeof *room);
     if (!room) { return CRD_E_MEMORY; }
     const int64_t total = cut_stems(l, count_columns(l), room);
-    crd_free(ctx, room);
+    crd_free(a->ctx, room);
     if (total > INT32_MAX) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: too large for this form");
+        return crdi_fail(a->ctx, CRD_E_RANGE, "circuit: too large for this form");
     }
     for (size_t k = 0; k < n; k++) {
         l->first[k + 1] = l->first[k] + l->length[k];
     }
-    l->row = crdi_new_array(ctx, (size_t)total, sizeof *l->row);
-    l->value = crdi_new_array(ctx, (size_t)total, sizeof *l->value);
-    return l->row && l->value ? CRD_OK : CRD_E_MEMORY;
+    l->row = crdi_arena_new(a, (size_t)total, sizeof *l->row);
+    l->value = crdi_arena_new(a, (size_t)total, sizeof *l->value);
+    return crdi_arena_status(a);
 }
 
 // The columns that row k of L has, last in l->pattern, each before those that depend on it.
@@ -370,36 +362,29 @@ static void solve_symmetric(crdi_linear* l, double* b)
 
 // ---- all of them -------------------------------------------------------------------------------
 
-crd_status crdi_linear_init(crdi_linear* l, crd_context* ctx, int32_t n, bool symmetric,
-                            bool chains, size_t count, const int32_t* rows, const int32_t* columns)
+crd_status crdi_linear_init(crdi_linear* l, crd_arena* a, int32_t n, bool symmetric, bool chains,
+                            size_t count, const int32_t* rows, const int32_t* columns)
 {
-    *l = (crdi_linear){.ctx = ctx, .n = n, .count = count};
+    *l = (crdi_linear){.n = n, .count = count};
     l->kind = n <= CRDI_DENSE_MOST ? CRDI_LINEAR_DENSE
               : symmetric          ? CRDI_LINEAR_SYMMETRIC
                                    : CRDI_LINEAR_KLU;
-    if (l->kind == CRDI_LINEAR_DENSE) { return init_dense(l, rows, columns); }
+    if (l->kind == CRDI_LINEAR_DENSE) { return init_dense(l, a, rows, columns); }
     crd_status st = CRD_OK;
-    if (chains && symmetric) { st = crdi_paths_create(ctx, n, count, rows, columns, &l->paths); }
+    if (chains && symmetric) { st = crdi_paths_create(a->ctx, n, count, rows, columns, &l->paths); }
     if (st < 0) { return st; }
     if (l->paths) {
         l->kind = CRDI_LINEAR_PATHS;
         return CRD_OK;
     }
-    st = crdi_sparse_init(&l->sparse, ctx, n, count, rows, columns);
-    return st < 0 || l->kind == CRDI_LINEAR_KLU ? st : init_symmetric(l);
+    st = crdi_sparse_init(&l->sparse, a, n, count, rows, columns);
+    return st < 0 || l->kind == CRDI_LINEAR_KLU ? st : init_symmetric(l, a);
 }
 
 void crdi_linear_clear(crdi_linear* l)
 {
-    if (!l->ctx) { return; }
     crdi_sparse_clear(&l->sparse);
     crdi_paths_destroy(l->paths);
-    void* const all[] = {l->place,      l->inverse, l->first, l->row,  l->upper_first, l->upper_row,
-                         l->upper_slot, l->parent,  l->order, l->flag, l->pattern,     l->length,
-                         l->value,      l->pivot,   l->work,  l->slim};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(l->ctx, all[i]);
-    }
     *l = (crdi_linear){0};
 }
 

@@ -85,34 +85,19 @@ void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)
     }
 }
 
-crd_status crdi_assembly_init(crdi_assembly* a, const crdi_network* net)
+crd_status crdi_assembly_init(crdi_assembly* a, crd_arena* memory, const crdi_network* net)
 {
-    *a = (crdi_assembly){.ctx = net->ctx};
+    *a = (crdi_assembly){0};
     crdi_assembly_fill(a, net, 1); // counts
-    a->row = crdi_new_array(a->ctx, a->entries, sizeof *a->row);
-    a->column = crdi_new_array(a->ctx, a->entries, sizeof *a->column);
-    a->value = crdi_new_array(a->ctx, a->entries, sizeof *a->value);
-    a->driven_row = crdi_new_array(a->ctx, a->driven, sizeof *a->driven_row);
-    a->driven_tie = crdi_new_array(a->ctx, a->driven, sizeof *a->driven_tie);
-    a->driven_value = crdi_new_array(a->ctx, a->driven, sizeof *a->driven_value);
-    if (!a->row || !a->column || !a->value || !a->driven_row || !a->driven_tie ||
-        !a->driven_value) {
-        crdi_assembly_clear(a);
-        return CRD_E_MEMORY;
-    }
+    a->row = crdi_arena_new(memory, a->entries, sizeof *a->row);
+    a->column = crdi_arena_new(memory, a->entries, sizeof *a->column);
+    a->value = crdi_arena_new(memory, a->entries, sizeof *a->value);
+    a->driven_row = crdi_arena_new(memory, a->driven, sizeof *a->driven_row);
+    a->driven_tie = crdi_arena_new(memory, a->driven, sizeof *a->driven_tie);
+    a->driven_value = crdi_arena_new(memory, a->driven, sizeof *a->driven_value);
+    if (memory->failed) { return CRD_E_MEMORY; }
     crdi_assembly_fill(a, net, 1);
     return CRD_OK;
-}
-
-void crdi_assembly_clear(crdi_assembly* a)
-{
-    if (!a->ctx) { return; }
-    void* const all[] = {a->row,        a->column,     a->value,
-                         a->driven_row, a->driven_tie, a->driven_value};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crd_free(a->ctx, all[i]);
-    }
-    *a = (crdi_assembly){0};
 }
 
 // ---- sources -----------------------------------------------------------------------------------
@@ -215,16 +200,16 @@ static crd_status list_entries(crdi_nodal* d)
             count[at]++;
         }
         for (int i = 0; i < 4 && pass == 0; i++) {
-            *lists[i] = crdi_new_array(d->c->ctx, count[i], sizeof(int32_t));
-            if (!*lists[i]) { return CRD_E_MEMORY; }
+            *lists[i] = crdi_arena_new(&d->arena, count[i], sizeof(int32_t));
         }
+        if (d->arena.failed) { return CRD_E_MEMORY; }
     }
     d->ll_count = count[0];
     d->la_count = count[1];
     d->al_count = count[2];
     d->aa_count = count[3];
-    d->ll_value = crdi_new_array(d->c->ctx, d->ll_count, sizeof *d->ll_value);
-    return d->ll_value ? CRD_OK : CRD_E_MEMORY;
+    d->ll_value = crdi_arena_new(&d->arena, d->ll_count, sizeof *d->ll_value);
+    return crdi_arena_status(&d->arena);
 }
 
 // Numbers 0 .. count-1 with those that do not vary first; returns how many.
@@ -245,19 +230,16 @@ static int32_t constant_first(int32_t count, const uint8_t* varies, int32_t* ord
 
 crd_status crdi_nodal_split(crdi_nodal* d)
 {
-    crd_context* ctx = d->c->ctx;
     const crdi_network* net = &d->net;
     const int32_t ground = crdi_network_ground(net);
     const size_t driven = d->all.driven, flows = (size_t)net->flows, rows = (size_t)net->rows;
-    const size_t most = driven + flows + rows;
-    uint8_t* source = crdi_new_array(ctx, (size_t)net->sources, 1);
-    uint8_t* tie = crdi_new_array(ctx, (size_t)net->ties, 1);
-    uint8_t* list = crdi_new_array(ctx, most, 1);
-    d->drive_order = crdi_new_array(ctx, driven, sizeof *d->drive_order);
-    d->flow_order = crdi_new_array(ctx, flows, sizeof *d->flow_order);
-    d->row_order = crdi_new_array(ctx, rows, sizeof *d->row_order);
-    const bool room = source && tie && list && d->drive_order && d->flow_order && d->row_order;
-    if (room) {
+    const size_t sources = (size_t)net->sources, ties = (size_t)net->ties;
+    uint8_t* source = crdi_new_array(d->c->ctx, sources + ties + driven + flows + rows, 1);
+    d->drive_order = crdi_arena_new(&d->arena, driven, sizeof *d->drive_order);
+    d->flow_order = crdi_arena_new(&d->arena, flows, sizeof *d->flow_order);
+    d->row_order = crdi_arena_new(&d->arena, rows, sizeof *d->row_order);
+    if (source && !d->arena.failed) {
+        uint8_t *tie = source + sources, *list = tie + ties;
         for (int32_t k = 0; k < d->varying_count; k++) {
             source[d->varying[k]] = 1;
         }
@@ -280,10 +262,9 @@ crd_status crdi_nodal_split(crdi_nodal* d)
         d->row_constant = constant_first(net->rows, list, d->row_order);
         if (d->row_constant > d->row_count) { d->row_constant = d->row_count; }
     }
-    crd_free(ctx, source);
-    crd_free(ctx, tie);
-    crd_free(ctx, list);
-    return room ? CRD_OK : CRD_E_MEMORY;
+    const bool room = source != NULL;
+    crd_free(d->c->ctx, source);
+    return room ? crdi_arena_status(&d->arena) : CRD_E_MEMORY;
 }
 
 void crdi_nodal_drive(const crdi_nodal* d, const crdi_nodal_set* s, bool constant, double* r)
@@ -323,53 +304,35 @@ static crd_status make_linear(crdi_nodal* d, crdi_linear* l)
         place[k] = d->all.row[d->ll[k]];
         place[d->ll_count + k] = d->all.column[d->ll[k]];
     }
-    const crd_status st = crdi_linear_init(l, ctx, d->linear, d->symmetric, !d->c->opt.no_chains,
-                                           d->ll_count, place, place + d->ll_count);
+    const crd_status st =
+        crdi_linear_init(l, &d->arena, d->linear, d->symmetric, !d->c->opt.no_chains, d->ll_count,
+                         place, place + d->ll_count);
     crd_free(ctx, place);
     return st;
 }
 
 static crd_status init_set(crdi_nodal* d, crdi_nodal_set* s)
 {
-    crd_context* ctx = d->c->ctx;
+    crd_arena* a = &d->arena;
     const size_t states = (size_t)(d->net.branches - d->net.resistive);
     const bool small = is_small(d) && d->active > 0;
     const int rows = d->linear + d->active;
     const size_t condense = small ? (size_t)(crdi_dense_stride(rows) * d->linear) : 0;
     const size_t back = small ? (size_t)(crdi_dense_stride(d->linear) * d->active) : 0;
     const size_t direct = d->few ? (size_t)crdi_dense_stride(rows) : 0;
-    s->direct = crdi_new_array(ctx, direct * states, sizeof *s->direct);
-    s->offset = crdi_new_array(ctx, direct, sizeof *s->offset);
-    s->g = crdi_new_array(ctx, states, sizeof *s->g);
-    s->sw = crdi_new_array(ctx, states, sizeof *s->sw);
-    s->lw = crdi_new_array(ctx, states, sizeof *s->lw);
-    s->driven_value = crdi_new_array(ctx, d->all.driven, sizeof *s->driven_value);
-    s->base = crdi_new_array(ctx, d->base_count + 1, sizeof *s->base);
-    s->condense = crdi_new_array(ctx, condense, sizeof *s->condense);
-    s->back = crdi_new_array(ctx, back, sizeof *s->back);
-    s->steady = crdi_new_array(ctx, (size_t)d->net.unknowns + 1, sizeof *s->steady);
-    s->la_value = crdi_new_array(ctx, d->la_count, sizeof *s->la_value);
-    s->al_value = crdi_new_array(ctx, d->al_count, sizeof *s->al_value);
-    if (!s->g || !s->sw || !s->lw || !s->driven_value || !s->base || !s->condense || !s->back ||
-        !s->la_value || !s->al_value || !s->steady || !s->direct || !s->offset) {
-        return CRD_E_MEMORY;
-    }
-    return make_linear(d, &s->linear);
-}
-
-void crdi_nodal_sets_clear(crdi_nodal* d)
-{
-    for (int i = 0; i < 2; i++) {
-        crdi_nodal_set* s = &d->set[i];
-        void* const all[] = {s->g,        s->sw,       s->lw,     s->driven_value,
-                             s->base,     s->condense, s->back,   s->la_value,
-                             s->al_value, s->steady,   s->direct, s->offset};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-            crd_free(d->c->ctx, all[k]);
-        }
-        crdi_linear_clear(&s->linear);
-        *s = (crdi_nodal_set){0};
-    }
+    s->direct = crdi_arena_new(a, direct * states, sizeof *s->direct);
+    s->offset = crdi_arena_new(a, direct, sizeof *s->offset);
+    s->g = crdi_arena_new(a, states, sizeof *s->g);
+    s->sw = crdi_arena_new(a, states, sizeof *s->sw);
+    s->lw = crdi_arena_new(a, states, sizeof *s->lw);
+    s->driven_value = crdi_arena_new(a, d->all.driven, sizeof *s->driven_value);
+    s->base = crdi_arena_new(a, d->base_count + 1, sizeof *s->base);
+    s->condense = crdi_arena_new(a, condense, sizeof *s->condense);
+    s->back = crdi_arena_new(a, back, sizeof *s->back);
+    s->steady = crdi_arena_new(a, (size_t)d->net.unknowns + 1, sizeof *s->steady);
+    s->la_value = crdi_arena_new(a, d->la_count, sizeof *s->la_value);
+    s->al_value = crdi_arena_new(a, d->al_count, sizeof *s->al_value);
+    return a->failed ? CRD_E_MEMORY : make_linear(d, &s->linear);
 }
 
 crd_status crdi_nodal_matrices(crdi_nodal* d)

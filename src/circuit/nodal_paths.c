@@ -19,7 +19,7 @@ typedef struct path {
 } path;
 
 struct crdi_paths {
-    crd_context* ctx;
+    crd_arena arena; // of all, itself too
     int32_t n, inside, rest;
     bool natural;   // all are inside, in the order of the unknowns
     int32_t* order; // (n) unknowns inside, by place, then those of the rest
@@ -113,12 +113,12 @@ static void find_paths(crdi_paths* p, search* s)
     }
 }
 
-static crd_status search_paths(crdi_paths* p, search* s, const int32_t* rows,
+static crd_status search_paths(crdi_paths* p, search* s, crd_arena* room, const int32_t* rows,
                                const int32_t* columns)
 {
-    s->near = crdi_new_array(p->ctx, 2 * (size_t)p->n, sizeof *s->near);
-    s->rest = crdi_new_array(p->ctx, (size_t)p->n, sizeof *s->rest);
-    if (!s->near || !s->rest) { return CRD_E_MEMORY; }
+    s->near = crdi_arena_new(room, 2 * (size_t)p->n, sizeof *s->near);
+    s->rest = crdi_arena_new(room, (size_t)p->n, sizeof *s->rest);
+    if (room->failed) { return CRD_E_MEMORY; }
     for (size_t k = 0; k < 2 * (size_t)p->n; k++) {
         s->near[k] = -1;
     }
@@ -168,13 +168,13 @@ static int32_t nodal_paths_slot_of(crdi_paths* p, int32_t i, int32_t j, int32_t*
     return 2 * n + 1 + 2 * number + side;
 }
 
-static crd_status place_entries(crdi_paths* p, const int32_t* rows, const int32_t* columns)
+static crd_status place_entries(crdi_paths* p, crd_arena* room, const int32_t* rows,
+                                const int32_t* columns)
 {
-    crd_status st = CRD_OK;
     const size_t most = p->rest > 0 ? p->count + 4 * (size_t)p->paths : 0;
-    int32_t* at = crdi_new_array(p->ctx, (size_t)p->n + 2 * most, sizeof *at);
-    p->slot = crdi_new_array(p->ctx, p->count, sizeof *p->slot);
-    if (!at || !p->slot) { goto memory; }
+    int32_t* at = crdi_arena_new(room, (size_t)p->n + 2 * most, sizeof *at);
+    p->slot = crdi_arena_new(&p->arena, p->count, sizeof *p->slot);
+    if (!at || !p->slot) { return CRD_E_MEMORY; }
     int32_t *row = at + p->n, *column = row + most, rest = 0;
     p->natural = p->rest == 0;
     for (int32_t k = 0; k < p->n; k++) {
@@ -192,30 +192,23 @@ static crd_status place_entries(crdi_paths* p, const int32_t* rows, const int32_
         }
     }
     p->rest_count = (size_t)rest;
-    p->rest_value = crdi_new_array(p->ctx, p->rest_count, sizeof *p->rest_value);
-    if (!p->rest_value) { goto memory; }
-    if (p->rest > 0) {
-        st = crdi_linear_init(&p->matrix, p->ctx, p->rest, true, false, p->rest_count, row, column);
-    }
-    crd_free(p->ctx, at);
-    return st;
-memory:
-    crd_free(p->ctx, at);
-    return CRD_E_MEMORY;
+    p->rest_value = crdi_arena_new(&p->arena, p->rest_count, sizeof *p->rest_value);
+    if (p->rest == 0 || !p->rest_value) { return crdi_arena_status(&p->arena); }
+    return crdi_linear_init(&p->matrix, &p->arena, p->rest, true, false, p->rest_count, row,
+                            column);
 }
 
 static crd_status nodal_paths_make_room(crdi_paths* p)
 {
+    crd_arena* a = &p->arena;
     const size_t n = (size_t)p->inside;
-    p->value = crdi_new_array(p->ctx, 2 * n + 1 + 2 * (size_t)p->paths, sizeof *p->value);
-    p->x = crdi_new_array(p->ctx, n, sizeof *p->x);
-    p->y = crdi_new_array(p->ctx, (size_t)p->rest, sizeof *p->y);
-    if (!p->value || !p->x || !p->y) { return CRD_E_MEMORY; }
+    p->value = crdi_arena_new(a, 2 * n + 1 + 2 * (size_t)p->paths, sizeof *p->value);
+    p->x = crdi_arena_new(a, n, sizeof *p->x);
+    p->y = crdi_arena_new(a, (size_t)p->rest, sizeof *p->y);
     for (int side = 0; side < 2 && p->rest > 0; side++) {
-        p->spike[side] = crdi_new_array(p->ctx, n, sizeof *p->spike[side]);
-        if (!p->spike[side]) { return CRD_E_MEMORY; }
+        p->spike[side] = crdi_arena_new(a, n, sizeof *p->spike[side]);
     }
-    return crdi_chain_create(p->ctx, p->inside, &p->chain);
+    return a->failed ? CRD_E_MEMORY : crdi_chain_create(a->ctx, p->inside, &p->chain);
 }
 
 crd_status crdi_paths_create(crd_context* ctx, int32_t n, size_t count, const int32_t* rows,
@@ -223,25 +216,24 @@ crd_status crdi_paths_create(crd_context* ctx, int32_t n, size_t count, const in
 {
     crd_status st = CRD_OK;
     search s = {0};
+    crd_arena arena, room;
+    crd_arena_init(&arena, ctx);
+    crd_arena_init(&room, ctx);
     *out = NULL;
-    crdi_paths* p = crdi_new(ctx, sizeof *p);
+    crdi_paths* p = crdi_arena_new(&arena, 1, sizeof *p);
     if (!p) { return CRD_E_MEMORY; }
-    *p = (crdi_paths){.ctx = ctx, .n = n, .count = count};
-    p->order = crdi_new_array(ctx, (size_t)n, sizeof *p->order);
-    p->path = crdi_new_array(ctx, (size_t)n, sizeof *p->path);
-    if (!p->order || !p->path) {
-        st = CRD_E_MEMORY;
-        goto fail;
-    }
-    CRD_TRY(search_paths(p, &s, rows, columns));
+    *p = (crdi_paths){.arena = arena, .n = n, .count = count};
+    p->order = crdi_arena_new(&p->arena, (size_t)n, sizeof *p->order);
+    p->path = crdi_arena_new(&p->arena, (size_t)n, sizeof *p->path);
+    CRD_TRY(crdi_arena_status(&p->arena));
+    CRD_TRY(search_paths(p, &s, &room, rows, columns));
     if (p->inside < n - n / 4) { goto fail; } // not worth it
-    CRD_TRY(place_entries(p, rows, columns));
+    CRD_TRY(place_entries(p, &room, rows, columns));
     CRD_TRY(nodal_paths_make_room(p));
     *out = p;
     p = NULL;
 fail:
-    crd_free(ctx, s.near);
-    crd_free(ctx, s.rest);
+    crd_arena_clear(&room);
     crdi_paths_destroy(p);
     return st;
 }
@@ -251,12 +243,8 @@ void crdi_paths_destroy(crdi_paths* p)
     if (!p) { return; }
     crdi_linear_clear(&p->matrix);
     crdi_chain_destroy(p->chain);
-    void* const all[] = {p->order,    p->path,     p->slot, p->value, p->rest_value,
-                         p->spike[0], p->spike[1], p->x,    p->y};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        crd_free(p->ctx, all[k]);
-    }
-    crd_free(p->ctx, p);
+    crd_arena arena = p->arena;
+    crd_arena_clear(&arena);
 }
 
 // ---- factors and solutions ---------------------------------------------------------------------

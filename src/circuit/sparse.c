@@ -10,10 +10,11 @@
 static crd_status compress(crdi_sparse* s, const int32_t* rows, const int32_t* columns)
 {
     const size_t n = (size_t)s->n;
-    int32_t* order = crdi_new_array(s->ctx, 2 * s->count, sizeof *order);
-    int32_t* start = crdi_new_array(s->ctx, n + 1, sizeof *start);
-    crd_status st = CRD_E_MEMORY;
-    if (!order || !start) { goto fail; }
+    crd_arena room;
+    crd_arena_init(&room, s->ctx);
+    int32_t* order = crdi_arena_new(&room, 2 * s->count, sizeof *order);
+    int32_t* start = crdi_arena_new(&room, n + 1, sizeof *start);
+    if (room.failed) { goto fail; }
     int32_t* by_row = order + s->count;
     for (int pass = 0; pass < 2; pass++) {
         const int32_t* key = pass == 0 ? rows : columns;
@@ -43,31 +44,29 @@ static crd_status compress(crdi_sparse* s, const int32_t* rows, const int32_t* c
     for (size_t i = 0; i < n; i++) { // empty columns
         if (s->first[i + 1] < s->first[i]) { s->first[i + 1] = s->first[i]; }
     }
-    st = CRD_OK;
-fail:
-    crd_free(s->ctx, order);
-    crd_free(s->ctx, start);
+fail:;
+    const crd_status st = crdi_arena_status(&room);
+    crd_arena_clear(&room);
     return st;
 }
 
-crd_status crdi_sparse_init(crdi_sparse* s, crd_context* ctx, int32_t n, size_t count,
+crd_status crdi_sparse_init(crdi_sparse* s, crd_arena* a, int32_t n, size_t count,
                             const int32_t* rows, const int32_t* columns)
 {
-    *s = (crdi_sparse){.ctx = ctx, .n = n, .count = count, .growth = 1e-6};
+    *s = (crdi_sparse){.ctx = a->ctx, .n = n, .count = count, .growth = 1e-6};
     if (count > INT32_MAX / 2) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: too large for this form");
+        return crdi_fail(s->ctx, CRD_E_RANGE, "circuit: too large for this form");
     }
-    s->first = crdi_new_array(ctx, (size_t)n + 1, sizeof *s->first);
-    s->row = crdi_new_array(ctx, count, sizeof *s->row);
-    s->value = crdi_new_array(ctx, count, sizeof *s->value);
-    s->slot = crdi_new_array(ctx, count, sizeof *s->slot);
-    if (!s->first || !s->row || !s->value || !s->slot) { return CRD_E_MEMORY; }
-    const crd_status st = compress(s, rows, columns);
+    s->first = crdi_arena_new(a, (size_t)n + 1, sizeof *s->first);
+    s->row = crdi_arena_new(a, count, sizeof *s->row);
+    s->value = crdi_arena_new(a, count, sizeof *s->value);
+    s->slot = crdi_arena_new(a, count, sizeof *s->slot);
+    const crd_status st = a->failed ? CRD_E_MEMORY : compress(s, rows, columns);
     if (st < 0) { return st; }
     klu_defaults(&s->common);
     s->common.scale = 2;
     s->symbolic = klu_analyze(n, s->first, s->row, &s->common);
-    return s->symbolic ? CRD_OK : crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
+    return s->symbolic ? CRD_OK : crdi_fail(s->ctx, CRD_E_MEMORY, "out of memory");
 }
 
 void crdi_sparse_clear(crdi_sparse* s)
@@ -75,10 +74,6 @@ void crdi_sparse_clear(crdi_sparse* s)
     if (!s->ctx) { return; }
     klu_free_numeric(&s->numeric, &s->common);
     klu_free_symbolic(&s->symbolic, &s->common);
-    crd_free(s->ctx, s->first);
-    crd_free(s->ctx, s->row);
-    crd_free(s->ctx, s->value);
-    crd_free(s->ctx, s->slot);
     *s = (crdi_sparse){0};
 }
 
@@ -116,27 +111,21 @@ void crdi_sparse_solve(crdi_sparse* s, double* b)
 // would blur what contradicts itself: there lambda is r / e and brings rounding of that size.
 #define SMALL 1e-13
 
-crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_t columns,
-                           size_t count, const int32_t* row, const int32_t* column)
+crd_status crdi_least_init(crdi_least* l, crd_arena* a, int32_t rows, int32_t columns, size_t count,
+                           const int32_t* row, const int32_t* column)
 {
-    *l = (crdi_least){.ctx = ctx, .rows = rows, .columns = columns, .count = count};
+    *l = (crdi_least){
+        .rows = rows, .columns = columns, .count = count, .row = row, .column = column};
     const size_t size = (size_t)rows + (size_t)columns, all = size + 2 * count;
-    l->row = crdi_new_array(ctx, count, sizeof *l->row);
-    l->column = crdi_new_array(ctx, count, sizeof *l->column);
-    l->value = crdi_new_array(ctx, count, sizeof *l->value);
-    l->entries = crdi_new_array(ctx, all, sizeof *l->entries);
-    l->row_scale = crdi_new_array(ctx, (size_t)rows, sizeof *l->row_scale);
-    l->column_scale = crdi_new_array(ctx, (size_t)columns, sizeof *l->column_scale);
-    l->b = crdi_new_array(ctx, 2 * size, sizeof *l->b);
-    l->left = crdi_new_array(ctx, (size_t)rows, sizeof *l->left);
-    int32_t* place = crdi_new_array(ctx, 2 * all, sizeof *place);
-    crd_status st = CRD_E_MEMORY;
-    if (!l->row || !l->column || !l->value || !l->entries || !l->row_scale || !l->column_scale ||
-        !l->b || !l->left || !place) {
-        goto fail;
-    }
-    memcpy(l->row, row, count * sizeof *row);
-    memcpy(l->column, column, count * sizeof *column);
+    l->value = crdi_arena_new(a, count, sizeof *l->value);
+    l->entries = crdi_arena_new(a, all, sizeof *l->entries);
+    l->row_scale = crdi_arena_new(a, (size_t)rows, sizeof *l->row_scale);
+    l->column_scale = crdi_arena_new(a, (size_t)columns, sizeof *l->column_scale);
+    l->b = crdi_arena_new(a, 2 * size, sizeof *l->b);
+    l->left = crdi_arena_new(a, (size_t)rows, sizeof *l->left);
+    if (a->failed) { return CRD_E_MEMORY; }
+    int32_t* place = crdi_new_array(a->ctx, 2 * all, sizeof *place);
+    if (!place) { return CRD_E_MEMORY; }
     int32_t *r = place, *c = place + all;
     for (size_t i = 0; i < size; i++) {
         r[i] = c[i] = (int32_t)i;
@@ -147,29 +136,18 @@ crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_
         r[size + count + k] = column[k];
         c[size + count + k] = columns + row[k];
     }
-    st = crdi_sparse_init(&l->matrix, ctx, rows + columns, all, r, c);
+    crd_status st = crdi_sparse_init(&l->matrix, a, rows + columns, all, r, c);
     if (st == CRD_OK && rows == columns) {
-        st = crdi_sparse_init(&l->direct, ctx, rows, count, row, column);
+        st = crdi_sparse_init(&l->direct, a, rows, count, row, column);
     }
-fail:
-    crd_free(ctx, place);
+    crd_free(a->ctx, place);
     return st;
 }
 
 void crdi_least_clear(crdi_least* l)
 {
-    if (!l->ctx) { return; }
     crdi_sparse_clear(&l->matrix);
     crdi_sparse_clear(&l->direct);
-    crd_free(l->ctx, l->row);
-    crd_free(l->ctx, l->column);
-    crd_free(l->ctx, l->value);
-    crd_free(l->ctx, l->entries);
-    crd_free(l->ctx, l->row_scale);
-    crd_free(l->ctx, l->column_scale);
-    crd_free(l->ctx, l->b);
-    crd_free(l->ctx, l->left);
-    *l = (crdi_least){0};
 }
 
 // Divide rows and columns by the root of their largest entry, a few times over.
@@ -273,7 +251,7 @@ void crdi_least_solve(crdi_least* l, const double* r, double* x)
 int crdi_least_rank(crdi_least* l, const double* values)
 {
     const size_t rows = (size_t)l->rows, columns = (size_t)l->columns;
-    double* a = crdi_new_array(l->ctx, rows * columns, sizeof *a);
+    double* a = crdi_new_array(l->matrix.ctx, rows * columns, sizeof *a);
     if (!a) { return -1; }
     memcpy(l->value, values, l->count * sizeof *values);
     equilibrate(l);
@@ -312,6 +290,6 @@ int crdi_least_rank(crdi_least* l, const double* values)
             }
         }
     }
-    crd_free(l->ctx, a);
+    crd_free(l->matrix.ctx, a);
     return rank;
 }

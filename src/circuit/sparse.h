@@ -9,7 +9,7 @@
 #endif
 
 typedef struct crdi_sparse {
-    crd_context* ctx;
+    crd_context* ctx; // NULL: it was not made
     int32_t n;
     size_t count;     // of the entries it was made from
     int *first, *row; // compressed columns
@@ -21,8 +21,9 @@ typedef struct crdi_sparse {
     klu_numeric* numeric;
 } crdi_sparse;
 
-// Entries are given once by their places. Rows and columns are only read here.
-crd_status crdi_sparse_init(crdi_sparse* s, crd_context* ctx, int32_t n, size_t count,
+// Entries are given once by their places. Rows and columns are only read here. What is not KLU's
+// lies in the arena.
+crd_status crdi_sparse_init(crdi_sparse* s, crd_arena* a, int32_t n, size_t count,
                             const int32_t* rows, const int32_t* columns);
 void crdi_sparse_clear(crdi_sparse* s);
 // New values (count), and the factors: with the old pivots if they still serve (then nothing is
@@ -37,12 +38,11 @@ void crdi_sparse_solve(crdi_sparse* s, double* b);
 // repetition is Eq. (3.21). A square matrix that is regular is solved as such: what hangs on the
 // leakage of a diode (1e-14 S) is small, not redundant.
 typedef struct crdi_least {
-    crd_context* ctx;
     int32_t rows, columns;
     size_t count;
-    int32_t *row, *column; // (count)
-    double* value;         // (count) as given, scaled by factor
-    double* entries;       // of the matrix above
+    const int32_t *row, *column; // (count)
+    double* value;               // (count) as given, scaled by factor
+    double* entries;             // of the matrix above
     double *row_scale, *column_scale;
     double *b, *left;           // (rows + columns), (rows)
     double penalty;             // 0: exact
@@ -50,9 +50,9 @@ typedef struct crdi_least {
     crdi_sparse matrix, direct; // direct: only if rows = columns
 } crdi_least;
 
-// `row` and `column` are copied.
-crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_t columns,
-                           size_t count, const int32_t* row, const int32_t* column);
+// `row` and `column` are kept.
+crd_status crdi_least_init(crdi_least* l, crd_arena* a, int32_t rows, int32_t columns, size_t count,
+                           const int32_t* row, const int32_t* column);
 void crdi_least_clear(crdi_least* l);
 // `values` (count). `penalty` > 0: one pass with that factor, nothing scaled (Eq. 3.20).
 crd_status crdi_least_factor(crdi_least* l, const double* values, double penalty);

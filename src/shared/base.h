@@ -34,6 +34,11 @@ char* crdi_format(crd_context* ctx, const char* format, ...) CRD_PRINTF(2, 3);
 // ---- arenas, texts and maps (the structs are in cardan/base.h) ----------------------------------
 
 void* crdi_arena_new(crd_arena* a, size_t n, size_t size); ///< zeroed, 16-byte aligned
+/// What whoever has made its objects returns.
+static inline crd_status crdi_arena_status(const crd_arena* a)
+{
+    return a->failed ? CRD_E_MEMORY : CRD_OK;
+}
 char* crdi_arena_text(crd_arena* a, const char* text, size_t length);
 char* crdi_arena_format(crd_arena* a, const char* format, ...) CRD_PRINTF(2, 3);
 

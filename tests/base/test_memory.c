@@ -28,6 +28,28 @@ static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** s
     check_int(a.live, 0);
 }
 
+static void arena_that_failed_once_hands_out_nothing_until_it_is_cleared(void** state)
+{
+    (void)state;
+    check_allocator a = {.fail_at = -1};
+    crd_context* ctx = check_context(&a);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
+    check(crdi_arena_new(&arena, 10, 8) != NULL);
+    check_ok(crdi_arena_status(&arena));
+    a.fail_at = a.allocations; // a large object needs memory of its own
+    check(crdi_arena_new(&arena, 1000, 1000) == NULL);
+    a.fail_at = -1;
+    check(crdi_arena_new(&arena, 1, 1) == NULL); // though there were room
+    check(crdi_arena_text(&arena, "", 0) == NULL);
+    check_int(crdi_arena_status(&arena), CRD_E_MEMORY);
+    crd_arena_clear(&arena);
+    check(crdi_arena_new(&arena, 1, 1) != NULL);
+    crd_arena_clear(&arena);
+    crd_context_destroy(ctx);
+    check_int(a.live, 0);
+}
+
 static void sizes_that_overflow_are_refused(void** state)
 {
     (void)state;
@@ -104,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once),
+        cmocka_unit_test(arena_that_failed_once_hands_out_nothing_until_it_is_cleared),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(failures_keep_their_newest_sentence_and_can_be_placed),
         cmocka_unit_test(every_status_has_a_name_a_text_and_an_exit_code),

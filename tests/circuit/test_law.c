@@ -29,6 +29,7 @@ typedef struct probe {
     const crd_expression* e;
     const crd_use* uses;
     int count;
+    crd_arena arena;
     crdi_law* law;
     double memory[8];
 } probe;
@@ -39,14 +40,15 @@ static probe make(const char* law)
     p.n = parse(p.ctx, law);
     p.e = p.n->expressions[0];
     p.count = crd_expression_uses(p.e, &p.uses);
-    check_ok(crdi_law_create(p.ctx, p.e, &p.law));
+    crd_arena_init(&p.arena, p.ctx);
+    check_ok(crdi_law_create(&p.arena, p.e, &p.law));
     check(crdi_law_numbers(p.law) <= 8);
     return p;
 }
 
 static void clear(probe* p)
 {
-    crdi_law_destroy(p->ctx, p->law);
+    crd_arena_clear(&p->arena);
     crd_netlist_destroy(p->n);
     crd_context_destroy(p->ctx);
 }
@@ -168,12 +170,14 @@ static void every_allocation_may_fail(void** s)
     for (int64_t at = 0; !done; at++) {
         check_allocator a = {.fail_at = -1};
         crd_context* ctx = check_context(&a);
+        crd_arena arena;
         crdi_law* law = NULL;
+        crd_arena_init(&arena, ctx);
         a.fail_at = a.allocations + at;
-        const crd_status st = crdi_law_create(ctx, n->expressions[0], &law);
+        const crd_status st = crdi_law_create(&arena, n->expressions[0], &law);
         check(st == CRD_OK || (st == CRD_E_MEMORY && !law));
         done = st == CRD_OK;
-        crdi_law_destroy(ctx, law);
+        crd_arena_clear(&arena);
         a.fail_at = -1;
         crd_context_destroy(ctx);
         check_int(a.live, 0);
