@@ -286,14 +286,15 @@ CRD_API double crd_step_first(const crd_step_options* opt, int n, const crd_samp
 // ---- energy ------------------------------------------------------------------------------------
 
 typedef enum crd_correction {
-    CRD_CORRECT_NONE,  ///< watch only
-    CRD_CORRECT_POWER, ///< Rodriguez 2021 (5.48), made causal, with the robust limiter
-    CRD_CORRECT_LEAD,  ///< B = 2 mu df: its secular part, no division
-    CRD_CORRECT_GATED, ///< B = 2 mu g df: the lead as far as df is predictable
-    CRD_CORRECT_PROBE, ///< crd_probe: B is the caller's, who also sets the inputs
+    CRD_CORRECT_NONE,    ///< watch only
+    CRD_CORRECT_POWER,   ///< Rodriguez 2021 (5.48), made causal, with the robust limiter
+    CRD_CORRECT_LEAD,    ///< B = 2 mu df: its secular part, no division
+    CRD_CORRECT_GATED,   ///< B = 2 mu g df: the lead as far as df is predictable
+    CRD_CORRECT_PROBE,   ///< crd_probe: B is the caller's, who also sets the inputs
+    CRD_CORRECT_BALANCE, ///< B = 2 mu df - damper v: the lead, and what closes the balance
 } crd_correction;
 
-/// "none", "power", "lead", "gated", "probe"
+/// "none", "power", "lead", "gated", "probe", "balance"
 CRD_API const char* crd_correction_name(crd_correction c);
 CRD_API bool crd_correction_find(const char* name, crd_correction* out);
 
@@ -306,6 +307,7 @@ typedef struct crd_bond {
     double ki;                 ///< of what earlier corrections missed; default 0
     double limiter;            ///< eps = limiter * largest |v| so far, 0.02...0.05; default 0.02
     double forget;             ///< of the gate, 0.9...0.98; default 0.95
+    bool moves;                ///< CRD_CORRECT_BALANCE: the integral of f counts; default false
 } crd_bond;
 
 /// All zero before crd_bond_start.
@@ -322,6 +324,14 @@ typedef struct crd_bond_state {
     double power_max, power_min;
     double df, gate_xy, gate_xx; ///< last change of f; sums of the gate
     double scale;                ///< sum of |f v| H: energy that went over the bond
+    double balance;              ///< set by the caller before each step: J created so far
+    double closed;               ///< that of the step before
+    double damper;               ///< CRD_CORRECT_BALANCE: B has -damper v in it
+    double loss;                 ///< running mean of the power that would be created without it
+    double ahead;                ///< s, the same if `moves`: B has ahead df/dt in it
+    double vv, aa, ff, gg, gv;   ///< running means of |v|^2, |v'|^2, |f|^2, |f'|^2, f' v
+    double period;               ///< s, of the motion that these say; 0: not known
+    double time;                 ///< s in steps
     int64_t steps;
 } crd_bond_state;
 
@@ -345,6 +355,10 @@ CRD_API double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, 
                              double f, double v);
 /// Predictability of f: least-squares slope of df_k on df_(k-1), in [-1, 1]; 0 when not known.
 CRD_API double crd_bond_gate(const crd_bond_state* s);
+
+/// The part of B that is a lead, in changes of f over a step of the same length: 2 mu; times the
+/// gate; 0 for CRD_CORRECT_POWER.
+CRD_API double crd_bond_lead(const crd_bond* bond, const crd_bond_state* s, double h);
 
 /// One component of a bond that has several: forces and velocities of a point in space. Powers add
 /// up, the correction (5.48) points along v and is limited by its length, the gate is one for all.

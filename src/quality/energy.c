@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char* const corrections[] = {"none", "power", "lead", "gated", "probe"};
+static const char* const corrections[] = {"none", "power", "lead", "gated", "probe", "balance"};
 
 const char* crd_correction_name(crd_correction c)
 {
@@ -19,7 +19,7 @@ const char* crd_correction_name(crd_correction c)
 
 bool crd_correction_find(const char* name, crd_correction* out)
 {
-    for (int i = 0; i <= CRD_CORRECT_PROBE; i++) {
+    for (int i = 0; i <= CRD_CORRECT_BALANCE; i++) {
         if (strcmp(name, corrections[i]) == 0) {
             *out = (crd_correction)i;
             return true;
@@ -90,6 +90,67 @@ double crd_bond_gate(const crd_bond_state* s)
     return fmin(fmax(s->gate_xy / s->gate_xx, -1), 1);
 }
 
+// ---- what closes the balance -------------------------------------------------------------------
+//
+// The balance E of a bond, J created so far, is known. A damper at the port takes d |v|^2 out of
+// it, which has the same sign at all frequencies. With the mean power P that is created without it,
+// E comes to rest with a time constant of some periods T:
+//
+//   d = (P + E / T) / mean |v|^2
+//
+// Negative d gives back what was lost. It is never more than the signal itself, |d v| <= |f|. Where
+// f is a velocity whose integral counts, a damper's dual would be a displacement that stays. There
+// it is more lead, B = a f', which adds a mean(f' v); that has no effect where f' and v are not
+// correlated, and is then left alone (r: 0.1):
+//
+//   a = -(P + E / T) c / (c^2 + r^2 mean f'^2 mean v^2), c = mean(f' v)
+
+static const double PERIODS = 3; // of the motion, that means and E take
+
+static void follow_motion(crd_bond_state* s, double h, int n, const crd_bond_axis* axes)
+{
+    double vv = 0, aa = 0, ff = 0, gg = 0, gv = 0, added = 0;
+    for (int i = 0; i < n; i++) {
+        const crd_bond_axis* a = &axes[i];
+        const double rate = (a->v - a->v_last) / h, v = 0.5 * (a->v_last + a->v);
+        const double change = (a->f - a->f_last) / h;
+        vv += a->v * a->v;
+        aa += rate * rate;
+        ff += a->f * a->f;
+        gg += change * change;
+        gv += change * v;
+        added += (s->ahead * a->df / h - s->damper * a->v_last) * v; // df: of the step before
+    }
+    s->time += h;
+    const double window = s->period > 0 ? PERIODS * s->period : s->time;
+    const double part = fmax(fmin(h / window, 0.2), h / s->time);
+    s->vv += part * (vv - s->vv);
+    s->aa += part * (aa - s->aa);
+    s->ff += part * (ff - s->ff);
+    s->gg += part * (gg - s->gg);
+    s->gv += part * (gv - s->gv);
+    s->loss += part * ((s->balance - s->closed) / h - added - s->loss);
+    s->closed = s->balance;
+    s->period = s->aa > 0 ? 6.283185307179586 * sqrt(s->vv / s->aa) : 0;
+}
+
+static double within(double x, double most)
+{
+    return fmax(-most, fmin(x, most));
+}
+
+static void close_balance(const crd_bond* bond, crd_bond_state* s)
+{
+    const double T = PERIODS * s->period;
+    if (!(s->time > s->period && s->vv > 0 && T > 0)) { return; } // not known yet
+    const double power = s->loss + s->balance / T;
+    if (bond->moves && s->gg > 0) {
+        const double noise = 0.01 * s->gg * s->vv;
+        s->ahead = within(-power * s->gv / (s->gv * s->gv + noise), 0.5 * sqrt(s->ff / s->gg));
+    }
+    s->damper = within((power + s->ahead * s->gv) / s->vv, sqrt(s->ff / s->vv));
+}
+
 // What all components give together.
 typedef struct sums {
     double residual, power; // dP; f v
@@ -145,27 +206,39 @@ static double correct_power(const crd_bond* bond, const crd_bond_state* s, doubl
     return -(s->step_error + bond->ki * s->missed) / h_next * v / square;
 }
 
+double crd_bond_lead(const crd_bond* bond, const crd_bond_state* s, double h)
+{
+    switch (bond->correction) {
+    case CRD_CORRECT_LEAD:
+        return 2 * bond->mu;
+    case CRD_CORRECT_BALANCE:
+        return 2 * bond->mu + s->ahead / h;
+    case CRD_CORRECT_GATED:
+        return crd_bond_gate(s) * 2 * bond->mu;
+    default:
+        return 0;
+    }
+}
+
 void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, double h_next, int n,
                         crd_bond_axis* axes)
 {
+    if (bond->correction != CRD_CORRECT_NONE) {
+        follow_motion(s, h, n, axes);
+        if (bond->correction == CRD_CORRECT_BALANCE) { close_balance(bond, s); }
+    }
     const sums all = add_up(bond, s, h, n, axes);
     keep_books(bond, s, h, &all);
-    const double gate = bond->correction == CRD_CORRECT_GATED ? crd_bond_gate(s) : 1;
+    const double lead = crd_bond_lead(bond, s, h);
     for (int i = 0; i < n; i++) {
         crd_bond_axis* a = &axes[i];
-        switch (bond->correction) {
-        case CRD_CORRECT_NONE:
-        case CRD_CORRECT_PROBE: // the caller puts it in
-            a->B = 0;
-            break;
-        case CRD_CORRECT_POWER:
+        a->B = 0; // of a probed bond the caller puts it in
+        if (bond->correction == CRD_CORRECT_POWER) {
             a->B = correct_power(bond, s, h_next, all.speed, a->v);
-            break;
-        case CRD_CORRECT_LEAD:
-        case CRD_CORRECT_GATED:
-            a->B = gate * (2 * bond->mu * a->df * (h_next / h));
-            break;
+        } else if (lead != 0) {
+            a->B = lead * a->df * (h_next / h);
         }
+        if (bond->correction == CRD_CORRECT_BALANCE) { a->B -= s->damper * a->v; }
     }
     s->f = axes[0].f;
     s->v = axes[0].v;

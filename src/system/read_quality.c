@@ -11,10 +11,11 @@ static const char* const step_methods[] = {"pi", "h211b", NULL};
 static const char* const defect_kinds[] = {"two-point", "one-sided", NULL};
 static const char* const accelerations[] = {"fixed", "aitken", "iqn-ils", NULL};
 static const char* const failures[] = {"explicit", "stop", NULL};
-static const char* const corrections[] = {"none", "power", "lead", "gated", "probe", NULL};
+static const char* const corrections[] = {"none",  "power",   "lead", "gated",
+                                          "probe", "balance", NULL};
 _Static_assert(COUNT(step_methods) == CRD_STEP_H211B + 2, "a name for each method");
 _Static_assert(COUNT(accelerations) == CRD_ACCEL_IQN_ILS + 2, "a name for each acceleration");
-_Static_assert(COUNT(corrections) == CRD_CORRECT_PROBE + 2, "a name for each correction");
+_Static_assert(COUNT(corrections) == CRD_CORRECT_BALANCE + 2, "a name for each correction");
 
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out);
 

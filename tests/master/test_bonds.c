@@ -1036,13 +1036,6 @@ static void what_cannot_be_corrected_is_told(void** state)
     REFUSED(&t, "'first' and 'second' are both real", "remove 'correct: lead'");
     t = lay(1e-3);
     wire_scalars(&t);
-    static const crd_coupling_spec zoh = {.element = "{\"algorithm\": \"zoh\"}",
-                                          .place = {"sys.yaml", 3}};
-    t.s->connections[2].coupling = &zoh;
-    tie(&t, "fs", "vs", CRD_CORRECT_POWER);
-    REFUSED(&t, "first.fs -> second.fs has a coupling element");
-    t = lay(1e-3);
-    wire_scalars(&t);
     t.s->connections[2].gain = 0;
     t.s->connections[2].has_transformation = true;
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
@@ -1096,7 +1089,7 @@ static void what_cannot_be_probed_is_told(void** state)
     static const crd_coupling_spec zoh = {.element = "{\"algorithm\": \"zoh\"}",
                                           .place = {"sys.yaml", 3}};
     t.s->connections[0].coupling = &zoh; // the displacement belongs to it
-    REFUSED(&t, "second.xs -> first.x2s has a coupling element", "'correct: probe'");
+    REFUSED(&t, "second.xs -> first.x2s has a coupling element", "'correct: balance'");
     t = lay_probed();
     hold(t.s, 1, "vk", 0, "v2k");
     hold(t.s, 0, "fk", 1, "fk");

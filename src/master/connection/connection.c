@@ -14,6 +14,11 @@ double crdi_connection_correction(const crdi_connection* k)
     return k->prediction ? k->prediction->correction : k->coupled ? k->coupled->correction : 0;
 }
 
+double* crdi_connection_corrects(crdi_connection* k)
+{
+    return k->prediction ? &k->prediction->correction : k->coupled ? &k->coupled->correction : NULL;
+}
+
 const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k)
 {
     return crdi_slot(&plan->members[k->from.member].outputs,

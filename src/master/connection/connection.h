@@ -303,6 +303,7 @@ void crdi_connections_free(crd_master* m);
 void crdi_connections_own(crd_master* m, crd_context* ctx);
 /// What a power bond adds to the value that is told, in the input's unit.
 double crdi_connection_correction(const crdi_connection* k);
+double* crdi_connection_corrects(crdi_connection* k); ///< the same, to be set; NULL: it has none
 /// Where the value stands in the source's outputs, and in the target's inputs.
 const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k);
 void* crdi_connection_to(const crdi_plan* plan, const crdi_connection* k);

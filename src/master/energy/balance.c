@@ -37,20 +37,16 @@ static bool follows(const crdi_port* p, const crdi_connection* k)
     return crd_unit_depends(u, p->of->from.variable, k->to.variable, false);
 }
 
-// The connection beside a velocity that carries its integral, and what it is in: whether it does is
-// seen in the run.
-static const crdi_connection* displacement_of(const crdi_plan* plan, const crdi_connection* v,
-                                              crd_dimension* out)
+// Whether it is the integral is seen in the run.
+crdi_connection* crdi_balance_displacement(const crdi_plan* plan, const crdi_connection* v)
 {
-    const crdi_connection* best = NULL;
+    crdi_connection* best = NULL;
     for (int i = 0; i < plan->connection_count; i++) {
-        const crdi_connection* k = &plan->connections[i];
+        crdi_connection* k = &plan->connections[i];
         const bool fits = k->from.element == v->from.element;
-        if (!crdi_is_displacement(plan, k, v) || k->mapping || k->gain == 0 || (best && !fits)) {
-            continue;
-        }
-        if (crdi_connection_dimension(plan, k, out)) { best = k; }
-        if (best && fits) { break; }
+        if (!crdi_is_displacement(plan, k, v) || k->mapping || k->gain == 0) { continue; }
+        if (fits) { return k; }
+        if (!best) { best = k; }
     }
     return best;
 }
@@ -81,12 +77,75 @@ void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x)
     crd_dimension at, v;
     const crdi_connection* velocity = x->flipped ? x->action : x->flow;
     crdi_port* p = &x->ports[x->flipped];
-    const crdi_connection* motion = displacement_of(plan, velocity, &at);
-    if (!motion || !crdi_connection_dimension(plan, velocity, &v)) { return; }
-    x->x = crdi_connection_from(plan, motion);
+    if (!x->motion || !crdi_connection_dimension(plan, x->motion, &at) ||
+        !crdi_connection_dimension(plan, velocity, &v)) {
+        return;
+    }
+    x->x = crdi_connection_from(plan, x->motion);
     x->x_gain = at.factor / v.factor * (x->flipped ? x->gain : x->v_gain);
-    undo_connection(p, 1, motion, x->x_gain, 0);
-    p->through[1] = follows(p, motion);
+    undo_connection(p, 1, x->motion, x->x_gain, 0);
+    p->through[1] = follows(p, x->motion);
+}
+
+// ---- units that are far away -------------------------------------------------------------------
+//
+// What a bench gives now answers to what it was told some steps ago: there, and with what it was
+// told then, it did its work. So that of the step that the data belong to is taken, and compared
+// with that of the other end up to the same step.
+
+static double output_now(const crdi_port* p)
+{
+    return p->out_gain * *p->out + p->out_offset;
+}
+
+enum { ROOM = 1024 }; // ticks
+
+struct crdi_far {
+    int64_t done;      // run: tick up to which the work is known
+    double told[ROOM]; // run: mean of the partner's signal over the step that ended with the tick
+    double work[ROOM]; // run: of the port, up to a tick
+};
+
+crd_status crdi_balance_make_room(crdi_plan* plan, crdi_axis* x)
+{
+    if (!crdi_member_is_far(x->ports[0].member->unit) &&
+        !crdi_member_is_far(x->ports[1].member->unit)) {
+        return CRD_OK;
+    }
+    for (int side = 0; side < 2; side++) {
+        x->ports[side].far = crdi_arena_new(plan->arena, 1, sizeof *x->ports[side].far);
+        if (!x->ports[side].far) { return CRD_E_MEMORY; }
+    }
+    return CRD_OK;
+}
+
+static void far_fill(struct crdi_far* f, int64_t tick, double work)
+{
+    if (tick - f->done > ROOM) { f->done = tick - ROOM; }
+    while (f->done < tick) {
+        f->work[++f->done % ROOM] = work;
+    }
+}
+
+// The data are those of a tick that lies behind: a line between the last ones and these, along what
+// was told on the way.
+static void far_step(crdi_port* p, struct crdi_far* f, int64_t tick, double told, double h)
+{
+    const int64_t ticks = p->member->ticks;
+    f->told[tick % ROOM] = told;
+    int64_t made = tick - llround(p->age / h) * ticks;
+    if (made < tick - ROOM + ticks) { made = tick - ROOM + ticks; }
+    if (made < 0) { made = 0; }
+    const int64_t steps = (made - f->done) / ticks;
+    if (steps <= 0) { return; } // nothing new
+    const double now = output_now(p), slope = (now - p->o) / (double)steps;
+    for (int64_t i = 0; i < steps; i++) {
+        const double o = p->o + slope * ((double)i + 0.5);
+        p->work[0] += o * f->told[(f->done + ticks) % ROOM] * h;
+        far_fill(f, f->done + ticks, p->work[0]);
+    }
+    p->work[1] = p->work[0];
+    p->o = now;
 }
 
 // ---- gains -------------------------------------------------------------------------------------
@@ -163,11 +222,6 @@ static crd_poly to_frame(const crdi_port* p, int i, crd_poly u)
     }
     u.c[0] += p->in_offset[i];
     return u;
-}
-
-static double output_now(const crdi_port* p)
-{
-    return p->out_gain * *p->out + p->out_offset;
 }
 
 // The input that outputs of a refreshed unit were evaluated with in the end.
@@ -264,6 +318,7 @@ static void port_start(const crd_master* m, crdi_port* p)
         p->held[i] = k->gain * *(const double*)crdi_connection_from(m->plan, k) + k->offset;
         p->end[i] = p->shown[i] = p->in_gain[i] * p->held[i] + p->in_offset[i];
     }
+    if (p->far) { p->far->done = 0; }
     find_gains(m, p, true);
     p->moving = false;
 }
@@ -273,7 +328,8 @@ void crdi_balance_start(crd_master* m, crdi_axis* x)
     for (int side = 0; side < 2; side++) {
         port_start(m, &x->ports[side]);
     }
-    x->x_last = x->x ? x->x_gain * *x->x : 0;
+    x->x_last = x->x_seen = x->x ? x->x_gain * *x->x : 0;
+    x->lasting = 0;
     x->moved = x->missed = 0;
 }
 
@@ -288,6 +344,18 @@ static void compare_motion(crdi_axis* x, double v0, double h)
     x->x_last = now;
 }
 
+bool crdi_balance_by_motion(const crdi_axis* x)
+{
+    const crdi_port* p = &x->ports[x->flipped];
+    if (!p->in[1] || !p->through[1] || x->missed > 0.01 * x->moved) { return false; }
+    return !p->known[1] || p->D[1] != 0;
+}
+
+static int side_of_motion(const crdi_axis* x, int side)
+{
+    return side == x->flipped && crdi_balance_by_motion(x) ? 1 : 0;
+}
+
 enum { LOOKS = 500 }; // times per run that gains are looked for, unless they are seen to change
 
 void crdi_balance_step(crd_master* m, crdi_axis* x)
@@ -298,18 +366,28 @@ void crdi_balance_step(crd_master* m, crdi_axis* x)
         if (m->clock.n % p->member->ticks != 0) { continue; }
         const double h = m->clock.time - p->time, before = p->o;
         if (!(h > 0)) { continue; }
+        p->time = m->clock.time;
+        if (crdi_member_is_far(p->member->unit)) {
+            const crd_poly u = to_frame(p, 0, told_over(m, p->in[0], h, p->held[0]));
+            p->age = crdi_member_age(m, p->index);
+            far_step(p, p->far, m->clock.n, crd_poly_mean(&u, 0, h), h);
+            continue;
+        }
         if (p->moving || m->clock.n % rest == 0) { find_gains(m, p, false); }
         port_step(m, p, h);
-        p->time = m->clock.time;
+        if (p->far) { far_fill(p->far, m->clock.n, p->work[side_of_motion(x, side)]); }
         if (side == !x->flipped && x->x) { compare_motion(x, before, h); }
     }
 }
 
-bool crdi_balance_by_motion(const crdi_axis* x)
+// Up to the last tick that is known at both ends.
+static double far_difference(const crdi_axis* x)
 {
-    const crdi_port* p = &x->ports[x->flipped];
-    if (!p->in[1] || !p->through[1] || x->missed > 0.01 * x->moved) { return false; }
-    return !p->known[1] || p->D[1] != 0;
+    const struct crdi_far *force = x->ports[x->flipped].far, *velocity = x->ports[!x->flipped].far;
+    const int64_t tick = force->done < velocity->done ? force->done : velocity->done;
+    const int64_t most = force->done > velocity->done ? force->done : velocity->done;
+    if (tick <= most - ROOM) { return 0; }
+    return velocity->work[tick % ROOM] - force->work[tick % ROOM];
 }
 
 // Of the signs of both ends: what comes out where the velocity is made, less what goes in where
@@ -321,6 +399,7 @@ static double difference(const crdi_axis* x, const double force[2], const double
 
 double crdi_balance_of(const crdi_axis* x)
 {
+    if (x->ports[0].far) { return far_difference(x); }
     return difference(x, x->ports[x->flipped].work, x->ports[!x->flipped].work);
 }
 

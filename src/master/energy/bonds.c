@@ -280,6 +280,7 @@ static crd_status make_axis(const cut* c, int i, crdi_axis* x)
     x->action = there;
     x->flow = back;
     CRD_TRY(measure_axis(c, there, back, x));
+    x->motion = crdi_balance_displacement(c->plan, x->flipped ? there : back);
 fail:
     return st;
 }
@@ -309,13 +310,13 @@ crd_status crdi_bond_mark(crdi_plan* plan, const crdi_bond* p, crdi_connection* 
 {
     const cut* c = &(cut){.plan = plan, .spec = p->spec, .name = p->name};
     const char *a = unit_of(plan, k->from.member)->name, *b = unit_of(plan, k->to.member)->name;
-    if (k->spec->coupling) {
+    if (k->spec->coupling && c->spec->correct == CRD_CORRECT_PROBE) {
         return COMPLAIN(c,
-                        "%s.%s -> %s.%s has a coupling element and cannot be corrected: remove "
-                        "it, or 'correct: %s' of the bond",
-                        a, k->spec->from, b, k->spec->to, crd_correction_name(c->spec->correct));
+                        "%s.%s -> %s.%s has a coupling element, behind which nothing answers at "
+                        "once: 'correct: balance' corrects such a bond",
+                        a, k->spec->from, b, k->spec->to);
     }
-    if (!k->real) {
+    if (!k->real && !(k->curve && k->spec->coupling)) {
         return COMPLAIN(c, "%s.%s cannot be corrected: it is not a continuous input", b,
                         k->spec->to);
     }
@@ -355,8 +356,13 @@ static crd_status choose_side(const cut* c, crdi_bond* p)
     }
     if (a_real || b_real) { p->corrects_flow = b_real; }
     for (int i = 0; i < p->axis_count; i++) {
+        crdi_axis* x = &p->axes[i];
         const crd_status st = crdi_bond_mark(plan, p, corrected_by(p, i));
         if (st < 0) { return st; }
+        // A force that follows the displacement does not hear of a velocity.
+        const bool there = x->motion && p->corrects_flow != x->flipped && !x->motion->corrected &&
+                           (x->motion->real || x->motion->spec->coupling);
+        if (there && crdi_bond_mark(plan, p, x->motion) >= 0) { p->bond.moves = x->moves = true; }
     }
     return CRD_OK;
 }
@@ -481,117 +487,6 @@ fail:
     return st;
 }
 
-// ---- delays ------------------------------------------------------------------------------------
-
-static bool is_refreshed(const crdi_plan* plan, int member)
-{
-    return crdi_refresh_has(plan, member) &&
-           crd_defect_scheme_refreshes(plan->sys->run.feedthrough);
-}
-
-static bool gets_slope(const crdi_connection* k)
-{
-    return k->prediction && k->prediction->slope[0];
-}
-
-// How old the input is, at the end of a step, that an output with feedthrough was worked out with.
-// `h` is the target's step, H the longer one of both.
-static double age_of(const crdi_plan* plan, const crdi_connection* k, double h, double H)
-{
-    if (is_refreshed(plan, k->to.member)) { return 0; }
-    switch (k->spec->predict) {
-    case CRD_PREDICTION_HOLD:
-        return H;
-    case CRD_PREDICTION_LINEAR:
-    case CRD_PREDICTION_QUADRATIC: // by value: that of the beginning of the step
-        return gets_slope(k) ? 0 : h;
-    default: // by value: the mean over the step
-        return gets_slope(k) ? 0 : h / 2;
-    }
-}
-
-// Explicit units of one step per exchange take their inputs as of its beginning. One that is solved
-// inside of a step feels a held input half a step late; that is known of Model Exchange only.
-static double inner_delay(const crdi_plan* plan, int member, double h)
-{
-    const crd_unit* u = unit_of(plan, member);
-    const bool solved =
-        u->info.kind && strstr(u->info.kind, " ME") && u->spec->solver.method != CRD_SOLVER_EULER;
-    return solved ? h / 2 : 0;
-}
-
-// How late an input is on average over the target's step.
-static double lag_of(const crdi_plan* plan, const crdi_connection* k, double h, double H)
-{
-    if (gets_slope(k)) { return 0; }
-    switch (k->spec->predict) {
-    case CRD_PREDICTION_HOLD:
-        return (H - h) / 2 + inner_delay(plan, k->to.member, h);
-    case CRD_PREDICTION_LINEAR:
-    case CRD_PREDICTION_QUADRATIC:
-        return inner_delay(plan, k->to.member, h);
-    default: // the mean
-        return 0;
-    }
-}
-
-static bool is_iterated(const crdi_plan* plan, const crdi_connection* k)
-{
-    const uint32_t both =
-        unit_of(plan, k->from.member)->info.flags & unit_of(plan, k->to.member)->info.flags;
-    return plan->iterated && both & CRD_UNIT_CAN_SAVE && k->spec->predict != CRD_PREDICTION_HOLD;
-}
-
-// The self delay of the way from an output with feedthrough through the other unit and back to it:
-// crd_bond_delay, and beyond it what predictions, refreshed outputs and Gauss-Seidel take off.
-//   action: from the unit with feedthrough to the other; flow: back from there
-static double self_delay(const crdi_plan* plan, const crdi_connection* action,
-                         const crdi_connection* flow, double h_df, double h_ndf)
-{
-    if (is_iterated(plan, action) && is_iterated(plan, flow)) { return 0; }
-    const double H = fmax(h_df, h_ndf);
-    const double turn = action->early && flow->early ? 0 : fmin(h_df, h_ndf);
-    return fmax(age_of(plan, flow, h_df, H) + lag_of(plan, action, h_ndf, H) - turn, 0);
-}
-
-static int64_t common_ticks(int64_t a, int64_t b)
-{
-    int64_t x = a, y = b;
-    while (y) {
-        const int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
-static void find_mu(crdi_plan* plan, crdi_bond* p)
-{
-    const crdi_axis* x = &p->axes[0];
-    const crdi_connection *there = x->action, *back = x->flow;
-    const crdi_member *a = &plan->members[p->action_member], *b = &plan->members[p->flow_member];
-    const double fa = (double)a->ticks, fb = (double)b->ticks;
-    p->every = common_ticks(a->ticks, b->ticks);
-    if (!isnan(p->spec->mu)) { return; }
-    if (p->probing) { // f is fresh, but a held one is half a step late
-        p->bond.mu = 0.25;
-        return;
-    }
-    if (p->feeds) {
-        const double delay = p->swapped ? self_delay(plan, back, there, fb, fa)
-                                        : self_delay(plan, there, back, fa, fb);
-        p->bond.mu = 0.5 * delay / (double)p->every;
-    }
-    if (p->bond.mu == 0 && p->bond.correction != CRD_CORRECT_NONE) {
-        char at[512];
-        crdi_log(plan->log, CRD_LOG_WARNING,
-                 "%sbond '%s': nothing to correct: %s. If you know better, give it a 'mu:'",
-                 crdi_where(p->spec->place, at, sizeof at), p->name,
-                 p->feeds ? "the exchange has no delay that would add energy"
-                          : "neither output follows an input from the other unit without delay");
-    }
-}
-
 // ---- for the record ----------------------------------------------------------------------------
 
 static crd_status offer(crdi_bond* p, const char* name, crdi_offer value)
@@ -616,11 +511,11 @@ static const char* column_name(crdi_plan* plan, const crdi_energy* energy, const
                      : crdi_arena_format(plan->arena, "%s.%s.bond%d", unit, p->spec->action, same);
 }
 
-static crd_status offer_correction(crdi_plan* plan, crdi_bond* p, const crdi_prediction* f,
+static crd_status offer_correction(crdi_plan* plan, crdi_bond* p, const crdi_connection* k,
                                    const double* from)
 {
-    const char* unit = unit_of(plan, f->of->to.member)->info.variables[f->of->to.variable].unit;
-    return offer(p, crdi_arena_format(plan->arena, "%s.correction", f->of->to_name),
+    const char* unit = unit_of(plan, k->to.member)->info.variables[k->to.variable].unit;
+    return offer(p, crdi_arena_format(plan->arena, "%s.correction", k->to_name),
                  (crdi_offer){.from = from,
                               .unit = unit ? unit : "",
                               .description = "that acts until the next exchange"});
@@ -630,7 +525,7 @@ static crd_status offer_signals(crdi_plan* plan, const crdi_energy* energy, crdi
 {
     crd_status st = CRD_OK;
     const char* name = column_name(plan, energy, p);
-    const size_t most = (size_t)p->axis_count + 2 + (p->probing ? CRD_PROBE_INPUTS : 0);
+    const size_t most = 2 * (size_t)p->axis_count + 2 + (p->probing ? CRD_PROBE_INPUTS : 0);
     p->signals = crdi_arena_new(plan->arena, most, sizeof *p->signals);
     if (!name || !p->signals) { return CRD_E_MEMORY; }
     CRD_TRY(offer(p, crdi_arena_format(plan->arena, "%s.power", name),
@@ -642,13 +537,18 @@ static crd_status offer_signals(crdi_plan* plan, const crdi_energy* energy, crdi
                                .unit = "J",
                                .description = "energy that the bond has created so far"}));
     for (int i = 0; i < p->axis_count; i++) {
-        const crdi_prediction* f = p->axes[i].corrected;
-        if (f) { CRD_TRY(offer_correction(plan, p, f, &f->correction)); }
+        const crdi_axis* x = &p->axes[i];
+        if (x->target) {
+            CRD_TRY(offer_correction(plan, p, x->target, crdi_connection_corrects(x->target)));
+        }
+        if (x->moves) {
+            CRD_TRY(offer_correction(plan, p, x->motion, crdi_connection_corrects(x->motion)));
+        }
     }
     const crdi_probing* q = p->probing;
-    if (q) { CRD_TRY(offer_correction(plan, p, q->action, &q->lead)); }
+    if (q) { CRD_TRY(offer_correction(plan, p, q->action->of, &q->lead)); }
     for (int i = 0; q && i < q->probe.inputs; i++) {
-        CRD_TRY(offer_correction(plan, p, q->inputs[i], &q->inputs[i]->correction));
+        CRD_TRY(offer_correction(plan, p, q->inputs[i]->of, &q->inputs[i]->correction));
     }
 fail:
     return st;
@@ -665,16 +565,31 @@ crd_status crdi_bonds_bind(crdi_plan* plan, crdi_energy* energy)
             crdi_axis* x = &p->axes[k];
             x->f = crdi_connection_from(plan, x->action);
             x->v = crdi_connection_from(plan, x->flow);
-            const crdi_connection* corrected = corrected_by(p, k);
-            if (corrected->corrected && !p->probing) { x->corrected = corrected->prediction; }
+            crdi_connection* corrected = corrected_by(p, k);
+            if (corrected->corrected && !p->probing) {
+                x->target = corrected;
+                x->corrected = corrected->prediction;
+            }
             crdi_balance_bind(plan, x);
+            CRD_TRY(crdi_balance_make_room(plan, x));
         }
         if (p->probing) { CRD_TRY(crdi_probing_bind(plan, p)); }
-        find_mu(plan, p);
+        crdi_bond_find_mu(plan, p);
         CRD_TRY(offer_signals(plan, energy, p));
     }
 fail:
     return st;
+}
+
+// As it is given now, or, where it comes late and is corrected there, as the element tells it.
+static double seen(const crdi_axis* x, int side)
+{
+    const crdi_port *p = &x->ports[side], *other = &x->ports[!side];
+    const crdi_connection* k = other->in[0];
+    if (k == x->target && k->coupled) {
+        return other->in_gain[0] * k->coupled->estimators[0].estimate + other->in_offset[0];
+    }
+    return p->out_gain * *p->out + p->out_offset;
 }
 
 // f and v as they are now. With the roles swapped v is the action and -f the flow: the residual
@@ -683,19 +598,38 @@ static void bonds_look(const crdi_bond* p)
 {
     for (int i = 0; i < p->axis_count; i++) {
         const crdi_axis* x = &p->axes[i];
-        const double f = x->gain * *x->f + x->offset, v = x->v_gain * *x->v + x->v_offset;
+        const double f = seen(x, 0), v = seen(x, 1);
         p->parts[i].f = p->corrects_flow ? x->back_gain * v : f;
         p->parts[i].v = p->corrects_flow ? -f / x->back_gain : v;
     }
 }
 
-static void apply(const crdi_bond* p)
+// The displacement is led by its change as the flow is by its own; what else corrects the flow is
+// integrated, and forgotten, or it would stay for ever.
+static void apply_motion(const crdi_bond* p, crdi_axis* x, const crd_bond_axis* part, double h,
+                         double next)
+{
+    enum { FORGET = 3 }; // periods of the motion
+    const crdi_coupled* late = x->motion->coupled;
+    const double gain = x->ports[x->flipped].in_gain[1];
+    const double now = late ? gain * late->estimators[0].estimate : x->x_gain * *x->x;
+    const double lead = h > 0 ? crd_bond_lead(&p->bond, &p->state, h) * next / h : 0;
+    const double rest = (part->B - lead * part->df) / (p->corrects_flow ? x->back_gain : 1);
+    const double period = FORGET * p->state.period;
+    x->lasting += rest * next;
+    if (period > 0) { x->lasting *= fmax(0, 1 - next / period); }
+    *crdi_connection_corrects(x->motion) = (lead * (now - x->x_seen) + x->lasting) / gain;
+    x->x_seen = now;
+}
+
+static void apply(const crdi_bond* p, double h, double next)
 {
     for (int i = 0; i < p->axis_count; i++) {
-        const crdi_axis* x = &p->axes[i];
-        if (!x->corrected) { continue; }
-        x->corrected->correction =
+        crdi_axis* x = &p->axes[i];
+        if (!x->target) { continue; }
+        *crdi_connection_corrects(x->target) =
             p->parts[i].B * (p->corrects_flow ? x->back_in_unit : x->in_unit);
+        if (x->moves) { apply_motion(p, x, &p->parts[i], h, next); }
     }
 }
 
@@ -706,12 +640,13 @@ void crdi_bonds_start(crd_master* m)
         bonds_look(p);
         crd_bond_start_axes(&p->state, p->axis_count, p->parts);
         p->time = m->clock.time;
+        p->late_sum = p->late_time = 0;
         p->created = p->largest = p->worked = p->power = 0;
         for (int k = 0; k < p->axis_count; k++) {
             crdi_balance_start(m, &p->axes[k]);
         }
         if (p->probing) { crdi_probing_start(m, p); }
-        apply(p);
+        apply(p, 0, 0);
     }
 }
 
@@ -747,6 +682,8 @@ void crdi_bonds_balance(crd_master* m)
         double next = m->plan->rule->ahead(m, p->every);
         if (!(next > 0)) { next = h; } // the end
         add_up(p, h);
+        p->state.balance = p->axes[0].flipped ? -p->created : p->created; // as f v is signed
+        crdi_bond_follow_delay(m, p, h);
         bonds_look(p);
         crd_bond_step_axes(&p->bond, &p->state, h, next, p->axis_count, p->parts);
         if (p->probing) {
@@ -756,7 +693,7 @@ void crdi_bonds_balance(crd_master* m)
             p->state.B = p->parts[0].B;
         }
         p->time = now;
-        apply(p);
+        apply(p, h, next);
     }
 }
 

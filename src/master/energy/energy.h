@@ -21,6 +21,8 @@ typedef struct crdi_port {
     double end[2], shown[2], held[2]; // run: inputs at the end, at which o was evaluated, and as
                                       // sampled then
     double work[2];                   // run: J, along the partner's signal; along the displacement
+    struct crdi_far* far;             // NULL: neither unit of the bond is far away
+    double age;                       // run: s, of what comes from there, with the way to it
     double corrected[2], correction;  // run: what corrections have in it; that of the displacement
 } crdi_port;
 
@@ -32,7 +34,11 @@ typedef struct crdi_axis {
     double v_gain, v_offset;        // to SI, v as its unit gives it
     double back_gain;               // v as it arrives / v as its unit gives it
     double in_unit, back_in_unit;   // 1 in SI, in the unit of f's and of v's input
-    crdi_prediction* corrected;     // gets the correction, NULL: none does
+    crdi_connection* target;        // gets the correction, NULL: none does
+    crdi_prediction* corrected;     // of it, NULL: it has a coupling
+    crdi_connection* motion;        // the displacement beside the velocity, NULL: none is connected
+    bool moves;                     // that is corrected with it
+    double x_seen, lasting;         // run: displacement at the last exchange; correction that stays
     bool flipped;                   // written the other way round: f is a velocity, v a force
     crdi_port ports[2];             // of the unit that gives f, of the one that gives v
     const double* x;                // displacement beside v, NULL: none is connected
@@ -64,15 +70,18 @@ typedef struct crdi_bond {
     crd_bond_axis* parts; // run: like axes
     int axis_count;
     crd_bond bond;
-    crd_bond_state state;  // run
-    crdi_probing* probing; // NULL: nothing is probed
-    int64_t every;         // ticks between two balances
-    double time;           // run: of the last one
-    double created;        // run: J, balance of what acted at both ends; > 0: put in
-    double power;          // run: W, of the last exchange
-    double worked;         // run: J of it by corrections
-    double largest;        // run: largest magnitude of it so far
-    crdi_offer* signals;   // for the record
+    crd_bond_state state;       // run
+    crdi_probing* probing;      // NULL: nothing is probed
+    int64_t every;              // ticks between two balances
+    double time;                // run: of the last one
+    double created;             // run: J, balance of what acted at both ends; > 0: put in
+    double prompt_mu;           // mu without what is late
+    bool late[2];               // action, flow: may be late beyond the step
+    double late_sum, late_time; // run: of that, s s; s
+    double power;               // run: W, of the last exchange
+    double worked;              // run: J of it by corrections
+    double largest;             // run: largest magnitude of it so far
+    crdi_offer* signals;        // for the record
     int signal_count;
 } crdi_bond;
 
@@ -99,8 +108,17 @@ typedef struct crdi_bond_balance {
 } crdi_bond_balance;
 crdi_bond_balance crdi_bond_get_balance(const crdi_bond* p);
 void crdi_bond_report(const crdi_bond* p, crd_bond_report* r);
+// delays.c
+void crdi_bond_find_mu(crdi_plan* plan, crdi_bond* p);
+/// mu with what is measured of channels and benches; h: since the last exchange.
+void crdi_bond_follow_delay(crd_master* m, crdi_bond* p, double h);
+bool crdi_member_is_far(const crd_unit* u);        ///< its data may be old
+double crdi_member_age(crd_master* m, int member); ///< s, there and back; 0: not known
 // balance.c: what a bond creates, from the signals that acted
+/// The connection beside a velocity that carries its integral, as far as units say; NULL: none.
+crdi_connection* crdi_balance_displacement(const crdi_plan* plan, const crdi_connection* v);
 void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x);
+crd_status crdi_balance_make_room(crdi_plan* plan, crdi_axis* x); ///< behind bind
 void crdi_balance_start(crd_master* m, crdi_axis* x);
 void crdi_balance_step(crd_master* m, crdi_axis* x);    ///< at the end of each tick
 double crdi_balance_of(const crdi_axis* x);             ///< J created so far

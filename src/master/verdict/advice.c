@@ -274,6 +274,16 @@ static const crd_unit* stale_unit(const crd_master* m, const crd_bond_report* b)
     return NULL;
 }
 
+static bool is_coupled(const crd_master* m, const crd_bond_report* b)
+{
+    for (int i = 0; i < m->energy.bond_count; i++) {
+        const crdi_bond* p = &m->energy.bonds[i];
+        if (p->action_name != b->action || p->flow_name != b->flow || !p->axis_count) { continue; }
+        return p->axes[0].action->coupled || p->axes[0].flow->coupled;
+    }
+    return false;
+}
+
 static void say_bond(crd_master* m, const crd_master_report* r)
 {
     if (r->bond_count == 0) { return; }
@@ -300,7 +310,10 @@ static void say_bond(crd_master* m, const crd_master_report* r)
         "bond '%s': the exchange %s %.3g J %s the system, %s of what passed: %s would remove most "
         "of it%s%s%s",
         b->name, verb, joule, where, advice_percent(fabs(b->relative)).text,
-        u ? "'correct: probe'" : "'correct: lead'", u ? ", and so would '" : "", u ? u->name : "",
+        u                  ? "'correct: probe'"
+        : is_coupled(m, b) ? "'correct: balance'"
+                           : "'correct: lead'",
+        u ? ", and so would '" : "", u ? u->name : "",
         u ? "' as Model Exchange, where outputs are evaluated with fresh inputs" : "");
 }
 
