@@ -111,6 +111,7 @@ typedef enum crd_end {
     CRD_END_INTERRUPTED, ///< the stop flag
     CRD_END_FAILED,
     CRD_END_OVERRUN, ///< a cycle was late, and the pace says to stop then
+    CRD_END_GUARD,   ///< the guard: a loop diverges by its coupling, or a limit is not kept
 } crd_end;
 
 /// A sample as it once arrived at an input.
@@ -263,6 +264,29 @@ typedef struct crd_iteration_report {
     const char* explicit_units; ///< units that were stepped once: "a, b"; "": none
 } crd_iteration_report;
 
+/// What the guard has to say, the worst of it (docs/quality.md).
+typedef enum crd_guard_state {
+    CRD_GUARD_OFF,       ///< nothing was watched
+    CRD_GUARD_CALM,      ///< no loop grows by its coupling, as far as it is known
+    CRD_GUARD_FLAGGED,   ///< a map says that one will; it was not seen yet
+    CRD_GUARD_UNDECIDED, ///< one grew; whether by its coupling or by itself is not known
+    CRD_GUARD_WARNED,    ///< one grows as couplings do; its units cannot be linearised
+    CRD_GUARD_DIVERGED,  ///< one diverges by its coupling
+    CRD_GUARD_LIMIT,     ///< a limit of the run is not kept
+} crd_guard_state;
+CRD_API const char* crd_guard_state_name(crd_guard_state s); ///< "off", "calm", ... "limit"
+
+typedef struct crd_guard_report {
+    crd_guard_state state;
+    bool stopped;      ///< the run, by it
+    double time;       ///< s, when it was seen; NaN: nothing was
+    double growth;     ///< per step, of the loop by its coupling; NaN: not known
+    const char* text;  ///< what and why, "": nothing to say
+    const char* help;  ///< what would help or tell, ""
+    const char* note;  ///< what is not known about which loop and what is watched instead, ""
+    int loops, mapped; ///< loops of units; those with a map
+} crd_guard_report;
+
 typedef struct crd_master_report {
     crd_end end;
     const char* end_unit;           ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
@@ -283,6 +307,7 @@ typedef struct crd_master_report {
     int bond_count;
     crd_control_report control;
     crd_iteration_report iteration;
+    crd_guard_report guard;
     double worst_defect;       ///< largest `relative` of the flows; NaN: one broke, or none
     double worst_energy;       ///< largest |relative| of the bonds; NaN: none
     const char* error_note;    ///< why errors are not estimated, "" if they are

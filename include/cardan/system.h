@@ -413,6 +413,25 @@ typedef struct crd_pace_spec {
     crd_place place;
 } crd_pace_spec;
 
+/// What the guard does about a loop that grows by its coupling (docs/quality.md).
+typedef enum crd_guard_action {
+    CRD_GUARD_AUTO,   ///< stops what is proven, warns of the rest
+    CRD_GUARD_STOP,   ///< stops at every alarm
+    CRD_GUARD_WARN,   ///< says so and goes on
+    CRD_GUARD_LADDER, ///< of links with hardware: a calmer element, the stand-in, then it stops
+    CRD_GUARD_NONE,   ///< nothing is watched
+} crd_guard_action;
+CRD_API const char* crd_guard_action_name(crd_guard_action action); ///< "auto", "stop", ... "off"
+
+/// `run.guard`
+typedef struct crd_guard_spec {
+    crd_guard_action action;
+    /// Limits at which a run ends: defects and estimated errors of the scales of their signals,
+    /// energy of what passes a bond; NaN: none.
+    double max_defect, max_energy, max_error;
+    crd_place place;
+} crd_guard_spec;
+
 typedef struct crd_run_spec {
     double start, stop; ///< s; NaN: from the units' default experiment, else 0 and 1
     double step;        ///< macro step, s; NaN: from the units, else (stop - start)/1000
@@ -425,9 +444,10 @@ typedef struct crd_run_spec {
     crd_iterate_spec iterate;
     crd_defect_scheme feedthrough; ///< default CRD_DEFECT_FRESH
     unsigned monitor;              ///< CRD_MONITOR_...; default all
-    int threads;                   ///< 0: measured at the start
-    int loop_iterations;           ///< initialisation, default 50
-    double loop_tolerance;         ///< relative, default 1e-10
+    crd_guard_spec guard;
+    int threads;           ///< 0: measured at the start
+    int loop_iterations;   ///< initialisation, default 50
+    double loop_tolerance; ///< relative, default 1e-10
 } crd_run_spec;
 
 typedef struct crd_results_spec {
@@ -534,6 +554,8 @@ CRD_API crd_status crd_system_set(crd_system* s, int unit, const char* variable,
 CRD_API crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place);
 /// realtime, free, 10x, or a mapping as in YAML flow style: "{ factor: 2x, overrun: stop }".
 CRD_API crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place);
+/// auto, stop, warn, ladder, off, or a mapping as in YAML flow style: "{ max_defect: 1 % }".
+CRD_API crd_status crd_system_set_guard(crd_system* s, const char* text, crd_place place);
 
 /// YAML (or JSON, which it includes) as JSON text on one line per line: each token stays in the
 /// line in which it stood, so that messages about the JSON tell the line of the YAML. Plain scalars

@@ -128,6 +128,7 @@ static crd_status initialize(crd_master* m)
     crdi_bonds_start(m);
     if (m->plan->controlled) { CRD_TRY(crdi_control_start(m)); }
     CRD_TRY(crdi_estimate_start(m));
+    CRD_TRY(crdi_guard_start(m));
     CRD_TRY(crdi_lanes_plan(m));
     CRD_TRY(crdi_record_open(m));
     crdi_pacing_start(m);
@@ -300,6 +301,7 @@ crd_status crd_master_finish(crd_master* m)
     if (!m->life.initialized || m->life.finished) { return CRD_OK; }
     m->life.finished = true;
     crdi_pacing_leave(m);
+    crdi_guard_finish(m);
     const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
     const bool known = m->life.message[0] != 0;
     crdi_async_free(m);
@@ -420,6 +422,9 @@ void crdi_life_end_text(const crd_master* m, char text[CRDI_TEXT])
         break;
     case CRD_END_OVERRUN:
         said = "a cycle was late";
+        break;
+    case CRD_END_GUARD:
+        said = "stopped by the guard";
         break;
     case CRD_END_NONE:
     case CRD_END_INTERRUPTED:

@@ -3,6 +3,7 @@
 #pragma once
 #include "master/connection/connection.h"
 #include "master/energy/energy.h"
+#include "master/guard/guard.h"
 #include "master/live/steering.h"
 #include "master/models/models.h"
 #include "master/pace/pacing.h"
@@ -31,6 +32,7 @@ struct crd_master {
     crdi_tuning tuning;
     crdi_energy energy;
     crdi_models models;
+    crdi_guard guard;
     crdi_verdict verdict;
     crdi_recording record;
     crdi_events events;

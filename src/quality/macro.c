@@ -61,7 +61,7 @@ static void size_link(const crdi_macro* m, crdi_macro_link* k)
     if (k->tap_count) { k->kept = 1; }
 }
 
-static void size_links(crdi_macro* m)
+void crdi_macro_size_links(crdi_macro* m)
 {
     for (int i = 0; i < m->link_count; i++) {
         size_link(m, &m->links[i]);
@@ -124,7 +124,7 @@ void crdi_macro_set_level(crdi_macro* m, int level)
                        : level == 1 ? (means ? CRD_PREDICT_AB2 : CRD_PREDICT_TAYLOR1)
                                     : (means ? CRD_PREDICT_AB3 : CRD_PREDICT_TAYLOR2);
     }
-    size_links(m);
+    crdi_macro_size_links(m);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -168,7 +168,7 @@ crd_status crdi_macro_init(crd_arena* arena, crdi_macro* m)
 {
     m->arena = arena;
     crd_status st = macro_count(m);
-    size_links(m);
+    crdi_macro_size_links(m);
     if (st >= 0) { st = crdi_macro_state_init(arena, m, &m->own); }
     return st < 0 ? st : crdi_macro_set_tick(m, m->tick);
 }

@@ -70,10 +70,16 @@ static crdi_state judge_run(const crdi_report_part* p)
     if (p->run->reference) { return CRDI_GOOD; }
     if (!p->verdict) { return p->info->unfinished ? CRDI_DOUBTFUL : CRDI_UNKNOWN; }
     const char* end = crdi_json_get_text(p->verdict, "end");
-    if (strcmp(end, "failed") == 0) { return CRDI_BAD; }
+    const char* guard = crdi_json_get_text(crdi_json_get_object(p->verdict, "guard"), "state");
+    if (strcmp(end, "failed") == 0 || strcmp(end, "guard") == 0 || strcmp(guard, "diverged") == 0 ||
+        strcmp(guard, "limit") == 0) {
+        return CRDI_BAD;
+    }
     bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;
     doubtful = doubtful || crdi_json_get_number(p->verdict, "warnings") > 0;
     doubtful = doubtful || is_poor(p->verdict);
+    doubtful = doubtful || strcmp(guard, "undecided") == 0 || strcmp(guard, "warned") == 0 ||
+               strcmp(guard, "flagged") == 0;
     doubtful = doubtful || crdi_json_get_number(crdi_report_paced(p->verdict), "overrun_count") > 0;
     for (const crdi_json* loop = crdi_json_first(crdi_json_get_list(p->verdict, "loops")); loop;
          loop = loop->next) {

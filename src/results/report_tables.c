@@ -43,6 +43,8 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
         crdi_doc_format(out, size, "Ended at %s s by unit %s", time, unit);
     } else if (strcmp(end, "interrupted") == 0) {
         snprintf(out, size, "Interrupted at %s s", time);
+    } else if (strcmp(end, "guard") == 0) {
+        snprintf(out, size, "Stopped by the guard at %s s", time);
     } else if (strcmp(end, "overrun") == 0) {
         snprintf(out, size, "Ended at %s s by a late cycle", time);
     } else if (strcmp(end, "failed") == 0) {
@@ -114,6 +116,14 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
     }
     crdi_doc_text(d, sentence);
     crdi_doc_text(d, more);
+    const crdi_json* guard = crdi_json_get_object(p->verdict, "guard");
+    const char *said = crdi_json_get_text(guard, "text"), *help = crdi_json_get_text(guard, "help");
+    if (*said) {
+        crdi_doc_text(d, ". Guard: ");
+        crdi_doc_text(d, said);
+        crdi_doc_text(d, *help ? "; " : "");
+        crdi_doc_text(d, help);
+    }
     crdi_doc_put(d, d->html ? "</span></p>\n" : "\n");
 }
 

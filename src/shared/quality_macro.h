@@ -84,6 +84,8 @@ crd_status crdi_macro_set_tick(crdi_macro* m, double tick);
 /// All links at one level: 0 strict hold, 1 first order, 2 second order; by derivatives where
 /// there are some or the target takes slopes, else as Adams-Bashforth means. Links with taps stay.
 void crdi_macro_set_level(crdi_macro* m, int level);
+/// After predictors of links were changed.
+void crdi_macro_size_links(crdi_macro* m);
 /// A state, all zero.
 crd_status crdi_macro_state_init(crd_arena* arena, const crdi_macro* m, crdi_macro_state* s);
 /// One step of the map: `period` ticks. `delta` (one per link, may be NULL) is added to what is

@@ -25,6 +25,7 @@ void crdi_flow_column(crdi_flow* f, const crd_column_spec* c);
 void crdi_flow_control(crdi_flow* f, const crd_control_spec* c);
 void crdi_flow_iterate(crdi_flow* f, const crd_iterate_spec* i);
 void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p);
+void crdi_flow_guard(crdi_flow* f, const crd_guard_spec* g);
 void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c);
 /// Both ends as unit.variable.
 void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, const char* flow);

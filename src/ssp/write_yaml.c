@@ -203,6 +203,7 @@ static void put_quality(crdi_flow* f, const crd_run_spec* r)
     if (!defect || !energy) {
         crdi_flow_text(f, "monitor", defect ? "defect" : energy ? "energy" : "none");
     }
+    if (*r->guard.place.file) { PUT_PART(f, "guard", crdi_flow_guard, &r->guard); }
 }
 
 static void write_yaml_put_run(crdi_pack_writer* w)

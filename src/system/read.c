@@ -49,6 +49,7 @@ static const crdi_key run_keys[] = {
     {KEY("iterate", OWN, crd_run_spec, iterate), .read = crdi_read_iterate},
     {KEY("feedthrough", CHOICE, crd_run_spec, feedthrough), .choices = feedthroughs},
     {KEY("monitor", OWN, crd_run_spec, monitor), .read = crdi_read_monitor},
+    {KEY("guard", OWN, crd_run_spec, guard), .read = crdi_read_guard},
     {KEY("threads", OWN, crd_run_spec, threads), .read = read_threads},
     {.name = "initialization", .type = CRDI_KEY_TABLE, .table = &initialization_table},
 };
@@ -91,11 +92,11 @@ TABLE(results);
 const crdi_table* const* crdi_system_tables(int* count)
 {
     static const crdi_table* const all[] = {
-        &file_table,           &crdi_unit_table,    &crdi_standby_table,    &crdi_session_table,
-        &crdi_bench_table,     &crdi_solver_table,  &crdi_circuit_table,    &crdi_column_table,
-        &crdi_signal_table,    &crdi_bond_table,    &crdi_connection_table, &crdi_channel_table,
-        &crdi_control_table,   &crdi_iterate_table, &crdi_pace_table,       &run_table,
-        &initialization_table, &group_table,        &results_table};
+        &file_table,         &crdi_unit_table,      &crdi_standby_table,    &crdi_session_table,
+        &crdi_bench_table,   &crdi_solver_table,    &crdi_circuit_table,    &crdi_column_table,
+        &crdi_signal_table,  &crdi_bond_table,      &crdi_connection_table, &crdi_channel_table,
+        &crdi_control_table, &crdi_iterate_table,   &crdi_pace_table,       &crdi_guard_table,
+        &run_table,          &initialization_table, &group_table,           &results_table};
     *count = COUNT(all);
     return all;
 }

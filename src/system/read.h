@@ -21,6 +21,7 @@ extern const crdi_table crdi_channel_table;
 extern const crdi_table crdi_control_table;
 extern const crdi_table crdi_iterate_table;
 extern const crdi_table crdi_pace_table;
+extern const crdi_table crdi_guard_table;
 extern const crdi_table crdi_bond_table;
 extern const char* const crdi_interpolations[];
 extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
@@ -34,6 +35,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n,
 crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out); ///< crd_control_spec
 crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, void* out); ///< crd_iterate_spec
 crd_status crdi_read_pace(crdi_reader* r, const crdi_node* n, void* out);    ///< crd_pace_spec
+crd_status crdi_read_guard(crdi_reader* r, const crdi_node* n, void* out);   ///< crd_guard_spec
 crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, void* out); ///< unsigned
 crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, void* out); ///< crd_refresh
 crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s);

@@ -67,32 +67,34 @@ const char* crd_prediction_name(crd_prediction p)
 
 crd_run_spec crdi_run_spec_defaults(void)
 {
-    return (crd_run_spec){.start = NAN,
-                          .stop = NAN,
-                          .step = NAN,
-                          .tolerance = NAN,
-                          .predict = CRD_PREDICTION_AUTO,
-                          .control = {.method = CRD_STEP_H211B,
-                                      .tolerance = NAN,
-                                      .first = NAN,
-                                      .floor = NAN,
-                                      .ceiling = NAN,
-                                      .kp = NAN,
-                                      .ki = NAN,
-                                      .growth = NAN,
-                                      .safety = NAN,
-                                      .reject = NAN,
-                                      .middle = true,
-                                      .place = {"", 0}},
-                          .iterate = {.acceleration = CRD_ACCEL_IQN_ILS,
-                                      .tolerance = 1e-8,
-                                      .sweeps = 10,
-                                      .place = {"", 0}},
-                          .pace = {.priority = 80, .cpu = -1, .lock = true, .place = {"", 0}},
-                          .feedthrough = CRD_DEFECT_FRESH,
-                          .monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY,
-                          .loop_iterations = 50,
-                          .loop_tolerance = 1e-10};
+    return (crd_run_spec){
+        .start = NAN,
+        .stop = NAN,
+        .step = NAN,
+        .tolerance = NAN,
+        .predict = CRD_PREDICTION_AUTO,
+        .control = {.method = CRD_STEP_H211B,
+                    .tolerance = NAN,
+                    .first = NAN,
+                    .floor = NAN,
+                    .ceiling = NAN,
+                    .kp = NAN,
+                    .ki = NAN,
+                    .growth = NAN,
+                    .safety = NAN,
+                    .reject = NAN,
+                    .middle = true,
+                    .place = {"", 0}},
+        .iterate = {.acceleration = CRD_ACCEL_IQN_ILS,
+                    .tolerance = 1e-8,
+                    .sweeps = 10,
+                    .place = {"", 0}},
+        .pace = {.priority = 80, .cpu = -1, .lock = true, .place = {"", 0}},
+        .feedthrough = CRD_DEFECT_FRESH,
+        .monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY,
+        .guard = {.max_defect = NAN, .max_energy = NAN, .max_error = NAN, .place = {"", 0}},
+        .loop_iterations = 50,
+        .loop_tolerance = 1e-10};
 }
 
 static crd_status create_named(crd_context* ctx, const char* file, crd_system** out)
@@ -239,6 +241,11 @@ crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place plac
 crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place)
 {
     return read_text_of(s, text, place, crdi_read_pace, &s->run.pace);
+}
+
+crd_status crd_system_set_guard(crd_system* s, const char* text, crd_place place)
+{
+    return read_text_of(s, text, place, crdi_read_guard, &s->run.guard);
 }
 
 static crd_status of_file(crd_context* ctx, const char* path, crd_unit_source source,

@@ -127,6 +127,7 @@ const char* crdi_web_end_name(crd_end end)
         [CRD_END_NONE] = "none",     [CRD_END_STOP_TIME] = "stop time",
         [CRD_END_UNIT] = "unit",     [CRD_END_INTERRUPTED] = "interrupted",
         [CRD_END_FAILED] = "failed", [CRD_END_OVERRUN] = "overrun",
+        [CRD_END_GUARD] = "guard",
     };
     return names[end];
 }

@@ -107,16 +107,22 @@ class Limits(Quality):
         self.assertTrue(0.01 < worst < 0.2, worst)
         said = self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect", "1 %", code=3).stderr
         self.assertEqual(len(said.splitlines()), 1)
-        for part in ("second.x2 -> first.x2", f"{100 * worst:.3g} %", "--max-defect = 1 %"):
+        for part in ("the defect of second.", " -> first.", "--max-defect = 1 %"):
             self.assertIn(part, said)
         self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect", 1.01 * worst)
+        # It ends while it runs, as soon as nothing that comes can put it right.
         j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", "--max-defect", "0.01", code=3)
-        self.assertEqual((j["exit_code"], j["status"], j["end"]), (3, "CRD_E_LIMIT", "stop time"))
-        self.assertIn("second.x2 -> first.x2", j["error"])
+        self.assertEqual((j["exit_code"], j["status"], j["end"]), (3, "CRD_E_LIMIT", "guard"))
+        self.assertEqual((j["guard"]["state"], j["guard"]["stopped"]), ("limit", True))
+        self.assertLess(j["guard"]["time"], 2)
+        self.assertIn("the defect of second.", j["error"])
+        self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-error", "0.1 %", code=3,
+                    says=["estimated error", "--max-error = 0.1 %"])
 
     def test_a_result_that_misses_its_limit_is_there_all_the_same(self):
         self.cardan("run", "hold.yaml", "-q", "-o", "r.csv", "--max-defect", "1 %", code=3)
-        self.assertEqual(len(self.column("r.csv", "time")), 401)
+        rows = len(self.column("r.csv", "time"))
+        self.assertTrue(20 <= rows < 401, rows)
 
     def test_fractions_are_numbers_or_per_cent(self):
         for text in ("0.5", "50 %", "50%"):
@@ -151,6 +157,47 @@ class Limits(Quality):
         # A system without real connections keeps every limit.
         self.cardan("run", fmu("lo_mono"), "-q", "-o", "none", "--stop-time", "0.1", "--max-defect",
                     "1e-9")
+
+
+class Guard(Quality):
+    """README's oscillator with a step that is too long for held values."""
+    LONG = ("--step", "20 ms", "--stop-time", "20", "--predict", "hold")
+
+    def test_an_exploding_run_is_red_and_says_when_and_why(self):
+        said = self.cardan("run", "hold.yaml", "-o", "run.mf4", *self.LONG, code=3).stderr
+        for part in ("will diverge", "ten-fold in 90 steps", "stopped by the guard", "diverges by its coupling",
+                     "second.x2 -> first.x2", "20 ms is too long", "would hold it"):
+            self.assertIn(part, " ".join(said.split()))
+        self.cardan("report", "run.mf4", "-o", "run.md")
+        with open(self.path("run.md"), encoding="utf-8") as f:
+            report = f.read()
+        self.assertIn("\u2716 Stopped by the guard at ", report)
+        self.assertIn("diverges by its coupling", report)
+        self.assertNotIn("\u2714", report)
+
+    def test_what_is_advised_holds(self):
+        told = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, code=3)["guard"]
+        step = re.match(r"a step of (\S+ \S+), or", told["help"]).group(1)
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", "--stop-time", "20", "--predict", "hold",
+                             "--step", step)
+        self.assertEqual((j["exit_code"], j["guard"]["state"]), (0, "calm"))
+        self.assertIn("'iterate: true'", told["help"])
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--iterate")
+        self.assertEqual((j["exit_code"], j["guard"]["state"]), (0, "calm"))
+
+    def test_it_does_as_it_is_told(self):
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "warn", code=3)
+        self.assertEqual((j["end"], j["guard"]["state"], j["guard"]["stopped"]), ("stop time", "diverged", False))
+        self.assertGreater(j["worst_defect"], 1e6)  # against what the signal was before
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "off")
+        self.assertEqual((j["exit_code"], j["guard"]["state"]), (0, "off"))
+
+    def test_wrong_guards_are_refused(self):
+        for text, says in (("maybe", "expected auto, stop, warn, ladder, off"), ("{max_defect: much}", "'much'"),
+                           ("{max_defect: -1}", "max_defect"), ("{action: off, max_defect: 1 %}", "action: off"),
+                           ("{limit: 3}", "unknown key 'limit'")):
+            self.cardan("run", "hold.yaml", "--guard", text, code=2, says=["--guard", says])
+        self.cardan("run", "hold.yaml", "--guard", "off", "--max-defect", "1 %", code=2, says="the guard, which is off")
 
 
 class Advice(Quality):

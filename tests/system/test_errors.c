@@ -397,7 +397,7 @@ static void wrong_runs_are_refused(void** state)
         {" 3\n", F, 3, "run: '3', expected a mapping", NULL},
         {"\n  stpe: 1\n", F, 4, "run: unknown key 'stpe', did you mean 'step'?",
          "Allowed here: start, stop, step, tolerance, scheme, predict, pace, control, iterate, "
-         "feedthrough, monitor, threads"},
+         "feedthrough, monitor, guard, threads"},
         {" { pase: realtime }\n", F, 3, "unknown key 'pase', did you mean 'pace'?", NULL},
         {"\n  step: 10 m\n", F, 4, "run.step: '10 m' is a length, expected a time such as 10 ms",
          NULL},

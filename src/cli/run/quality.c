@@ -79,8 +79,29 @@ static void say_iteration(crdi_result* out, const crd_iteration_report* i)
     crdi_say(out, "\n");
 }
 
+static void say_guard(crdi_result* out, const crd_guard_report* g)
+{
+    static const char* const marks[] = {
+        "", "", "will diverge: ", "not decided: ", "warns: ", "red: ", "red: "};
+    if (*g->text) {
+        crdi_say_wrapped(out, "guard", "%s%s%s%s", marks[g->state], g->text, *g->help ? "; " : "",
+                         g->help);
+    } else if (*g->note) {
+        crdi_say_wrapped(out, "guard", "%s", g->note);
+    }
+}
+
+static void put_guard(crdi_result* j, const crd_guard_report* g)
+{
+    crdi_put(j, TEXT("state", crd_guard_state_name(g->state)), BOOL("stopped", g->stopped),
+             REAL("time", g->time), REAL("growth", g->growth), TEXT("text", g->text),
+             TEXT("help", g->help), TEXT("note", g->note), INT("loops", g->loops),
+             INT("mapped", g->mapped));
+}
+
 void crdi_say_step_quality(crdi_result* out, const crd_master_report* r)
 {
+    say_guard(out, &r->guard);
     say_control(out, &r->control);
     say_iteration(out, &r->iteration);
 }
@@ -210,6 +231,7 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
     }
     quality_put_control(crdi_object_if(out, "control", r->control.on), &r->control);
     quality_put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
+    put_guard(crdi_object(out, "guard"), &r->guard);
     crdi_put(out, REAL("worst_defect", r->worst_defect), REAL("worst_energy", r->worst_energy),
              TEXT("error_note", r->error_note));
     crdi_put_texts(out, "advice", r->advice, r->advice_count);
@@ -252,9 +274,19 @@ static crd_status fail_energy(crd_context* ctx, const crd_bond_report* b, double
                      fabs(b->energy + b->work), 100 * limit);
 }
 
-crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r, double max_defect,
-                             double max_energy)
+static crd_status fail_error(crd_context* ctx, const crd_flow_report* f, double limit)
 {
+    return crdi_fail(ctx, CRD_E_LIMIT,
+                     "the estimated error of %s is %.3g %% of its scale %.3g%s%s, more than "
+                     "--max-error = %.3g %%",
+                     f->from, 100 * f->error_rms / f->scale, f->scale, *f->unit ? " " : "", f->unit,
+                     100 * limit);
+}
+
+crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r,
+                             const crd_guard_spec* limits)
+{
+    const double max_defect = limits->max_defect, max_energy = limits->max_energy;
     // Written so that what is not a number does not pass.
     if (!isnan(max_defect) && r->flow_count && !(r->worst_defect <= max_defect)) {
         return fail_defect(ctx, &r->flows[0], max_defect);
@@ -262,5 +294,18 @@ crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r, doubl
     if (!isnan(max_energy) && r->bond_count && !(r->worst_energy <= max_energy)) {
         return fail_energy(ctx, &r->bonds[0], max_energy);
     }
+    for (int i = 0; !isnan(limits->max_error) && i < r->flow_count; i++) {
+        const crd_flow_report* f = &r->flows[i];
+        if (f->error_rms > limits->max_error * f->scale) {
+            return fail_error(ctx, f, limits->max_error);
+        }
+    }
     return CRD_OK;
+}
+
+crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
+{
+    const crd_guard_report* g = &r->guard;
+    if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);
 }

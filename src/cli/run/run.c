@@ -13,8 +13,8 @@
 typedef struct run_options {
     crdi_common common;
     double start_time, stop_time, step, interval, tolerance, control;
-    double max_defect, max_energy, max_lateness;
-    const char *scheme, *output, *variant, *pace, *exchange, *session;
+    double max_defect, max_energy, max_error, max_lateness;
+    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session;
     crdi_input input;
     crdi_watch_options live;
     crdi_list parameters, set, variables;
@@ -267,18 +267,38 @@ static crd_status apply_variables(crd_system* s, const crdi_list* patterns)
 // A limit needs what it is a limit of.
 static crd_status apply_limits(crd_system* s, const run_options* o)
 {
-    const bool defect = !isnan(o->max_defect), energy = !isnan(o->max_energy);
-    if (o->no_quality && (defect || energy)) {
+    const bool defect = !isnan(o->max_defect), energy = !isnan(o->max_energy),
+               error = !isnan(o->max_error);
+    if (o->no_quality && (defect || energy || error || o->guard)) {
         return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs what --no-quality switches off",
-                         defect ? "max-defect" : "max-energy");
+                         defect   ? "max-defect"
+                         : energy ? "max-energy"
+                         : error  ? "max-error"
+                                  : "guard");
     }
+    if (o->guard) {
+        const crd_status st = crd_system_set_guard(s, o->guard, (crd_place){.file = "--guard"});
+        if (st < 0) { return st; }
+    }
+    if (s->run.guard.action == CRD_GUARD_NONE && (defect || energy || error)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs the guard, which is off",
+                         defect   ? "max-defect"
+                         : energy ? "max-energy"
+                                  : "max-error");
+    }
+    set_if_given(o->max_defect, &s->run.guard.max_defect);
+    set_if_given(o->max_energy, &s->run.guard.max_energy);
+    set_if_given(o->max_error, &s->run.guard.max_error);
     if (energy && s->bond_count == 0) {
         return crdi_fail(s->ctx, CRD_E_RANGE,
                          "--max-energy: the system has no power bond whose energy is known, "
                          "expected 'bonds: [[unit.force, unit.velocity]]' in its description");
     }
-    if (o->no_quality) { s->run.monitor = 0; }
-    if (defect) { s->run.monitor |= CRD_MONITOR_DEFECT; }
+    if (o->no_quality) {
+        s->run.monitor = 0;
+        s->run.guard.action = CRD_GUARD_NONE;
+    }
+    if (defect || error) { s->run.monitor |= CRD_MONITOR_DEFECT; }
     if (energy) { s->run.monitor |= CRD_MONITOR_ENERGY; }
     return CRD_OK;
 }
@@ -345,16 +365,18 @@ static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
 }
 
 // What the end of a run that did not fail is worth.
-static crd_status run_judge(crd_context* ctx, const crd_master_report* r, bool by_page,
-                            const run_options* o)
+static crd_status run_judge(crd_context* ctx, const crd_system* s, const crd_master_report* r,
+                            bool by_page, const run_options* o)
 {
     if (r->end == CRD_END_INTERRUPTED && !by_page) { return interrupted(ctx, r); }
     if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
-    const crd_status st = crdi_check_limits(ctx, r, o->max_defect, o->max_energy);
+    crd_status st = crdi_check_guard(ctx, r);
+    if (st >= 0) { st = crdi_check_limits(ctx, r, &s->run.guard); }
     return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
 }
 
-static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o, crdi_result* out)
+static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
+                             const run_options* o, crdi_result* out)
 {
     crdi_watch watch;
     crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
@@ -364,7 +386,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
     crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
-    if (st == CRD_OK) { st = run_judge(cli->ctx, r, by_page, o); }
+    if (st == CRD_OK) { st = run_judge(cli->ctx, s, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     crdi_put_report(out, r, &end, o->common.quiet || !began);
@@ -388,8 +410,8 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_master_options opt = crd_master_defaults();
     opt.stop = catch_signals();
     opt.guard_crashes = true;
-    set_if_given(o->max_defect, &opt.defect_goal);
-    set_if_given(o->max_energy, &opt.energy_goal);
+    set_if_given(s->run.guard.max_defect, &opt.defect_goal);
+    set_if_given(s->run.guard.max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
     if (line || p.mode == PROGRESS_JSON) {
         opt.progress = run_show_progress;
@@ -403,7 +425,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
         st = record_nothing(s, "the run has not come to its end, or not yet");
     }
     p.master = m; // nobody is told before it runs
-    if (st == CRD_OK) { st = run_master(cli, m, o, out); }
+    if (st == CRD_OK) { st = run_master(cli, m, s, o, out); }
     crd_master_destroy(m);
     return st;
 }
@@ -434,6 +456,7 @@ static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL
 _Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
                "a name for each policy");
 static const char* const paces[] = {"realtime", "free", "10x", NULL};
+static const char* const guards[] = {"auto", "stop", "warn", "ladder", "off", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -498,13 +521,23 @@ static const crdi_option rows[] = {
     OPT_CHOICE(run_options, solver, "solver", solvers,
                "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
                "fixed steps; bdf unless given"),
-    OPT_QUANTITY(run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
-                 "exit code 3 if the defect of a connection is more than this part of its signal's "
-                 "scale: 0.01 or '1 %'"),
+    OPT_TEXT(run_options, guard, "guard", "ACTION",
+             "what to do about a loop that diverges by its coupling: auto stops what is proven and "
+             "warns of the rest, stop, warn, ladder (of links with hardware: a calmer element, the "
+             "stand-in, then the end), off; limits as in '{max_defect: 1 %}'; auto unless given",
+             .choices = guards),
+    OPT_QUANTITY(
+        run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
+        "end with exit code 3 when the defect of a connection is more than this part of its "
+        "signal's scale: 0.01 or '1 %'"),
     OPT_QUANTITY(
         run_options, max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
-        "exit code 3 if the exchange over a power bond puts in or takes out more than this "
-        "part of the energy that passes it"),
+        "end with exit code 3 when the exchange over a power bond puts in or takes out more than "
+        "this part of the energy that passes it"),
+    OPT_QUANTITY(
+        run_options, max_error, "max-error", "FRACTION", "", CRDI_POSITIVE,
+        "end with exit code 3 when the estimated error of an output is more than this part "
+        "of its scale"),
     OPT_INT(run_options, max_overruns, "max-overruns", "N",
             "with --pace: exit code 3 if more than N cycles were not done in time"),
     OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,

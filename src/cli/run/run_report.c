@@ -16,6 +16,7 @@ static const struct {
     [CRD_END_INTERRUPTED] = {"interrupted", "interrupted"},
     [CRD_END_FAILED] = {"failed", "failed"},
     [CRD_END_OVERRUN] = {"ended by a late cycle", "overrun"},
+    [CRD_END_GUARD] = {"stopped by the guard", "guard"},
 };
 
 static double in_unit(const crd_unit_report* u)

@@ -91,6 +91,14 @@ void crdi_connections_start(crd_master* m)
     crdi_observed_start(m);
 }
 
+void crdi_connections_freeze_scale(crd_master* m, const crdi_connection* k, double scale)
+{
+    (void)m;
+    if (!(scale > 0)) { return; }
+    if (k->prediction && !(k->prediction->scale_given > 0)) { k->prediction->scale_given = scale; }
+    if (k->observed && !(k->observed->frozen > 0)) { k->observed->frozen = scale; }
+}
+
 void crdi_connections_own(crd_master* m, crd_context* ctx)
 {
     m->connections.swap_ctx = ctx;

@@ -130,6 +130,7 @@ struct crdi_observed {
     double bias;          // run: mean of u - y over the last step
     double integral, max; // run: of the square of the defect; of its magnitude
     double size;          // run: largest magnitude
+    double frozen;        // run: what it was before it exploded, 0: it did not
     double max_time;      // run
 };
 
@@ -298,6 +299,8 @@ double crdi_connections_judge(crd_master* m, double t);
 /// Tick n, which ends at t, counts.
 void crdi_connections_accept(crd_master* m, int64_t n, double t);
 void crdi_connections_start(crd_master* m); ///< before the first step
+/// An explosion must not be its own scale: from now on it is this one, unless one was given.
+void crdi_connections_freeze_scale(crd_master* m, const crdi_connection* k, double scale);
 void crdi_connections_free(crd_master* m);
 /// Elements that come while the run goes live in this context, which is freed with them.
 void crdi_connections_own(crd_master* m, crd_context* ctx);

@@ -67,7 +67,7 @@ void crdi_observed_start(crd_master* m)
 double crdi_observed_scale(const crdi_observed* w)
 {
     const double given = w->of->spec->scale;
-    return given > 0 ? given : w->size > 0 ? w->size : 1;
+    return given > 0 ? given : w->frozen > 0 ? w->frozen : w->size > 0 ? w->size : 1;
 }
 
 const crdi_connection_kind crdi_kind_copy = {.begin = copy_begin, .accept = observe_all};

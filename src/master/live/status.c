@@ -160,6 +160,7 @@ const char* crdi_live_reason(const crd_master* m)
 {
     return m->life.message[0]               ? m->life.message
            : m->life.end == CRD_END_OVERRUN ? "a cycle was late, and the pace says to stop then"
+           : m->life.end == CRD_END_GUARD   ? crdi_guard_get_report(m).text
            : m->life.stopped_by_page        ? "stopped by a command"
            : m->life.end == CRD_END_UNIT    ? "a unit wished the end"
                                             : "";

@@ -497,6 +497,21 @@ static void record_describe_put_iteration(crdi_json_writer* w, const crd_iterati
     crdi_json_end(w);
 }
 
+static void put_guard(crdi_json_writer* w, const crd_guard_report* g)
+{
+    crdi_json_begin_object(w, "guard");
+    crdi_json_put_text(w, "state", crd_guard_state_name(g->state));
+    crdi_json_put_bool(w, "stopped", g->stopped);
+    crdi_json_put_number(w, "time", g->time);
+    crdi_json_put_number(w, "growth", g->growth);
+    crdi_json_put_text(w, "text", g->text);
+    crdi_json_put_text(w, "help", g->help);
+    crdi_json_put_text(w, "note", g->note);
+    crdi_json_put_integer(w, "loops", g->loops);
+    crdi_json_put_integer(w, "mapped", g->mapped);
+    crdi_json_end(w);
+}
+
 static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_master_report* r)
 {
     crdi_json_begin_list(w, "flows");
@@ -515,6 +530,7 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     crdi_json_end(w);
     record_describe_put_control(w, &r->control);
     record_describe_put_iteration(w, &r->iteration);
+    put_guard(w, &r->guard);
     crdi_json_put_number(w, "defect_goal", crdi_defect_goal(m));
     crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
     crdi_json_put_number(w, "worst_defect", r->worst_defect);
@@ -532,7 +548,7 @@ static const char* end_text(const crd_master* m)
     static const char* const ends[] = {
         [CRD_END_STOP_TIME] = "stop time",     [CRD_END_UNIT] = "unit",
         [CRD_END_INTERRUPTED] = "interrupted", [CRD_END_FAILED] = "failed",
-        [CRD_END_OVERRUN] = "overrun",
+        [CRD_END_OVERRUN] = "overrun",         [CRD_END_GUARD] = "guard",
     };
     if (m->life.stopped_by_page && m->life.end == CRD_END_INTERRUPTED) { return "page"; }
     return m->life.end == CRD_END_NONE && m->life.finished ? "interrupted" : ends[m->life.end];
@@ -598,7 +614,7 @@ crd_status crdi_record_reserve_verdict(crd_master* m)
     if (st < 0) { return st; }
     const crd_master_report* r = crdi_verdict_last(m);
     size_t numbers = 24 * 16 + (24 * 24 + 640) * (size_t)m->plan->member_count; // links, too
-    size_t hints = CRDI_ADVICE * CRDI_SENTENCE;
+    size_t hints = CRDI_ADVICE * CRDI_SENTENCE + 2 * CRDI_GUARD_TEXT;
     numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);
     for (int i = 0; i < r->flow_count; i++) {
         const size_t n = strlen(r->flows[i].from) + strlen(r->flows[i].to) + 4;

@@ -18,7 +18,6 @@ static crd_status tick_step(crd_master* m)
             CRD_TRY(crdi_refresh_step(m, t));
             CRD_TRY(m->plan->rule->judge(m, crdi_connections_judge(m, t), &again));
         }
-        // A guard that looks at a step before it counts is one more part, and has its place here.
         if (again) { CRD_TRY(crdi_rollback_restore(m)); }
     }
 fail:
@@ -34,7 +33,7 @@ static void tick_reach(crd_master* m, int64_t n, double time)
 
 // One tick:
 //   outputs(n) -> connections -> inputs -> units -> outputs(n+1) -> fresh outputs -> defects
-//     -> estimated errors -> energy and its corrections -> record
+//     -> estimated errors -> energy and its corrections -> guard -> record
 static crd_status tick(crd_master* m)
 {
     const crdi_step_rule* rule = m->plan->rule;
@@ -48,6 +47,7 @@ static crd_status tick(crd_master* m)
     if (m->plan->has_remote) { crdi_events_note_remarks(m); }
     if (rule->next) { CRD_TRY(rule->next(m)); }
     if (m->energy.bond_count) { crdi_bonds_balance(m); }
+    crdi_guard_step(m);
     if (m->exchange) { crdi_exchange_record(m); }
     if (m->plan->paced) { crdi_pacing_note_busy(m); }
     CRD_TRY(crdi_record_rows(m));

@@ -159,6 +159,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .rows = crdi_record_row_count(m),
         .results = m->plan->sys->results.path ? m->plan->sys->results.path : "",
         .control = crdi_control_get_report(m),
+        .guard = crdi_guard_get_report(m),
         .worst_defect = NAN,
         .worst_energy = NAN,
         .error_note = "",

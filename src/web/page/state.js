@@ -29,6 +29,7 @@ export const ENDS = {
     "none": "The run has ended.", "stop time": "It reached its stop time.",
     "unit": "A unit ended the run.", "interrupted": "It was stopped.", "failed": "It failed.",
     "overrun": "It was late.",
+    "guard": "The guard stopped it.",
 };
 
 // ---- what is possible ------------------------------------------------------------------------------

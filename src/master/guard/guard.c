@@ -1,0 +1,280 @@
+// The guard (guard.h): what it knows at the start, what it sees in a step, what it does about it.
+#include "master/master.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Growth by the coupling over the run that is worth a word; and that counts as an explosion.
+static const double worth_saying = 2.302585092994046, explosion = 1000;
+// Eigenvalues are good to some 1e-13 of the map's norm: what grows slower per step is not told.
+static const double slowest = 1e-7;
+// Of the growth that is measured, this part has to be the coupling's by the map.
+static const double enough = 0.3;
+
+static const char* const states[] = {"off",    "calm",     "flagged", "undecided",
+                                     "warned", "diverged", "limit"};
+
+const char* crd_guard_state_name(crd_guard_state s)
+{
+    return s >= 0 && s <= CRD_GUARD_LIMIT ? states[s] : "";
+}
+
+crd_guard_report crdi_guard_get_report(const crd_master* m)
+{
+    const crdi_guard* g = &m->guard;
+    crd_guard_report r = {.state = g->state,
+                          .stopped = g->stopped,
+                          .time = g->text[0] ? g->time : (double)NAN,
+                          .growth = NAN,
+                          .text = g->text,
+                          .help = g->help,
+                          .note = g->note ? g->note : "",
+                          .loops = g->loop_count};
+    for (int i = 0; i < g->loop_count; i++) {
+        const crdi_guard_loop* l = &g->loops[i];
+        r.mapped += !l->unknown;
+        const double excess = l->unknown ? 0 : crdi_guard_excess(l);
+        if (excess > 0 && !(exp(excess) < r.growth)) { r.growth = exp(excess); }
+    }
+    return r;
+}
+
+// ---- what is said ------------------------------------------------------------------------------
+
+// The worst that happened is what the verdict has; equals keep the first.
+static bool claim(crdi_guard* g, crd_guard_state state, double time)
+{
+    if (state <= g->state) { return false; }
+    g->state = state;
+    g->time = time;
+    g->help[0] = 0;
+    return true;
+}
+
+static crdi_duration tick_text(const crd_master* m)
+{
+    return crdi_duration_text(m->plan->times.tick, 4);
+}
+
+void crdi_guard_stop(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    g->stopped = true;
+    crdi_events_note(m, CRD_EVENT_ERROR, g->text);
+    if (m->life.end == CRD_END_NONE) { crdi_life_end(m, CRD_END_GUARD, -1); }
+}
+
+// Nobody stops it: said in the log, which makes it an event.
+static void say(crd_master* m)
+{
+    const crdi_guard* g = &m->guard;
+    crdi_log(m->log, CRD_LOG_WARNING, "guard: %s%s%s", g->text, g->help[0] ? "; " : "", g->help);
+}
+
+// At the start: "the loop ... will diverge by its coupling".
+static void flag(crd_master* m, crdi_guard_loop* l)
+{
+    crdi_guard* g = &m->guard;
+    char why[200];
+    l->suspect = true;
+    if (!claim(g, CRD_GUARD_FLAGGED, m->clock.time)) { return; }
+    const double excess = crdi_guard_excess(l), steps = ceil(worth_saying / excess);
+    crdi_guard_explain(m, l, why, sizeof why);
+    snprintf(g->text, sizeof g->text,
+             "the coupling of the loop %s will diverge: its errors grow ten-fold in %.3g step%s "
+             "(%s); %s",
+             l->names, steps, steps == 1 ? "" : "s",
+             crdi_duration_text(steps * m->plan->times.tick, 3).text, why);
+    crdi_guard_advise(m, l, g->help, sizeof g->help);
+    if (g->spec.action != CRD_GUARD_NONE) { say(m); }
+}
+
+// ---- the start ---------------------------------------------------------------------------------
+
+static crd_status note_unknown(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    for (int i = 0; i < g->loop_count; i++) {
+        const crdi_guard_loop* l = &g->loops[i];
+        if (!l->unknown) { continue; }
+        g->note = crdi_arena_format(&m->arena,
+                                    "nothing is known of the loop %s beforehand: %s; the growth of "
+                                    "its %d defect%s is watched instead",
+                                    l->names, l->unknown, l->count, l->count == 1 ? "" : "s");
+        return g->note ? CRD_OK : CRD_E_MEMORY;
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_guard_start(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    crd_status st = CRD_OK;
+    g->spec = m->plan->sys->run.guard;
+    if (g->spec.action == CRD_GUARD_NONE) { return CRD_OK; }
+    g->state = CRD_GUARD_CALM;
+    CRD_TRY(crdi_guard_check_limits(m));
+    CRD_TRY(crdi_guard_find_loops(m));
+    const double ticks = m->plan->opt.open_end ? INFINITY : (double)m->plan->times.tick_count;
+    for (int i = 0; i < g->loop_count; i++) {
+        crdi_guard_loop* l = &g->loops[i];
+        CRD_TRY(crdi_guard_make_map(m, l));
+        const double excess = l->unknown ? 0 : crdi_guard_excess(l);
+        if (excess > slowest && excess * ticks > worth_saying) { flag(m, l); }
+    }
+    for (int i = 0; i < g->guarded_count; i++) {
+        crdi_guarded* p = &g->guarded[i];
+        crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
+    }
+    CRD_TRY(note_unknown(m));
+    g->block = m->plan->times.tick_count / CRDI_WATCH_BLOCKS + 1;
+    g->on = g->guarded_count > 0 || g->limited;
+fail:
+    return st;
+}
+
+// ---- alarms ------------------------------------------------------------------------------------
+
+// Sizes of this loop's signals are what they were before.
+static void freeze_scales(crd_master* m, const crdi_guard_loop* l, const crdi_guarded* seen)
+{
+    const double shrink = seen->watch.size > 0 ? seen->watch.calm / seen->watch.size : 0;
+    for (int i = l->first; i < l->first + l->count; i++) {
+        const crdi_guarded* p = &m->guard.guarded[i];
+        crdi_connections_freeze_scale(m, p->of, shrink * p->watch.size);
+    }
+}
+
+static void diverge(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
+{
+    crdi_guard* g = &m->guard;
+    char why[200];
+    l->done = true;
+    freeze_scales(m, l, seen);
+    const char* from = crdi_end_name(m->plan, &m->arena, &seen->of->from);
+    if (!claim(g, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
+    crdi_guard_explain(m, l, why, sizeof why);
+    snprintf(g->text, sizeof g->text,
+             "at t = %.6g s the loop %s diverges by its coupling, seen at %s: its errors grow by "
+             "%.3g %% a step, the units coupled exactly would %s; %s",
+             m->clock.time, l->names, from ? from : "", 100 * expm1(crdi_guard_excess(l)),
+             l->exact > slowest ? "grow more slowly" : "not grow", why);
+    crdi_guard_advise(m, l, g->help, sizeof g->help);
+    if (g->spec.action == CRD_GUARD_WARN) {
+        say(m);
+    } else {
+        crdi_guard_stop(m);
+    }
+}
+
+// Without a map: the growth is too fast for the samples, which no plant does that they resolve.
+static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
+{
+    crdi_guard* g = &m->guard;
+    l->done = true;
+    freeze_scales(m, l, seen);
+    const char* from = crdi_end_name(m->plan, &m->arena, &seen->of->from);
+    if (!claim(g, CRD_GUARD_WARNED, m->clock.time)) { return; }
+    snprintf(g->text, sizeof g->text,
+             "at t = %.6g s the loop %s grows as couplings do that do not hold, by %.3g %% a step, "
+             "seen at %s: it changes too much between two exchanges%s%s",
+             m->clock.time, l->names, 100 * expm1(seen->watch.rate), from ? from : "",
+             l->unknown ? "; it is not proven: " : "", l->unknown ? l->unknown : "");
+    snprintf(g->help, sizeof g->help, "a step of %s instead of %s would tell, and help",
+             crdi_duration_text(0.5 * m->plan->times.tick, 4).text, tick_text(m).text);
+    if (g->spec.action == CRD_GUARD_STOP) {
+        crdi_guard_stop(m);
+    } else {
+        say(m);
+    }
+}
+
+// Samples follow the growth: a plant that grows by itself looks the same.
+static void wonder(crd_master* m, crdi_guard_loop* l, double rate, double time)
+{
+    crdi_guard* g = &m->guard;
+    if (!claim(g, CRD_GUARD_UNDECIDED, time)) { return; }
+    snprintf(g->text, sizeof g->text,
+             "at t = %.6g s the loop %s grows%s: by its coupling, or by itself as an unstable "
+             "plant does; the two cannot be told apart%s%s",
+             time, l->names, rate > 0 ? " steadily" : "", l->unknown ? ": " : "",
+             l->unknown ? l->unknown : "");
+    snprintf(g->help, sizeof g->help,
+             "'--step %s' would tell: growth by the coupling becomes slower, that of the plant "
+             "stays",
+             crdi_duration_text(0.5 * m->plan->times.tick, 4).text);
+    crdi_events_note(m, CRD_EVENT_MARK, g->text);
+    if (g->spec.action == CRD_GUARD_STOP) { crdi_guard_stop(m); }
+}
+
+// Units are asked where they are now, unless the start has said it already.
+static void decide(crd_master* m, crdi_guarded* p, crdi_growth alarm)
+{
+    crdi_guard_loop* l = &m->guard.loops[p->loop];
+    if (l->done) { return; }
+    if (!l->unknown && crdi_guard_look_again(m, l)) {
+        const double excess = crdi_guard_excess(l);
+        if (excess > slowest && excess > enough * p->watch.rate) {
+            diverge(m, l, p);
+            return;
+        }
+        // What chooses its predictions may do worse than each of them.
+        const bool beyond = p->watch.rate > 2 * fmax(l->exact, 0) + slowest;
+        if (l->selects && beyond && alarm == CRDI_GROWTH_UNRESOLVED) { warn(m, l, p); }
+        l->suspect = false;
+    } else if (alarm == CRDI_GROWTH_UNRESOLVED) {
+        warn(m, l, p);
+    } else {
+        wonder(m, l, p->watch.rate, m->clock.time);
+    }
+    crdi_growth_calm(&p->watch);
+}
+
+// ---- steps -------------------------------------------------------------------------------------
+
+static double defect_of(const crdi_guarded* p, double y)
+{
+    return p->of->prediction ? p->of->prediction->bias : crdi_growth_defect(&p->watch, *p->to, y);
+}
+
+void crdi_guard_step(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    if (!g->on) { return; }
+    const int64_t n = m->clock.n;
+    const int64_t block = (n - 1) / g->block;
+    const int at = block < CRDI_WATCH_BLOCKS ? (int)block : CRDI_WATCH_BLOCKS - 1;
+    for (int i = 0; i < g->guarded_count; i++) {
+        crdi_guarded* p = &g->guarded[i];
+        if (m->plan->times.multirate && n % p->every != 0) { continue; }
+        const double y = p->gain * *p->from + p->offset;
+        const crdi_guard_loop* l = &g->loops[p->loop];
+        const double expected = l->suspect ? (double)p->every * crdi_guard_excess(l) : 0;
+        const crdi_growth alarm = crdi_growth_step(&p->watch, defect_of(p, y), y, at, expected);
+        if (alarm != CRDI_GROWTH_NONE) { decide(m, p, alarm); }
+    }
+    if (g->limited && !g->stopped) { crdi_guard_watch_limits(m); }
+}
+
+// What grew a thousand-fold is not passed over, however it did.
+void crdi_guard_finish(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    if (!g->on || m->life.end == CRD_END_FAILED || g->state >= CRD_GUARD_DIVERGED) { return; }
+    const int64_t last = (m->clock.n - 1) / g->block;
+    const int blocks = last < CRDI_WATCH_BLOCKS - 1 ? (int)last + 1 : CRDI_WATCH_BLOCKS;
+    for (int i = 0; i < g->guarded_count; i++) {
+        crdi_guarded* p = &g->guarded[i];
+        crdi_guard_loop* l = &g->loops[p->loop];
+        if (!(crdi_growth_of_blocks(&p->watch, blocks) >= explosion)) { continue; }
+        p->watch.calm = p->watch.size / explosion;
+        if (g->state == CRD_GUARD_WARNED && l->done) {
+            g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
+        } else if (!l->unknown && crdi_guard_look_again(m, l)) {
+            if (crdi_guard_excess(l) * (double)m->clock.n > worth_saying) { diverge(m, l, p); }
+        } else {
+            wonder(m, l, 0, m->clock.time);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// The guard: it tells coupling that makes a loop grow from a plant that grows by itself.
+//
+//   at the start   loops whose units can be linearised: the macro-step map against the exactly
+//                  coupled system says whether the exchange will make them diverge, and how fast
+//   in the run     windows over the defects of all connections in loops: growth that the map
+//                  predicted, growth that samples do not follow, growth that they do
+//   at an alarm    units are linearised where they are: the map decides. Without one it is said
+//   what
+//                  is known and what would tell
+//
+// Limits of the run (defects, energy, estimated errors) act here, too. Nothing is allocated or
+// worded in a step unless there is an alarm.
+#pragma once
+#include "master/guard/watch.h"
+#include "master/plan/plan.h"
+#include "shared/quality_macro.h"
+
+enum { CRDI_GUARD_TEXT = 900 };
+
+/// One connection of a loop that is watched.
+typedef struct crdi_guarded {
+    const crdi_connection* of;
+    const double *from, *to;
+    double gain, offset;
+    int loop;
+    int64_t every; // ticks between two samples
+    crdi_growth_watch watch;
+} crdi_guarded;
+
+/// Units that feed each other.
+typedef struct crdi_guard_loop {
+    int* members;
+    int member_count;
+    int first, count;       // of its connections, among those that are watched
+    const char* unknown;    // why there is no map, NULL: there is one
+    const char* names;      // "a.y -> b.u, b.v -> a.w"
+    int coupled;            // connection with an element, -1: none
+    bool selects;           // predict: auto, so that the best of the levels counts
+    crdi_macro macro;       // if it is known
+    crdi_macro_link* links; // as they are in the run, in the order of macro.links
+    double rate, exact;     // ln of the growth per tick: of the map; of the exact system
+    bool suspect;           // the map says that it will diverge
+    bool other;             // units are not what they were at the start
+    bool done;              // something was said that is not said twice
+} crdi_guard_loop;
+
+typedef struct crdi_guard {
+    bool on;
+    crd_guard_spec spec;
+    crdi_guard_loop* loops;
+    int loop_count;
+    crdi_guarded* guarded; // by loop
+    int guarded_count;
+    int64_t block; // ticks of a stretch
+    bool limited;  // there is a limit that acts in the run
+    crd_guard_state state;
+    bool stopped;
+    double time;                // run: of what is said
+    char text[CRDI_GUARD_TEXT]; // run: what and why
+    char help[CRDI_GUARD_TEXT]; // run: what would help
+    const char* note;           // what is not known, ""
+} crdi_guard;
+
+// guard.c
+crd_status crdi_guard_start(crd_master* m);
+void crdi_guard_step(crd_master* m);   ///< after a step that counts
+void crdi_guard_finish(crd_master* m); ///< at the end: what grew without a word
+crd_guard_report crdi_guard_get_report(const crd_master* m);
+void crdi_guard_stop(crd_master* m); ///< the run ends with this step, for what the text says
+// map.c
+crd_status crdi_guard_find_loops(crd_master* m);
+/// The map of a loop at the start, if it can be known.
+crd_status crdi_guard_make_map(crd_master* m, crdi_guard_loop* l);
+/// The units as they are now; rate and exact anew. Takes memory. false: not known.
+bool crdi_guard_look_again(crd_master* m, crdi_guard_loop* l);
+/// ln of the growth per tick by the coupling alone.
+double crdi_guard_excess(const crdi_guard_loop* l);
+/// The same with another tick, s, as the run couples otherwise; and with the best or with none of
+/// the predictions on all connections. false, INFINITY: not known. The map is then as it was,
+/// except for its tick.
+bool crdi_guard_try_tick(crdi_guard_loop* l, double tick, double* excess);
+double crdi_guard_try_level(crdi_guard_loop* l, int first, int last);
+// advice.c
+/// What would hold the loop, from its map; "" if nothing is known.
+void crdi_guard_advise(crd_master* m, crdi_guard_loop* l, char* text, size_t size);
+/// Why it does not hold: "the step of 20 ms is too long for it".
+void crdi_guard_explain(crd_master* m, crdi_guard_loop* l, char* text, size_t size);
+// limits.c
+crd_status crdi_guard_check_limits(crd_master* m); ///< can be kept at all
+void crdi_guard_watch_limits(crd_master* m);
