@@ -270,6 +270,7 @@ static crd_status try_step(crd_circuit* c, double step)
 // Weights of end, point[0], point[1] ... for the local error; returns how many.
 //     BDF-k: [t1 .. t-k] times the product of t1 - t0 .. t1 - t(1-k) over the weight of x1
 //     TR:    [t1 .. t-2] h^3 / 2, that is h^3/12 x'''
+//     TRBDF2: [t1 .. t-2] h^3 (3 g^2 - 4 g + 2) / (2 (2 - g)), g = 2 - sqrt(2) (Bank et al. 1985)
 // A start is judged by its two halves: half the second difference each.
 static int error_weights(const crdi_control* a, crd_circuit_method method, double h,
                          double w[POINTS + 1])
@@ -301,7 +302,7 @@ static int error_weights(const crdi_control* a, crd_circuit_method method, doubl
     return order + 2;
 }
 
-// Of what is allowed, the worst state's.
+// Of what is allowed, the worst state's: |sum_k w_k y_k| / (relative * largest + absolute)
 static double local_error(const crd_circuit* c, const crd_circuit_control* o, double step)
 {
     const crdi_control* a = c->control;
@@ -348,7 +349,8 @@ static int advance_order_of(const crdi_control* a, crd_circuit_method method)
     return a->start || method == CRD_METHOD_BDF1 ? 1 : method == CRD_METHOD_BDF3 ? 3 : 2;
 }
 
-// The step was good; the next one may be larger.
+// The step was good; the next one may be twice as large where the error, which goes with h^(order +
+// 1), would still be below half of what is allowed.
 static void accept(crd_circuit* c, double step, double error, double largest)
 {
     crdi_control* a = c->control;
@@ -467,7 +469,8 @@ static goal advance_plan(const crd_circuit* c, double t, double stop)
     return (goal){step, to};
 }
 
-// Smaller by powers of two, as many as the error says. true: a jump is suspected.
+// Smaller by 2^-k, k = log2(2 error) / (order + 1) rounded up, 1 to 6 (3 without a solution). true:
+// a jump is suspected.
 static bool reject(crd_circuit* c, const goal* g, double error, int times)
 {
     crdi_control* a = c->control;

@@ -87,6 +87,8 @@ void crdi_ladder_destroy(crdi_ladder* l)
 
 // ---- factors -----------------------------------------------------------------------------------
 
+// Links with inductors: i = g (v_left - v + u), g = 1 / (R + beta / 2), beta = 4 L / h with TR,
+// g = 1 / (R + gamma beta), beta = L / h with BDF (chain_kernel.h); the others: g is their own.
 static void link_companions(crdi_ladder* l, const crdi_ladder_parts* parts, double h)
 {
     l->linked = false;
@@ -102,8 +104,11 @@ static void link_companions(crdi_ladder* l, const crdi_ladder_parts* parts, doub
     }
 }
 
-// Companion values of the branches. A node without one has a branch that carries nothing and stores
-// its voltage: g = 1, never part of the matrix.
+// Companion values of the branches, v - E = i / g + history (chain_kernel.h):
+//     TR:  alpha = h S,          beta = 4 L / h,   1 / g = R + alpha / 2 + beta / 2
+//     BDF: alpha = h S / gamma,  beta = L / h,     1 / g = R + alpha + gamma beta
+// s is what holds a node, in S: shunts, outer links and its branch. A node without one has a branch
+// that carries nothing and stores its voltage: g = 1, never part of the matrix.
 static crd_status companions(crdi_ladder* l, const crdi_ladder_parts* parts, double h)
 {
     const int32_t n = l->lanes.n;
@@ -300,6 +305,8 @@ static int32_t end_link(const crdi_ladder* l, int32_t end)
     return end == l->ends ? l->lanes.n : end_node(l, end);
 }
 
+// Right-hand sides of node 0 and the tail, A: g (h + E) of their branch and what drives them; of
+// links with inductors the known current g u enters the node on the right and leaves the left one.
 static void load_ends(crdi_ladder* l)
 {
     for (int32_t k = 0; k < l->ends; k++) {
@@ -318,6 +325,7 @@ static void load_ends(crdi_ladder* l)
     }
 }
 
+// i = g (v_left - v + u), and with TR a <- beta i - a
 static void move_links(crdi_ladder* l)
 {
     const double *v = l->lanes.b, *outer = l->end_drive + 2 * (size_t)l->ends;
@@ -334,6 +342,7 @@ static void move_links(crdi_ladder* l)
     }
 }
 
+// i = g (v - E - h); with TR q <- q + alpha i, a <- beta i - a; with BDF vC = vc + alpha i
 static void move_ends(crdi_ladder* l)
 {
     for (int32_t k = 0; k < l->ends; k++) {

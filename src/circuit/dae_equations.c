@@ -158,6 +158,8 @@ static void flow(crdi_dae* d, int32_t a, int32_t b, int32_t column, const crdi_d
     }
 }
 
+// Phi: v_ground = 0; sum of the currents that leave a node = 0 (A); laws of parts. b: laws of parts
+// that have derivatives (Eqs. 3.6 and 3.7).
 void crdi_dae_eval(crdi_dae* d, const double* x, double t, const double* limit, double* f)
 {
     const crd_netlist* n = d->c->n;
@@ -208,6 +210,7 @@ double crdi_dae_expression_slope(crdi_dae* d, const crd_expression* e, const dou
     return (to - crdi_dae_expression(d, e, x, t - step, NULL)) / (2 * step);
 }
 
+// dPhi/dt at constant x, 1/s of what the rows are
 void crdi_dae_rates(crdi_dae* d, const double* x, double t, double* phi_t)
 {
     const crd_netlist* n = d->c->n;
@@ -232,6 +235,7 @@ bool crdi_dae_limit(const crdi_dae* d, const double* x, double* limit, int32_t* 
     return limited;
 }
 
+// By how much currents are off (A), against the largest of them.
 bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limit)
 {
     const crd_netlist* n = d->c->n;

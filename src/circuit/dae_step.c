@@ -111,7 +111,8 @@ double crdi_dae_change(crdi_dae* d, const double* x, const double* delta, int32_
     return worst;
 }
 
-// The residual of all stages, minus sign, and the entries of its derivative.
+// The residual of all stages, minus sign, and the entries of its derivative:
+//     [Phi(x_i); sum_j W_ij A x_j + s_i + b(x_i)]  and  [Phi_x; b_x] at (i, i), W_ij A at (i, j).
 static void assemble(crdi_dae* d, const double* times)
 {
     const size_t n = (size_t)d->n, p = (size_t)d->p, s = (size_t)d->stages;
@@ -355,7 +356,7 @@ static crd_status trapezoid(crdi_dae* d, double t0, double t1, double h)
     return newton(d, &t1);
 }
 
-// Eq. (3.16): x' belongs to the state.
+// Eq. (3.16), x1' = 2/h (x1 - x0) - x0': x' belongs to the state.
 static crd_status trapezoid_carried(crdi_dae* d, double t1, double h)
 {
     dae_step_guess(d, d->x[0]);
@@ -388,8 +389,10 @@ static crd_status trbdf2(crdi_dae* d, double t0, double t1, double h)
     return newton(d, &t1);
 }
 
-// Stages, then the end: A x from the quadrature, the rest from Phi = 0, and what neither says
-// (currents of capacitors across a source) from the polynomial through the stages.
+// Stages: A (x_i - x0) = h sum_j a_ij (-b(x_j)), that is sum_j W_ij / h A (x_j - x0) + b(x_i) = 0,
+// W = a^-1. Then the end: A x1 = A x0 - h sum_i b_i b(x_i) from the quadrature, the rest from Phi =
+// 0, and what neither says (currents of capacitors across a source) from the polynomial through the
+// stages.
 static crd_status gauss(crdi_dae* d, double t0, double t1, double h)
 {
     const int s = d->stages;

@@ -124,15 +124,6 @@ static crd_status find_roles(builder* b)
 
 // ---- trees of voltage sources ------------------------------------------------------------------
 
-static int32_t network_find(int32_t* tree, int32_t a)
-{
-    while (tree[a] != a) {
-        tree[a] = tree[tree[a]];
-        a = tree[a];
-    }
-    return a;
-}
-
 static crd_status list_ties(builder* b)
 {
     const crd_netlist* n = b->n;
@@ -143,8 +134,8 @@ static crd_status list_ties(builder* b)
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         if (b->role[i] != CRDI_ROLE_TIE) { continue; }
-        const int32_t x = network_find(b->tree, n->parts[i].nodes[0]);
-        const int32_t y = network_find(b->tree, n->parts[i].nodes[1]);
+        const int32_t x = crdi_tree_root(b->tree, n->parts[i].nodes[0]);
+        const int32_t y = crdi_tree_root(b->tree, n->parts[i].nodes[1]);
         if (x == y) {
             return crdi_fail(b->room.ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
                              crdi_clip(crdi_part_name(n, i)).text);
@@ -180,7 +171,7 @@ static void grow_trees(builder* b)
     }
     int32_t count = 0;
     for (int32_t start = 0; start < n->node_count; start++) {
-        if (network_find(b->tree, start) != start) { continue; }
+        if (crdi_tree_root(b->tree, start) != start) { continue; }
         int32_t head = 0, tail = 0;
         b->queue[tail++] = start;
         while (head < tail) {
@@ -315,7 +306,7 @@ static int32_t follow_all(builder* b)
 
 static bool network_is_known(builder* b, int32_t node)
 {
-    return network_find(b->tree, node) == 0;
+    return crdi_tree_root(b->tree, node) == 0;
 }
 
 // The node behind the resistors that a branch begins (or ends) with; -1: it does with none.

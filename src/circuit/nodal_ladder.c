@@ -417,7 +417,9 @@ static void drive(crdi_nodal* d)
     crdi_ladder_outer(q->ladder, d->pot[q->outer[0]], d->pot[q->outer[1]]);
 }
 
-// Branches whose voltage is known: the same formulas, one by one, on the arrays.
+// Branches whose voltage is known, one by one, on the arrays: i1 = g (v - ec + ic), vC1 = ec + S/w
+// i1, vL1 = v - R i1 - vC1, with TR: ec = vC0 + S/w i0, ic = vL0 + L w i0; with BDF, sums over the
+// past: ec = sum c_j vC_j, ic = L w sum c_j i_j.
 static void step_held(crdi_nodal* d)
 {
     static const double past[4][3] = {

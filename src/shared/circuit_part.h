@@ -144,6 +144,16 @@ static inline crdi_part_fixes crdi_part_fixes_what(const crd_part* p)
     return k->fixes_at_0 && p->value == 0 && !law ? k->fixes_at_0 : k->fixes;
 }
 
+// The root of the tree that `a` hangs in (union-find, paths halved on the way)
+static inline int32_t crdi_tree_root(int32_t* tree, int32_t a)
+{
+    while (tree[a] != a) {
+        tree[a] = tree[tree[a]];
+        a = tree[a];
+    }
+    return a;
+}
+
 // M = k sqrt(L1 L2) of a part that couples
 static inline double crdi_part_mutual(const crd_part* p, double l1, double l2)
 {

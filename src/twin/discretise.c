@@ -154,6 +154,9 @@ static void inputs(int p, int r, double h, phi v, const crd_reduced* m, double* 
     }
 }
 
+// A is halved s times until the series converges at once (|A| <= 1/2), and doubled again after it:
+//     z1 = f z0 + d0 v0 + d1 v1,   and df, dd0, dd1 by the groups of parameters:
+//     d(d1) = h dphi_2 G1 + dphi_1 G2  +  h phi_2 dG1 + phi_1 dG2,   d(d0) likewise
 crd_status crd_reduction_discretise(crd_reduction* r, double h, const crd_twin_group* g, int groups,
                                     double* f, double* d0, double* d1, double* df, double* dd0,
                                     double* dd1, double* work)

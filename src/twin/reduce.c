@@ -59,18 +59,9 @@ struct crd_reduction {
 
 // ---- structure ---------------------------------------------------------------------------------
 
-static int32_t reduce_find(int32_t* parent, int32_t a)
-{
-    while (parent[a] != a) {
-        parent[a] = parent[parent[a]];
-        a = parent[a];
-    }
-    return a;
-}
-
 static bool reduce_join(int32_t* parent, const crd_part* p)
 {
-    const int32_t a = reduce_find(parent, p->nodes[0]), b = reduce_find(parent, p->nodes[1]);
+    const int32_t a = crdi_tree_root(parent, p->nodes[0]), b = crdi_tree_root(parent, p->nodes[1]);
     parent[a] = b;
     return a != b;
 }

@@ -54,7 +54,8 @@ size_t crdi_ud_room(int n)
     return ((size_t)n + 2) * wide;
 }
 
-// Rows of W = [F U | G] are made orthogonal with the weights D and q, the last one first (modified
+// P = F (U D U^T) F^T + G diag(q) G^T = W diag(D, q) W^T, W = [F U | G], as U D U^T (Thornton
+// 1976). Rows of W are made orthogonal with the weights D and q, the last one first (modified
 // Gram-Schmidt): what is taken from row i along row j is U_ij. `wide`: of a padded row; a constant
 // for the small ones, so that they stay in registers.
 static inline __attribute__((always_inline)) void ud_predict(crdi_ud* s, const double* f, int w,
@@ -130,6 +131,7 @@ void crdi_ud_predict(crdi_ud* s, const double* f, int w, const double* g, const 
     }
 }
 
+// h^T P h = f^T D f, f = U^T h
 double crdi_ud_variance(const crdi_ud* s, const double* h, double* v)
 {
     const int n = s->n;
@@ -146,6 +148,12 @@ double crdi_ud_variance(const crdi_ud* s, const double* h, double* v)
     return sum;
 }
 
+// P <- P - K h^T P, K = P h / (h^T P h + r), column by column (Bierman 1977). With f = U^T h, b = D
+// f:
+//     alpha_j = alpha_{j-1} + f_j b_j,   alpha_{-1} = r
+//     D_j <- D_j alpha_{j-1} / alpha_j
+//     U_ij <- U_ij - f_j / alpha_{j-1} k_i,   k_i <- k_i + b_j U_ij (old)   for i < j,  k_j = b_j
+// and K = k / alpha_{n-1}.
 void crdi_ud_update(crdi_ud* s, double r, const double* v, double* gain)
 {
     const int n = s->n;
@@ -169,6 +177,7 @@ void crdi_ud_update(crdi_ud* s, double r, const double* v, double* gain)
     }
 }
 
+// P_ij = sum_l U_il D_l U_jl
 void crdi_ud_full(const crdi_ud* s, double* p)
 {
     const int n = s->n;
