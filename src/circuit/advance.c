@@ -25,7 +25,7 @@
 
 typedef struct crdi_control {
     size_t count, charges;   // states, and those of diodes among them, which come last
-    double* room;            // of everything below
+    crd_arena arena;         // of everything below
     double* save;            // the circuit before a step
     double* point[POINTS];   // states, newest first
     double ago[POINTS];      // how long ago they were, s
@@ -87,8 +87,7 @@ static void read_states(const crd_circuit* c, double* out)
 void crdi_control_destroy(crd_circuit* c)
 {
     if (!c->control) { return; }
-    crd_free(c->ctx, c->control->room);
-    crd_free(c->ctx, c->control->switches);
+    crd_arena_clear(&c->control->arena);
     crd_free(c->ctx, c->control);
     c->control = NULL;
 }
@@ -123,27 +122,24 @@ static crd_status make_control(crd_circuit* c)
         a->charges += crdi_part_has_charge(n, &n->parts[i]);
     }
     a->count += a->charges;
-    const size_t s = a->count, edges = 2 * (size_t)a->switch_count;
-    const size_t state = crd_circuit_state_size(c) / sizeof(double) + 1;
-    const size_t all = state + (POINTS + 4) * s + (size_t)n->input_count + 2 * edges;
-    a->room = crdi_new_array(c->ctx, all, sizeof *a->room);
-    a->switches = crdi_new_array(c->ctx, (size_t)a->switch_count, sizeof *a->switches);
-    if (!a->room || !a->switches) {
+    crd_arena_init(&a->arena, c->ctx);
+    const size_t edges = 2 * (size_t)a->switch_count;
+    a->save = crdi_arena_new(&a->arena, crd_circuit_state_size(c), 1);
+    for (int i = 0; i < POINTS; i++) {
+        a->point[i] = crdi_arena_new(&a->arena, a->count, sizeof(double));
+    }
+    a->middle = crdi_arena_new(&a->arena, a->count, sizeof *a->middle);
+    a->end = crdi_arena_new(&a->arena, a->count, sizeof *a->end);
+    a->large = crdi_arena_new(&a->arena, a->count, sizeof *a->large);
+    a->floor = crdi_arena_new(&a->arena, a->count, sizeof *a->floor);
+    a->excess = crdi_arena_new(&a->arena, edges, sizeof *a->excess);
+    a->beyond = crdi_arena_new(&a->arena, edges, sizeof *a->beyond);
+    a->inputs = crdi_arena_new(&a->arena, (size_t)n->input_count, sizeof *a->inputs);
+    a->switches = crdi_arena_new(&a->arena, (size_t)a->switch_count, sizeof *a->switches);
+    if (a->arena.failed) {
         crdi_control_destroy(c);
         return CRD_E_MEMORY;
     }
-    double* at = a->room;
-    a->save = at, at += state;
-    for (int i = 0; i < POINTS; i++, at += s) {
-        a->point[i] = at;
-    }
-    a->middle = at, at += s;
-    a->end = at, at += s;
-    a->large = at, at += s;
-    a->floor = at, at += s;
-    a->excess = at, at += edges;
-    a->beyond = at, at += edges;
-    a->inputs = at;
     for (int32_t i = 0, k = 0; i < n->part_count; i++) {
         if (is_switch(&n->parts[i])) { a->switches[k++] = i; }
     }

@@ -19,6 +19,7 @@
 
 typedef struct search {
     crd_context* ctx;
+    crd_arena arena; // of references and sums
     const crd_netlist* n;
     crd_circuit_options opt;
     double accuracy, stop;
@@ -49,15 +50,6 @@ static double sample_time(const search* s, int i)
 
 // ---- room --------------------------------------------------------------------------------------
 
-static void clear(search* s)
-{
-    crd_free(s->ctx, s->y);
-    crd_free(s->ctx, s->finer);
-    crd_free(s->ctx, s->sum);
-    crd_free(s->ctx, s->range);
-    crd_free(s->ctx, s->use);
-}
-
 static crd_status choose_make_room(search* s)
 {
     const crd_netlist* n = s->n;
@@ -68,12 +60,12 @@ static crd_status choose_make_room(search* s)
     s->samples = (int)(units / (double)s->stride);
     s->grid = (double)s->stride * s->unit;
     const size_t all = (size_t)s->samples * (size_t)s->signals;
-    s->y = crdi_new_array(s->ctx, all, sizeof *s->y);
-    s->finer = crdi_new_array(s->ctx, all, sizeof *s->finer);
-    s->sum = crdi_new_array(s->ctx, (size_t)s->signals, sizeof *s->sum);
-    s->range = crdi_new_array(s->ctx, (size_t)s->signals, sizeof *s->range);
-    s->use = crdi_new_array(s->ctx, (size_t)s->samples, sizeof *s->use);
-    return s->y && s->finer && s->sum && s->range && s->use ? CRD_OK : CRD_E_MEMORY;
+    s->y = crdi_arena_new(&s->arena, all, sizeof *s->y);
+    s->finer = crdi_arena_new(&s->arena, all, sizeof *s->finer);
+    s->sum = crdi_arena_new(&s->arena, (size_t)s->signals, sizeof *s->sum);
+    s->range = crdi_arena_new(&s->arena, (size_t)s->signals, sizeof *s->range);
+    s->use = crdi_arena_new(&s->arena, (size_t)s->samples, sizeof *s->use);
+    return crdi_arena_status(&s->arena);
 }
 
 static void mark_corners(search* s)
@@ -333,6 +325,7 @@ static crd_status choose_method(crd_context* ctx, const crd_netlist* n,
     int64_t cost = INT64_MAX;
     crd_status st = check_wishes(ctx, opt, accuracy, stop);
     if (st < 0) { return st; }
+    crd_arena_init(&s.arena, ctx);
     CRD_TRY(choose_make_room(&s));
     mark_corners(&s);
     if (s.used == 0) {
@@ -363,7 +356,7 @@ static crd_status choose_method(crd_context* ctx, const crd_netlist* n,
     *out = best;
 fail:
     *tired = s.varied >= MOST_VARIED || s.spent >= MOST_IN_ALL;
-    clear(&s);
+    crd_arena_clear(&s.arena);
     return st;
 }
 

@@ -72,9 +72,9 @@ static crd_status circuit_make_room(crd_circuit* c)
         const int count = crd_expression_uses(e, &uses);
         most = count > most ? count : most;
     }
-    c->inputs = crdi_new_array(c->ctx, (size_t)n->input_count, sizeof *c->inputs);
-    c->uses = crdi_new_array(c->ctx, (size_t)most, sizeof *c->uses);
-    if (!c->inputs || !c->uses) { return CRD_E_MEMORY; }
+    c->inputs = crdi_arena_new(&c->arena, (size_t)n->input_count, sizeof *c->inputs);
+    c->uses = crdi_arena_new(&c->arena, (size_t)most, sizeof *c->uses);
+    if (c->arena.failed) { return CRD_E_MEMORY; }
     for (int i = 0; i < n->input_count; i++) {
         c->inputs[i] = n->inputs[i].start;
     }
@@ -93,6 +93,7 @@ crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
     crd_circuit* c = crdi_new(ctx, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
     *c = (crd_circuit){.ctx = ctx, .n = n, .opt = *opt, .form = form};
+    crd_arena_init(&c->arena, ctx);
     CRD_TRY(crdi_circuit_check(ctx, n));
     CRD_TRY(circuit_make_room(c));
     CRD_TRY(crdi_past_init(c));
@@ -109,9 +110,7 @@ void crd_circuit_destroy(crd_circuit* c)
     if (!c) { return; }
     if (c->self) { c->form->destroy(c, c->self); }
     crdi_control_destroy(c);
-    crdi_past_clear(c);
-    crd_free(c->ctx, c->inputs);
-    crd_free(c->ctx, c->uses);
+    crd_arena_clear(&c->arena);
     crd_free(c->ctx, c->rescue);
     crd_free(c->ctx, c);
 }

@@ -16,6 +16,7 @@ typedef struct crdi_past { // outputs after the last steps, for their derivative
 
 struct crd_circuit {
     crd_context* ctx;
+    crd_arena arena; // of inputs, uses and past
     const crd_netlist* n;
     crd_circuit_options opt;
     const crdi_form* form;
@@ -87,7 +88,6 @@ double crdi_circuit_expression(const crd_circuit* c, const crd_expression* e, do
 
 // past.c
 crd_status crdi_past_init(crd_circuit* c);
-void crdi_past_clear(crd_circuit* c);
 size_t crdi_past_size(const crd_circuit* c); // numbers in row
 void crdi_past_begin(crd_circuit* c);
 void crdi_past_push(crd_circuit* c); // after a step

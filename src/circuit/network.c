@@ -134,13 +134,10 @@ static crd_status list_ties(builder* b)
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         if (b->role[i] != CRDI_ROLE_TIE) { continue; }
-        const int32_t x = crdi_tree_root(b->tree, n->parts[i].nodes[0]);
-        const int32_t y = crdi_tree_root(b->tree, n->parts[i].nodes[1]);
-        if (x == y) {
+        if (!crdi_tree_join(b->tree, n->parts[i].nodes[0], n->parts[i].nodes[1])) {
             return crdi_fail(b->room.ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
                              crdi_clip(crdi_part_name(n, i)).text);
         }
-        b->tree[x > y ? x : y] = x > y ? y : x;
         w->ties++;
         for (int k = 0; k < 2; k++) {
             b->hang_first[n->parts[i].nodes[k] + 1]++;

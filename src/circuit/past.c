@@ -18,17 +18,11 @@ size_t crdi_past_size(const crd_circuit* c)
 crd_status crdi_past_init(crd_circuit* c)
 {
     crdi_past* p = &c->past;
-    p->row = crdi_new_array(c->ctx, crdi_past_size(c), sizeof *p->row);
+    p->row = crdi_arena_new(&c->arena, crdi_past_size(c), sizeof *p->row);
     if (!p->row) { return CRD_E_MEMORY; }
     p->count = p->row + CRDI_PAST * width(c);
     p->cut = p->count + 1;
     return CRD_OK;
-}
-
-void crdi_past_clear(crd_circuit* c)
-{
-    crd_free(c->ctx, c->past.row);
-    c->past = (crdi_past){0};
 }
 
 static void write_newest(crd_circuit* c)

@@ -6,27 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-typedef struct sets { // union-find over the nodes
-    int32_t* parent;
-} sets;
-
-static int32_t topology_find(const sets* s, int32_t a)
-{
-    while (s->parent[a] != a) {
-        s->parent[a] = s->parent[s->parent[a]]; // halve the path
-        a = s->parent[a];
-    }
-    return a;
-}
-
-static bool topology_join(const sets* s, int32_t a, int32_t b) // false: they were joined already
-{
-    const int32_t x = topology_find(s, a), y = topology_find(s, b);
-    if (x == y) { return false; }
-    s->parent[x > y ? x : y] = x > y ? y : x; // ground, 0, stays on top
-    return true;
-}
-
 crdi_place crdi_part_place(const crd_netlist* n, int32_t part)
 {
     crdi_place at = {"circuit"};
@@ -170,20 +149,21 @@ static int32_t part_at(const crd_netlist* n, int32_t node) // the first one; -1
     return -1;
 }
 
-static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const sets* s,
+static crd_status floating_found(crd_context* ctx, const crd_netlist* n, int32_t* tree,
                                  int32_t node)
 {
-    const int32_t root = topology_find(s, node);
+    const int32_t root = crdi_tree_root(tree, node);
     int32_t others = -1;
     for (int32_t i = 0; i < n->node_count; i++) {
-        others += topology_find(s, i) == root;
+        others += crdi_tree_root(tree, i) == root;
     }
     char more[48] = "";
     if (others > 0) { snprintf(more, sizeof more, " (and %d more)", (int)others); }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (crdi_part_fixes_what(p) == CRDI_FIXES_CURRENT &&
-            (topology_find(s, p->nodes[0]) == root) != (topology_find(s, p->nodes[1]) == root)) {
+            (crdi_tree_root(tree, p->nodes[0]) == root) !=
+                (crdi_tree_root(tree, p->nodes[1]) == root)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s: a cutset of current sources: only %s and the like lead to "
                              "node %s%s; a resistance to ground would do",
@@ -199,50 +179,49 @@ static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const s
 }
 
 // A law that depends on the voltage between nodes holds them together.
-static void join_uses(const sets* s, const crd_expression* e)
+static void join_uses(int32_t* tree, const crd_expression* e)
 {
     const crd_use* uses;
     const int count = crd_expression_uses(e, &uses);
     for (int k = 0; k < count; k++) {
-        if (uses[k].kind == CRD_USE_NODE) { topology_join(s, uses[k].a, 0); }
-        if (uses[k].kind == CRD_USE_PAIR) { topology_join(s, uses[k].a, uses[k].b); }
+        if (uses[k].kind == CRD_USE_NODE) { crdi_tree_join(tree, uses[k].a, 0); }
+        if (uses[k].kind == CRD_USE_PAIR) { crdi_tree_join(tree, uses[k].a, uses[k].b); }
     }
 }
 
 // Nodes that nothing joins to ground may all be raised by the same voltage, and no law notices.
-static void join_all(const sets* s, const crd_netlist* n)
+static void join_all(int32_t* tree, const crd_netlist* n)
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (!crdi_part_kind_of(p)->couples && crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT) {
-            topology_join(s, p->nodes[0], p->nodes[1]);
+            crdi_tree_join(tree, p->nodes[0], p->nodes[1]);
         }
         const crdi_part_kind* k = crdi_part_kind_of(p);
         if (k->control == CRDI_CONTROL_VOLTAGE && !k->switches) {
-            topology_join(s, p->nodes[2], p->nodes[3]);
+            crdi_tree_join(tree, p->nodes[2], p->nodes[3]);
         }
         const crd_expression* law = crdi_part_law(n, p);
-        if (law) { join_uses(s, law); }
+        if (law) { join_uses(tree, law); }
     }
 }
 
 static crd_status check_connections(crd_context* ctx, const crd_netlist* n, int32_t* parent,
                                     int32_t* from)
 {
-    const sets s = {parent};
     for (int32_t i = 0; i < n->node_count; i++) {
         parent[i] = i;
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (crdi_part_fixes_what(p) == CRDI_FIXES_VOLTAGE &&
-            !topology_join(&s, p->nodes[0], p->nodes[1])) {
+            !crdi_tree_join(parent, p->nodes[0], p->nodes[1])) {
             return loop_found(ctx, n, i, from);
         }
     }
-    join_all(&s, n);
+    join_all(parent, n);
     for (int32_t i = 1; i < n->node_count; i++) {
-        if (topology_find(&s, i) != 0) { return floating_found(ctx, n, &s, i); }
+        if (crdi_tree_root(parent, i) != 0) { return floating_found(ctx, n, parent, i); }
     }
     return CRD_OK;
 }
@@ -284,10 +263,10 @@ static crd_status not_smooth(crd_context* ctx, const crd_netlist* n, int32_t par
 }
 
 // Loops of a source with corners and capacitors; then cutsets of one and inductors.
-static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const sets* s, bool loops)
+static crd_status check_corners(crd_context* ctx, const crd_netlist* n, int32_t* tree, bool loops)
 {
     for (int32_t i = 0; i < n->node_count; i++) {
-        s->parent[i] = i;
+        tree[i] = i;
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
@@ -296,17 +275,18 @@ static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const se
         const bool firm = !k->couples && k->stores != CRDI_STORES_CURRENT &&
                           crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT;
         if (loops ? fixed || k->stores == CRDI_STORES_VOLTAGE : firm) {
-            topology_join(s, p->nodes[0], p->nodes[1]);
+            crdi_tree_join(tree, p->nodes[0], p->nodes[1]);
         }
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (!has_corners(n, p)) { continue; }
         const bool voltage = crdi_part_kind_of(p)->fixes == CRDI_FIXES_VOLTAGE;
-        if (loops && voltage && !topology_join(s, p->nodes[0], p->nodes[1])) {
+        if (loops && voltage && !crdi_tree_join(tree, p->nodes[0], p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and lies across capacitors alone");
         }
-        if (!loops && !voltage && topology_find(s, p->nodes[0]) != topology_find(s, p->nodes[1])) {
+        if (!loops && !voltage &&
+            crdi_tree_root(tree, p->nodes[0]) != crdi_tree_root(tree, p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and leads to inductors alone");
         }
     }
@@ -320,10 +300,10 @@ crd_status crdi_circuit_smooth(crd_context* ctx, const crd_netlist* n)
             return not_smooth(ctx, n, i, "has a model with cjo or tt");
         }
     }
-    const sets s = {crdi_new_array(ctx, (size_t)n->node_count, sizeof *s.parent)};
-    if (!s.parent) { return CRD_E_MEMORY; }
-    crd_status st = check_corners(ctx, n, &s, true);
-    if (st == CRD_OK) { st = check_corners(ctx, n, &s, false); }
-    crd_free(ctx, s.parent);
+    int32_t* tree = crdi_new_array(ctx, (size_t)n->node_count, sizeof *tree);
+    if (!tree) { return CRD_E_MEMORY; }
+    crd_status st = check_corners(ctx, n, tree, true);
+    if (st == CRD_OK) { st = check_corners(ctx, n, tree, false); }
+    crd_free(ctx, tree);
     return st;
 }

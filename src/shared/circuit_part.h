@@ -154,6 +154,13 @@ static inline int32_t crdi_tree_root(int32_t* tree, int32_t a)
     return a;
 }
 
+static inline bool crdi_tree_join(int32_t* tree, int32_t a, int32_t b) // false: it was so already
+{
+    const int32_t x = crdi_tree_root(tree, a), y = crdi_tree_root(tree, b);
+    tree[x > y ? x : y] = x > y ? y : x; // ground, 0, stays on top
+    return x != y;
+}
+
 // M = k sqrt(L1 L2) of a part that couples
 static inline double crdi_part_mutual(const crd_part* p, double l1, double l2)
 {

@@ -12,6 +12,7 @@ static const double most_steps = 1e9; // in a communication step
 
 struct crdi_twin_run {
     crd_context* ctx; // of its own
+    crd_arena arena;  // of all below
     const crdi_twin_model* model;
     crd_twin* twin;
     double *y, *nothing; // (sensors) measured; NaN
@@ -26,9 +27,7 @@ void crdi_twin_model_clear(void* self)
     if (!run) { return; }
     crd_context* ctx = run->ctx;
     crd_twin_destroy(run->twin);
-    crd_free(ctx, run->y);
-    crd_free(ctx, run->nothing);
-    crd_free(ctx, run->gated);
+    crd_arena_clear(&run->arena);
     crd_free(ctx, run);
     crd_context_destroy(ctx);
 }
@@ -37,10 +36,11 @@ static crd_status instance_bring_up(crdi_twin_run* run)
 {
     const crdi_twin_model* m = run->model;
     const size_t sensors = (size_t)m->spec->sensor_count;
-    run->y = crdi_new_array(run->ctx, sensors, sizeof *run->y);
-    run->nothing = crdi_new_array(run->ctx, sensors, sizeof *run->nothing);
-    run->gated = crdi_new_array(run->ctx, sensors, sizeof *run->gated);
-    if (!run->y || !run->nothing || !run->gated) { return CRD_E_MEMORY; }
+    crd_arena_init(&run->arena, run->ctx);
+    run->y = crdi_arena_new(&run->arena, sensors, sizeof *run->y);
+    run->nothing = crdi_arena_new(&run->arena, sensors, sizeof *run->nothing);
+    run->gated = crdi_arena_new(&run->arena, sensors, sizeof *run->gated);
+    if (run->arena.failed) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < sensors; i++) {
         run->nothing[i] = (double)NAN;
     }

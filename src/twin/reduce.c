@@ -61,9 +61,7 @@ struct crd_reduction {
 
 static bool reduce_join(int32_t* parent, const crd_part* p)
 {
-    const int32_t a = crdi_tree_root(parent, p->nodes[0]), b = crdi_tree_root(parent, p->nodes[1]);
-    parent[a] = b;
-    return a != b;
+    return crdi_tree_join(parent, p->nodes[0], p->nodes[1]);
 }
 
 static const char* reduce_name_of(const crd_netlist* n, int32_t part)
