@@ -111,7 +111,7 @@ endfunction()
 
 set(tree ${PROJECT_SOURCE_DIR})
 file(GLOB base_files CONFIGURE_DEPENDS ${tree}/src/base/*.[ch])
-list(FILTER base_files EXCLUDE REGEX "/base/(interrupt|ring)\\.c$")
+list(FILTER base_files EXCLUDE REGEX "/base/(interrupt|names|ring)\\.c$")
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/coupling/*.[ch] ${tree}/src/unit/coupling/*.[ch])
 list(FILTER files EXCLUDE REGEX "/coupling/(bank|score|shadow)\\.c$")

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fmi/description_parser.h"
+#include "shared/base_names.h"
 
 // ---- units -------------------------------------------------------------------------------------
 
@@ -34,15 +35,8 @@ crd_status crdi_base_unit(crdi_parser* p, const char** attributes)
 {
     crd_fmu_unit* u = &p->units[p->unit];
     crd_dimension base = {.factor = 1};
-    const struct {
-        const char* name;
-        int8_t* out;
-    } exponents[] = {
-        {"kg", &base.kg}, {"m", &base.m},     {"s", &base.s},   {"A", &base.A},
-        {"K", &base.K},   {"mol", &base.mol}, {"cd", &base.cd}, {"rad", &base.rad},
-    };
-    for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
-        const char* text = crdi_find(attributes, exponents[i].name);
+    for (int i = 0; i < CRDI_BASE_UNITS; i++) {
+        const char* text = crdi_find(attributes, crdi_base_units[i]);
         if (!text) { continue; }
         size_t n = 0;
         int64_t value = 0;
@@ -50,9 +44,9 @@ crd_status crdi_base_unit(crdi_parser* p, const char** attributes)
         if (!crdi_parse_int64(s, n, &value) || value < -100 || value > 100) {
             return crdi_bad(p, CRD_E_FORMAT,
                             "unit '%s': %s = '%s', expected a whole exponent from -100 to 100",
-                            crdi_show(u->name).text, exponents[i].name, crdi_show(text).text);
+                            crdi_show(u->name).text, crdi_base_units[i], crdi_show(text).text);
         }
-        *exponents[i].out = (int8_t)value;
+        *crdi_exponent(&base, i) = (int8_t)value;
     }
     crd_status st =
         crdi_get_double(p, u->name, "factor", crdi_find(attributes, "factor"), &base.factor);
@@ -91,16 +85,11 @@ int crdi_fmi2_type(const char* element)
 
 int crdi_fmi3_type(const char* element, const char* suffix)
 {
-    static const char* const names[CRD_TYPE_COUNT] = {
-        [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32", [CRD_INT8] = "Int8",
-        [CRD_UINT8] = "UInt8",     [CRD_INT16] = "Int16",     [CRD_UINT16] = "UInt16",
-        [CRD_INT32] = "Int32",     [CRD_UINT32] = "UInt32",   [CRD_INT64] = "Int64",
-        [CRD_UINT64] = "UInt64",   [CRD_BOOLEAN] = "Boolean", [CRD_ENUMERATION] = "Enumeration",
-        [CRD_STRING] = "String",   [CRD_BINARY] = "Binary",   [CRD_CLOCK] = "Clock",
-    };
     for (int t = 0; t < CRD_TYPE_COUNT; t++) {
-        const size_t n = strlen(names[t]);
-        if (strncmp(element, names[t], n) == 0 && strcmp(element + n, suffix) == 0) { return t; }
+        const size_t n = strlen(crdi_type_names[t]);
+        if (strncmp(element, crdi_type_names[t], n) == 0 && strcmp(element + n, suffix) == 0) {
+            return t;
+        }
     }
     return -1;
 }

@@ -3,24 +3,9 @@
 #include <string.h>
 
 #include "fmi/description_parser.h"
+#include "shared/base_names.h"
 
 // ---- words -------------------------------------------------------------------------------------
-
-static const char* const causalities[CRD_CAUSALITY_COUNT] = {
-    [CRD_LOCAL] = "local",
-    [CRD_INPUT] = "input",
-    [CRD_OUTPUT] = "output",
-    [CRD_PARAMETER] = "parameter",
-    [CRD_CALCULATED_PARAMETER] = "calculatedParameter",
-    [CRD_STRUCTURAL_PARAMETER] = "structuralParameter",
-    [CRD_INDEPENDENT] = "independent",
-};
-static const char* const variabilities[CRD_VARIABILITY_COUNT] = {
-    [CRD_CONTINUOUS] = "continuous", [CRD_DISCRETE] = "discrete", [CRD_TUNABLE] = "tunable",
-    [CRD_FIXED] = "fixed",           [CRD_CONSTANT] = "constant",
-};
-static const char* const initials[CRD_INITIAL_COUNT] = {
-    [CRD_EXACT] = "exact", [CRD_APPROX] = "approx", [CRD_CALCULATED] = "calculated"};
 
 // `text` NULL leaves `*out`.
 static crd_status get_word(crdi_parser* p, const char* owner, const char* attribute,
@@ -240,7 +225,7 @@ static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
     }
     CRD_TRY(crdi_get_uint32(p, v->name, "valueReference", a->value[CRDI_AT_VALUE_REFERENCE],
                             &v->reference));
-    CRD_TRY(get_word(p, v->name, "causality", a->value[CRDI_AT_CAUSALITY], causalities,
+    CRD_TRY(get_word(p, v->name, "causality", a->value[CRDI_AT_CAUSALITY], crdi_causality_names,
                      CRD_CAUSALITY_COUNT, &v->causality));
     if (v->causality == CRD_STRUCTURAL_PARAMETER && p->d->version == CRD_FMI_2) {
         return crdi_bad(p, CRD_E_FORMAT, "%s: causality = 'structuralParameter' needs FMI 3.0",
@@ -248,10 +233,10 @@ static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
     }
     v->variability = CRD_VARIABILITY_COUNT; // the default depends on the type
     v->initial = CRD_INITIAL_COUNT;
-    CRD_TRY(get_word(p, v->name, "variability", a->value[CRDI_AT_VARIABILITY], variabilities,
-                     CRD_VARIABILITY_COUNT, &v->variability));
-    CRD_TRY(get_word(p, v->name, "initial", a->value[CRDI_AT_INITIAL], initials, CRD_INITIAL_COUNT,
-                     &v->initial));
+    CRD_TRY(get_word(p, v->name, "variability", a->value[CRDI_AT_VARIABILITY],
+                     crdi_variability_names, CRD_VARIABILITY_COUNT, &v->variability));
+    CRD_TRY(get_word(p, v->name, "initial", a->value[CRDI_AT_INITIAL], crdi_initial_names,
+                     CRD_INITIAL_COUNT, &v->initial));
     CRD_TRY(crdi_get_bool(p, v->name, "canHandleMultipleSetPerTimeInstant",
                           a->value[CRDI_AT_MULTIPLE_SET], &v->can_handle_multiple_set));
     CRD_TRY(crdi_get_bool(p, v->name, "intermediateUpdate", a->value[CRDI_AT_INTERMEDIATE_UPDATE],

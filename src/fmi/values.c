@@ -7,6 +7,7 @@
 
 #include "fmi/instance.h"
 #include "shared/base.h"
+#include "shared/base_names.h"
 
 // FMI 2 has scalars only, so that its functions take one count; a caller who disagrees is wrong.
 #define ASSERT_SCALARS(i) assert(!crdi_fmi_is_two(i) || value_count == n)
@@ -76,26 +77,12 @@ static crd_status end(crd_fmi* i, int function, crdi_fmi_status status, const ui
     return status == CRDI_FMI_OK ? CRD_OK : not_ok(i, function, status, refs, n);
 }
 
-static const char* type_name(crd_type type)
-{
-    static const char* const names[CRD_TYPE_COUNT] = {
-        [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32",
-        [CRD_INT8] = "Int8",       [CRD_UINT8] = "UInt8",
-        [CRD_INT16] = "Int16",     [CRD_UINT16] = "UInt16",
-        [CRD_INT32] = "Int32",     [CRD_UINT32] = "UInt32",
-        [CRD_INT64] = "Int64",     [CRD_UINT64] = "UInt64",
-        [CRD_BOOLEAN] = "Boolean", [CRD_STRING] = "String",
-        [CRD_BINARY] = "Binary",   [CRD_ENUMERATION] = "Enumeration",
-        [CRD_CLOCK] = "Clock",
-    };
-    return (unsigned)type < CRD_TYPE_COUNT ? names[type] : "unknown";
-}
-
 CRDI_COLD static crd_status no_such_type(crd_fmi* i, crd_type type)
 {
     return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
                      "%s: FMI %d.0 has no values of type %s that could be set or read so", i->name,
-                     (int)i->version, type_name(type));
+                     (int)i->version,
+                     (unsigned)type < CRD_TYPE_COUNT ? crdi_type_names[type] : "unknown");
 }
 
 // ---- Float32 -----------------------------------------------------------------------------------
@@ -140,8 +127,8 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
 {
     return crdi_fail(i->ctx, CRD_E_RANGE,
                      "%s: %" PRId64 " does not fit into %s %s, which holds %" PRId64 " to %" PRId64,
-                     i->name, value, type_name(type)[0] == 'I' ? "an" : "a", type_name(type), low,
-                     high);
+                     i->name, value, crdi_type_names[type][0] == 'I' ? "an" : "a",
+                     crdi_type_names[type], low, high);
 }
 
 // Sets through scratch memory of C type T.

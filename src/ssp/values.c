@@ -1,4 +1,5 @@
 // Units, transformations, parameter sets: what they say as numbers and texts.
+#include "shared/base_names.h"
 #include "ssp/read.h"
 
 #include <math.h>
@@ -31,16 +32,12 @@ static bool ssp_values_truth(const char* text)
 
 static crd_dimension read_dimension(const crdi_xml_element* base)
 {
-    return (crd_dimension){.kg = (int8_t)number_attribute(base, "kg", 0),
-                           .m = (int8_t)number_attribute(base, "m", 0),
-                           .s = (int8_t)number_attribute(base, "s", 0),
-                           .A = (int8_t)number_attribute(base, "A", 0),
-                           .K = (int8_t)number_attribute(base, "K", 0),
-                           .mol = (int8_t)number_attribute(base, "mol", 0),
-                           .cd = (int8_t)number_attribute(base, "cd", 0),
-                           .rad = (int8_t)number_attribute(base, "rad", 0),
-                           .factor = number_attribute(base, "factor", 1),
-                           .offset = number_attribute(base, "offset", 0)};
+    crd_dimension d = {.factor = number_attribute(base, "factor", 1),
+                       .offset = number_attribute(base, "offset", 0)};
+    for (int i = 0; i < CRDI_BASE_UNITS; i++) {
+        *crdi_exponent(&d, i) = (int8_t)number_attribute(base, crdi_base_units[i], 0);
+    }
+    return d;
 }
 
 crd_status crdi_ssp_read_units(crdi_ssp_reader* r, const crdi_xml_element* root,

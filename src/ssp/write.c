@@ -6,6 +6,7 @@
 // cannot be (a unit "drive" beside it, empty parts of the name, more than 32 levels), the unit
 // stays at the root and the dots of its name become "_", with a number if need be.
 #include "ssp/write.h"
+#include "shared/base_names.h"
 #include "shared/system.h"
 
 #include <math.h>
@@ -86,21 +87,17 @@ void crdi_pack_put_units(crdi_xml_writer* x, const char* element, const crdi_pac
     if (units->count == 0) { return; }
     crdi_xml_begin(x, element);
     for (int i = 0; i < units->count; i++) {
-        const crd_dimension* d = &units->items[i].dimension;
-        const struct {
-            const char* name;
-            int exponent;
-        } base[] = {{"kg", d->kg}, {"m", d->m},     {"s", d->s},   {"A", d->A},
-                    {"K", d->K},   {"mol", d->mol}, {"cd", d->cd}, {"rad", d->rad}};
+        crd_dimension d = units->items[i].dimension;
         crdi_xml_begin(x, "ssc:Unit");
         crdi_xml_inline(x);
         crdi_xml_put(x, "name", units->items[i].name);
         crdi_xml_begin(x, "ssc:BaseUnit");
-        for (size_t k = 0; k < sizeof base / sizeof *base; k++) {
-            if (base[k].exponent) { crdi_xml_put_int(x, base[k].name, base[k].exponent); }
+        for (int k = 0; k < CRDI_BASE_UNITS; k++) {
+            const int exponent = *crdi_exponent(&d, k);
+            if (exponent) { crdi_xml_put_int(x, crdi_base_units[k], exponent); }
         }
-        if (d->factor != 1) { crdi_xml_put_real(x, "factor", d->factor); }
-        if (d->offset != 0) { crdi_xml_put_real(x, "offset", d->offset); }
+        if (d.factor != 1) { crdi_xml_put_real(x, "factor", d.factor); }
+        if (d.offset != 0) { crdi_xml_put_real(x, "offset", d.offset); }
         crdi_xml_end(x);
         crdi_xml_end(x);
     }
@@ -285,10 +282,8 @@ const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type)
         "Real",    "Real",    "Integer", "Integer",     "Integer", "Integer", "Integer", "Integer",
         "Integer", "Integer", "Boolean", "Enumeration", "String",  "Binary",  NULL};
     // Real and Integer are other words for Float64 and Int32, and understood by more tools.
-    static const char* const two[CRD_TYPE_COUNT] = {
-        "Real",  "Float32", "Int8",    "UInt8",       "Int16",  "UInt16", "Integer", "UInt32",
-        "Int64", "UInt64",  "Boolean", "Enumeration", "String", "Binary", "Clock"};
-    return w->opt.version == 2 ? two[type] : one[type];
+    const bool old = w->opt.version == 1 || type == CRD_FLOAT64 || type == CRD_INT32;
+    return old ? one[type] : crdi_type_names[type];
 }
 
 void crdi_pack_put_sizes(crdi_xml_writer* x, const crd_ssp_connector* c)
@@ -302,14 +297,8 @@ void crdi_pack_put_sizes(crdi_xml_writer* x, const crd_ssp_connector* c)
 
 static void put_connector(const crdi_pack_writer* w, crdi_xml_writer* x, const crdi_pack_port* p)
 {
-    static const char* const kinds[CRD_CAUSALITY_COUNT] = {
-        [CRD_INPUT] = "input",
-        [CRD_OUTPUT] = "output",
-        [CRD_PARAMETER] = "parameter",
-        [CRD_CALCULATED_PARAMETER] = "calculatedParameter",
-        [CRD_STRUCTURAL_PARAMETER] = "structuralParameter"};
     const crd_ssp_connector* c = &p->look;
-    const char* kind = kinds[c->causality];
+    const char* kind = crdi_causality_names[c->causality];
     if (w->opt.version == 1 && c->causality == CRD_STRUCTURAL_PARAMETER) { kind = "parameter"; }
     crdi_xml_begin(x, "ssd:Connector");
     crdi_xml_inline(x);

@@ -1,5 +1,6 @@
 // Values as they are written: parsed for the type and the unit of measure of a variable.
 #include "shared/base.h"
+#include "shared/base_names.h"
 #include "shared/unit.h"
 #include "unit/unit.h"
 
@@ -8,14 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-static const char* const type_names[CRD_TYPE_COUNT] = {
-    [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32", [CRD_INT8] = "Int8",
-    [CRD_UINT8] = "UInt8",     [CRD_INT16] = "Int16",     [CRD_UINT16] = "UInt16",
-    [CRD_INT32] = "Int32",     [CRD_UINT32] = "UInt32",   [CRD_INT64] = "Int64",
-    [CRD_UINT64] = "UInt64",   [CRD_BOOLEAN] = "Boolean", [CRD_ENUMERATION] = "Enumeration",
-    [CRD_STRING] = "String",   [CRD_BINARY] = "Binary",   [CRD_CLOCK] = "Clock",
-};
 
 void crdi_unit_integer_range(crd_type t, int64_t* low, int64_t* high)
 {
@@ -239,7 +232,7 @@ static crd_status parse_integer(crd_unit* u, const crd_variable* v, word w, int6
     if (!crdi_parse_int64(w.text, w.length, &x) || x < low || x > high) {
         return crdi_fail(u->ctx, CRD_E_RANGE,
                          "'%s' = '%.*s', expected a whole number from %lld to %lld (%s)", v->name,
-                         SHOW(w), (long long)low, (long long)high, type_names[v->type]);
+                         SHOW(w), (long long)low, (long long)high, crdi_type_names[v->type]);
     }
     *out = x;
     return CRD_OK;
@@ -361,7 +354,7 @@ static crd_status parse_mapped(crd_unit* u, int32_t variable, const crd_transfor
         return crdi_fail(u->ctx, CRD_E_RANGE,
                          "'%s' = '%.*s': a map is for Booleans, integers and enumerations, and it "
                          "is %s",
-                         x->name, SHOW(w), type_names[x->type]);
+                         x->name, SHOW(w), crdi_type_names[x->type]);
     }
     for (int i = 0; i < via->map_count; i++) {
         if (unit_text_same_value(w, via->map[i].from)) {
@@ -404,7 +397,7 @@ static crd_status scale_integer(crd_unit* u, const crd_variable* x, const crd_tr
         crd_type_kind(x->type) == CRD_BYTES) {
         return crdi_fail(u->ctx, CRD_E_RANGE,
                          "'%s' = '%.*s': gain and offset make no sense, it is %s", x->name, SHOW(w),
-                         type_names[x->type]);
+                         crdi_type_names[x->type]);
     }
     if (!crdi_parse_double(w.text, w.length, &number)) {
         return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' = '%.*s', expected a number", x->name, SHOW(w));
@@ -417,7 +410,8 @@ static crd_status scale_integer(crd_unit* u, const crd_variable* x, const crd_tr
         return crdi_fail(u->ctx, CRD_E_RANGE,
                          "'%s' = '%.*s' becomes %.10g, expected a whole number from %lld to %lld "
                          "(%s)",
-                         x->name, SHOW(w), y, (long long)low, (long long)high, type_names[x->type]);
+                         x->name, SHOW(w), y, (long long)low, (long long)high,
+                         crdi_type_names[x->type]);
     }
     *out = (int64_t)nearest;
     return CRD_OK;

@@ -1,6 +1,7 @@
 // cardan info on the description of a DCP slave, alone (.dcpx) or in its archive (.dcp).
 #include "cardan/dcp.h"
 #include "cli/info/info.h"
+#include "shared/base_names.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -48,13 +49,11 @@ static void info_dcp_number(char out[32], double x)
 
 static row info_dcp_row_of(const crd_dcp_variable* v)
 {
-    static const char* const variabilities[CRD_VARIABILITY_COUNT] = {
-        "continuous", "discrete", "tunable", "fixed", "constant"};
     row r = {.role = v->causality == CRD_INPUT                  ? "Input"
                      : v->causality == CRD_OUTPUT               ? "Output"
                      : v->causality == CRD_STRUCTURAL_PARAMETER ? "StructuralParameter"
                                                                 : "Parameter",
-             .variability = variabilities[v->variability],
+             .variability = crdi_variability_names[v->variability],
              .start = v->start ? v->start : ""};
     snprintf(r.vr, sizeof r.vr, "%llu", (unsigned long long)v->vr);
     snprintf(r.type, sizeof r.type, "%s", crd_dcp_data_type_name(v->type));

@@ -1,20 +1,11 @@
 // What an FMU is, in words and as JSON.
 #include "cardan/fmi.h"
 #include "cli/info/info.h"
+#include "shared/base_names.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static const char* const type_names[CRD_TYPE_COUNT] = {
-    "Float64", "Float32", "Int8",    "UInt8",       "Int16",  "UInt16", "Int32", "UInt32",
-    "Int64",   "UInt64",  "Boolean", "Enumeration", "String", "Binary", "Clock"};
-static const char* const causality_names[CRD_CAUSALITY_COUNT] = {
-    "local",      "input", "output", "parameter", "calculatedParameter", "structuralParameter",
-    "independent"};
-static const char* const variability_names[CRD_VARIABILITY_COUNT] = {
-    "continuous", "discrete", "tunable", "fixed", "constant"};
-static const char* const initial_names[CRD_INITIAL_COUNT] = {"exact", "approx", "calculated"};
 
 typedef struct capability {
     bool there;
@@ -218,14 +209,14 @@ static void put_axes(crdi_result* list, const crd_fmu_description* d, int32_t i)
 static void put_variable(crdi_result* j, const crd_fmu_description* d, int32_t i)
 {
     const crd_variable* v = &d->variables[i];
-    const char* type = type_names[v->type];
+    const char* type = crdi_type_names[v->type];
     char axes[128];
     crdi_put(
         j, TEXT("name", v->name), INT("reference", v->reference),
         AS(TEXT("type", type), crdi_worded(j, "%s%s", type, dimensions(d, i, axes, sizeof axes))),
-        TEXT("causality", causality_names[v->causality]),
-        TEXT("variability", variability_names[v->variability]),
-        TEXT("initial", initial_names[v->initial]), TEXT("unit", v->unit),
+        TEXT("causality", crdi_causality_names[v->causality]),
+        TEXT("variability", crdi_variability_names[v->variability]),
+        TEXT("initial", crdi_initial_names[v->initial]), TEXT("unit", v->unit),
         AS(TEXT("start", v->start), crdi_worded(j, "%.40s", v->start ? v->start : "")),
         TEXT("description", v->description));
     if (!crdi_makes_json(j)) { return; }
@@ -322,28 +313,17 @@ static void put_units(crdi_result* list, const crd_fmu_description* d)
 {
     for (int32_t i = 0; i < d->unit_count; i++) {
         const crd_fmu_unit* u = &d->units[i];
-        const crd_dimension* b = &u->base;
+        crd_dimension b = u->base;
         crdi_result* j = crdi_row(list);
         crdi_put(j, TEXT("name", u->name));
         if (u->has_base) {
-            const struct {
-                const char* name;
-                int exponent;
-            } parts[] = {{"kg", b->kg}, {"m", b->m},     {"s", b->s},   {"A", b->A},
-                         {"K", b->K},   {"mol", b->mol}, {"cd", b->cd}, {"rad", b->rad}};
             crdi_result* base = crdi_object(j, "base");
-            for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-                if (parts[k].exponent) { crdi_put(base, INT(parts[k].name, parts[k].exponent)); }
+            for (int k = 0; k < CRDI_BASE_UNITS; k++) {
+                const int exponent = *crdi_exponent(&b, k);
+                if (exponent) { crdi_put(base, INT(crdi_base_units[k], exponent)); }
             }
-            crdi_put(j, REAL("factor", b->factor), REAL("offset", b->offset));
+            crdi_put(j, REAL("factor", b.factor), REAL("offset", b.offset));
         }
-    }
-}
-
-static void put_texts(crdi_result* list, const char* const* texts, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++) {
-        crdi_add(list, TEXT(NULL, texts[i]));
     }
 }
 
@@ -404,8 +384,8 @@ static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
     put_exchange(crdi_object_if(j, "model_exchange_capabilities", d->has_model_exchange), d);
     put_platforms(crdi_array(j, "platforms"), crd_fmu_platforms(f));
     put_experiment(crdi_object(j, "default_experiment"), d);
-    put_texts(crdi_array(j, "log_categories"), d->log_categories, d->log_category_count);
-    put_texts(crdi_array(j, "layered_standards"), d->layered_standards, d->layered_standard_count);
+    crdi_put_texts(j, "log_categories", d->log_categories, d->log_category_count);
+    crdi_put_texts(j, "layered_standards", d->layered_standards, d->layered_standard_count);
     put_units(crdi_array(j, "units"), d);
     put_enumerations(crdi_object(j, "enumerations"), d);
     if (crdi_makes_json(j)) {

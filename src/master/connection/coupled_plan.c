@@ -1,6 +1,7 @@
 // Connections with a coupling, before the run: elements and channels are read and checked, rooms
 // made, signals offered to the record.
 #include "master/replay/exchange.h"
+#include "shared/base_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static crd_status name_ends(crdi_plan* plan, crdi_connection* k, const crdi_coup
     if (!real) {
         const crd_variable* wrong = crd_type_kind((crd_type)a->type) == CRD_REAL ? b : a;
         return refuse(plan, c, CRD_E_RANGE, "'%s' is %s, expected a real number", wrong->name,
-                      crdi_type_name(wrong->type));
+                      crdi_type_names[wrong->type]);
     }
     return CRD_OK;
 }

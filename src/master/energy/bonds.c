@@ -5,6 +5,7 @@
 //
 // Everything is in SI here: f as it arrives at the unit that gives v, v as that unit gives it.
 #include "master/master.h"
+#include "shared/base_names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static crd_status bonds_check_output(const cut* c, const end* e)
     if (crd_type_kind(v->type) != CRD_REAL || v->variability != CRD_CONTINUOUS) {
         return COMPLAIN(c, "%s.%s is a %s%s, expected a continuous Float64", unit, e->text,
                         crd_type_kind(v->type) == CRD_REAL ? "discrete " : "",
-                        crdi_type_name(v->type));
+                        crdi_type_names[v->type]);
     }
     return CRD_OK;
 }

@@ -1,6 +1,7 @@
 // Connections of the description, one per element, with every check that needs the
 // units' descriptions: variables, causality, types, sizes, units of measure, one source per input.
 #include "master/plan/plan.h"
+#include "shared/base_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static crd_status check_types(crdi_plan* plan, const crd_connection_spec* c, con
         return crdi_fail(plan->ctx, CRD_E_RANGE,
                          "%s%s.%s is %s and cannot be connected to %s.%s, %s",
                          crdi_where(c->place, at, sizeof at), from->unit->name, c->from,
-                         crdi_type_name(a), to->unit->name, c->to, crdi_type_name(b));
+                         crdi_type_names[a], to->unit->name, c->to, crdi_type_names[b]);
     }
     bool changes = c->has_transformation || c->map_count > 0;
     for (int i = 0; i < c->via_count; i++) {
@@ -74,7 +75,7 @@ static crd_status check_types(crdi_plan* plan, const crd_connection_spec* c, con
     if (bytes && changes) {
         return crdi_fail(plan->ctx, CRD_E_RANGE,
                          "%sgain and offset or a map make no sense between %s variables",
-                         crdi_where(c->place, at, sizeof at), crdi_type_name(a));
+                         crdi_where(c->place, at, sizeof at), crdi_type_names[a]);
     }
     const uint32_t na = from->element < 0 ? from->variable->size : 1;
     const uint32_t nb = to->element < 0 ? to->variable->size : 1;

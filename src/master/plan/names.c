@@ -4,19 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char* const types[] = {
-    [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32", [CRD_INT8] = "Int8",
-    [CRD_UINT8] = "UInt8",     [CRD_INT16] = "Int16",     [CRD_UINT16] = "UInt16",
-    [CRD_INT32] = "Int32",     [CRD_UINT32] = "UInt32",   [CRD_INT64] = "Int64",
-    [CRD_UINT64] = "UInt64",   [CRD_BOOLEAN] = "Boolean", [CRD_ENUMERATION] = "Enumeration",
-    [CRD_STRING] = "String",   [CRD_BINARY] = "Binary",   [CRD_CLOCK] = "Clock",
-};
-
-const char* crdi_type_name(int type)
-{
-    return types[type];
-}
-
 const char* crdi_where(crd_place p, char* buffer, size_t size)
 {
     buffer[0] = 0;

@@ -127,7 +127,6 @@ const char* crdi_where(crd_place p, char* buffer, size_t size);
 /// The place in front of the sentence that is there already; hands `st` back.
 crd_status crdi_fail_at(crd_context* ctx, crd_status st, crd_place p);
 /// "Float64"
-const char* crdi_type_name(int type);
 const crd_variable* crdi_variable_at(const crdi_plan* plan, const crdi_end* e);
 /// The variable that is really read: aliases share their value.
 int32_t crdi_variable_read(const crd_unit* u, int32_t variable);
