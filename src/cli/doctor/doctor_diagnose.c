@@ -123,8 +123,8 @@ static void judge_flag(const crdi_case* c, crdi_diagnosis* x)
 {
     const crdi_check* k = x->check;
     const char* base = k->per == CRDI_PER_NIC ? (const char*)c->nic : (const char*)c->f;
-    int64_t fact;
-    memcpy(&fact, base + k->fact, sizeof fact);
+    int64_t fact = CRDI_UNKNOWN;
+    if (base) { memcpy(&fact, base + k->fact, sizeof fact); } // no card is up
     if (fact == CRDI_UNKNOWN) { return; }
     crdi_diagnosis_found(x, (fact != 0) == k->good ? CRDI_GOOD : CRDI_POOR, "%s",
                          fact ? k->yes : k->no);

@@ -532,6 +532,12 @@ static crd_status fill_inputs(crdi_twin_job* j)
             double* x = &to[i * count + k];
             *x = column < 0 ? in->start
                             : factor * crd_table_value(j->table, column, t, true, &hint) + offset;
+            if (!isfinite(*x) && column < 0) {
+                return crdi_fail(j->cli->ctx, CRD_E_RANGE,
+                                 "input %s: start = %g and no column has it; an input has to be "
+                                 "known",
+                                 in->name, *x);
+            }
             if (!isfinite(*x)) {
                 return crdi_fail(j->cli->ctx, CRD_E_RANGE,
                                  "%s: column %s has no number at %g s; an input has to be known",
