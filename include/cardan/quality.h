@@ -41,6 +41,10 @@ CRD_API crd_poly crd_poly_shift(const crd_poly* p, double by);
 /// square. It has the same first moments, so that what a unit integrates is nearly unchanged.
 CRD_API crd_poly crd_poly_nearest(const crd_poly* p, int degree, double h);
 
+/// Legendre coefficient of p over [0, h]: of 1, 2x - 1, 6x^2 - 6x + 1, ... with x = s / h; k in
+/// 0...3. What crd_poly_nearest leaves out begins with that of its degree + 1.
+CRD_API double crd_poly_moment(const crd_poly* p, int k, double h);
+
 // ---- samples of a signal -----------------------------------------------------------------------
 
 /// What is known of a signal at a communication point.
@@ -89,6 +93,16 @@ CRD_API crd_sample crd_history_estimate(const crd_history* y, int order);
 /// ends where there are derivatives, else through the values at its ends and up to two before.
 CRD_API crd_poly crd_history_reconstruct(const crd_history* before, double h,
                                          const crd_sample* end);
+
+/// What the two-point interpolation of that step misses in its middle, y - crd_poly_hermite, from
+/// the sample before: between the ends it is that times (2s/h)^n0 (2(h-s)/h)^n1, with n0 and n1
+/// data there. 0 without a sample before.
+CRD_API double crd_history_missed(const crd_history* before, double h, const crd_sample* end);
+/// The same step through the values at its ends, with the course between them from first
+/// derivatives alone, those before it too: it does not matter if these are all off by the same,
+/// because the unit saw another input at its ends. false: too few are known.
+CRD_API bool crd_history_by_slopes(const crd_history* before, double h, const crd_sample* end,
+                                   crd_poly* out);
 
 // ---- predictors --------------------------------------------------------------------------------
 
@@ -206,6 +220,8 @@ CRD_API double crd_defect_mean(const crd_poly* u, const crd_poly* y, double h);
 /// at its start and `n1` at its end: d (2s/H)^n0 (2(H-s)/H)^n1. With n0 = 0, n1 = n + 1 this is the
 /// estimate (32) of Glumac 2023, |d| 2^(n+1) / sqrt(2n+3). n0, n1 in 0...3.
 CRD_API double crd_defect_mid(int n0, int n1, double d);
+/// The mean of the same over the step, with its sign.
+CRD_API double crd_defect_mid_mean(int n0, int n1, double d);
 /// Output defect of a Taylor polynomial of degree n (Glumac 2023 (30), (32)): `middle` is the
 /// output sampled at mid-step.
 CRD_API double crd_defect_output(const crd_sample* end, int degree, double h, double middle);

@@ -215,10 +215,12 @@ struct crd_unit {
     const char* name; ///< borrowed from the spec
     const crd_unit_spec* spec;
     crd_unit_info info;
-    bool wants_stop;   ///< the unit asked for the end of the run
-    bool* wish;        ///< the master's: set with it, atomically; NULL: nobody listens
-    int64_t events;    ///< counts what may have made outputs or their derivatives jump: state and
-                       ///< time events in a step, changed discrete values
+    bool wants_stop;  ///< the unit asked for the end of the run
+    bool* wish;       ///< the master's: set with it, atomically; NULL: nobody listens
+    int64_t events;   ///< counts what may have made outputs or their derivatives jump: state and
+                      ///< time events in a step, changed discrete values
+    double input_lag; ///< s; a new input takes over gradually at the beginning of a step, as if the
+                      ///< one before had held for so long (trapezoidal rule); 0: at once
     double next_event; ///< the next time after the unit's own at which that will happen, as far as
                        ///< it is known; INFINITY: none. crd_unit_create sets it to INFINITY
     /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before

@@ -66,6 +66,15 @@ double crd_defect_mid(int n0, int n1, double d)
     return fabs(d) * ldexp(sqrt(mean), n0 + n1);
 }
 
+double crd_defect_mid_mean(int n0, int n1, double d)
+{
+    double mean = 1.0 / (n1 + 1); // of x^a (1-x)^b over [0, 1]
+    for (int i = 1; i <= n0; i++) {
+        mean *= (double)i / (n1 + 1 + i);
+    }
+    return d * ldexp(mean, n0 + n1);
+}
+
 double crd_defect_output(const crd_sample* end, int degree, double h, double middle)
 {
     const crd_poly y = crd_poly_taylor(end, degree);

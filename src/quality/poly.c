@@ -129,6 +129,21 @@ crd_poly crd_poly_shift(const crd_poly* p, double by)
     return q;
 }
 
+double crd_poly_moment(const crd_poly* p, int k, double h)
+{
+    // Shifted Legendre polynomials, whose squares have the mean 1 / (2k + 1)
+    static const double legendre[4][4] = {{1}, {-1, 2}, {1, -6, 6}, {-1, 12, -30, 20}};
+    double sum = 0, power = 1;
+    for (int i = 0; i <= p->degree; i++, power *= h) {
+        double mean = 0; // of x^i times that polynomial
+        for (int j = 0; j <= k; j++) {
+            mean += legendre[k][j] / (i + j + 1);
+        }
+        sum += p->c[i] * power * mean;
+    }
+    return (2 * k + 1) * sum;
+}
+
 // By Legendre polynomials on x = s / h in [0, 1]: 1, 2x - 1, 6x^2 - 6x + 1 with the squares 1, 1/3,
 // 1/5.
 crd_poly crd_poly_nearest(const crd_poly* p, int degree, double h)

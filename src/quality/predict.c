@@ -145,6 +145,38 @@ crd_poly crd_history_reconstruct(const crd_history* before, double h, const crd_
     return crdi_poly_through(n, nodes);
 }
 
+double crd_history_missed(const crd_history* before, double h, const crd_sample* end)
+{
+    if (before->count < 2) { return 0; }
+    const crd_sample* start = &before->sample[0];
+    const int n0 = start->order + 1, n1 = end->order + 1;
+    const crd_poly p = crd_poly_hermite(start, n0, end, n1, h);
+    // y = p + K s^n0 (s - h)^n1, which the sample before has to satisfy, at s = -b
+    const double b = before->h[0], off = before->sample[1].y[0] - crd_poly_eval(&p, -b);
+    return off * pow(0.5 * h / -b, n0) * pow(0.5 * h / (b + h), n1);
+}
+
+bool crd_history_by_slopes(const crd_history* before, double h, const crd_sample* end,
+                           crd_poly* out)
+{
+    crdi_node nodes[CRD_HISTORY + 1] = {{h, end->y + 1, 1}};
+    int n = 1;
+    double s = 0;
+    for (int i = 0; i < before->count && before->sample[i].order > 0; i++) {
+        nodes[n++] = (crdi_node){s, before->sample[i].y + 1, 1};
+        s -= i + 1 < before->count ? before->h[i] : 0;
+    }
+    if (end->order == 0 || n < 3) { return false; }
+    const crd_poly slope = crdi_poly_through(n, nodes);
+    const double y0 = before->sample[0].y[0];
+    const double off = (end->y[0] - y0) / h - crd_poly_mean(&slope, 0, h);
+    *out = (crd_poly){.degree = slope.degree + 1, .c = {y0, slope.c[0] + off}};
+    for (int i = 1; i <= slope.degree; i++) {
+        out->c[i + 1] = slope.c[i] / (i + 1);
+    }
+    return true;
+}
+
 // Adams-Bashforth for a hold: the mean over the step of the polynomial through the last values.
 // With equal steps 3/2, -1/2; 23/12, -16/12, 5/12; 55/24, -59/24, 37/24, -9/24.
 static crd_poly mean_of_values(const crd_history* y, int n, double H)

@@ -50,9 +50,10 @@ static void the_solution_depends_on_neither_acceleration_nor_order(void** state)
         check_int(r->failed, 0);
         check(r->sweeps > 40 && r->most <= 60 && r->most >= r->sweeps / 20);
         check_text(r->explicit_units, "");
-        // What went in is what came out.
+        // What went in is what came out, but for what a quintic misses of cos 2t: at mid-step
+        // y''''''/720 (h/2)^6, 64/720 0.05^6 = 1.4e-9, and four times that behind the gain.
         for (int i = 0; i < 2; i++) {
-            check_near(m->connections.predictions[i].rms, 0, 1e-9);
+            check_near(m->connections.predictions[i].rms, 0, 5.6e-9);
         }
         close_run(m, s);
     }

@@ -88,6 +88,71 @@ static void the_two_point_connection_defect_is_the_true_prediction_error(void** 
     }
 }
 
+// Of a polynomial of degree n0 + n1 the interpolation from both ends misses one term, and the
+// sample before tells it; in unequal steps too.
+static void what_interpolation_misses_is_told_by_the_sample_before(void** state)
+{
+    (void)state;
+    for (int order = 0; order < 3; order++) {
+        const double h = 0.2, b = 0.3;
+        crd_poly y = {.degree = 2 * order + 2, .c = {1, -2, 3, 0.5, -4, 2}};
+        if (order == 2) { y.degree = 5; } // nothing is missed of degree 5
+        const crd_sample before = sample_poly(&y, -b, order), start = sample_poly(&y, 0, order),
+                         end = sample_poly(&y, h, order);
+        crd_history past = {0};
+        crd_history_push(&past, 0, &before);
+        check_near(crd_history_missed(&past, h, &end), 0, 0); // nobody before it
+        crd_history_push(&past, b, &start);
+        const crd_poly p = crd_poly_hermite(&start, order + 1, &end, order + 1, h);
+        const crd_poly off = crd_poly_minus(&y, &p);
+        const double missed = crd_history_missed(&past, h, &end);
+        check_near(missed, crd_poly_eval(&off, h / 2), 1e-13);
+        check_near(crd_defect_mid_mean(order + 1, order + 1, missed), crd_poly_mean(&off, 0, h),
+                   1e-13);
+    }
+}
+
+static void slopes_that_are_all_off_alike_tell_the_course_all_the_same(void** state)
+{
+    (void)state;
+    const double h = 0.2, steps[] = {0.1, 0.3, 0.15};
+    const crd_poly y = {.degree = 5, .c = {1, -2, 3, 0.5, -4, 2}};
+    crd_history past = {0};
+    double t = -0.55;
+    for (int i = 0; i < 4; i++) {
+        crd_sample s = sample_poly(&y, t, 1);
+        s.y[1] += 7;
+        crd_history_push(&past, i ? steps[i - 1] : 0, &s);
+        t += i < 3 ? steps[i] : 0;
+    }
+    crd_sample end = sample_poly(&y, h, 1);
+    end.y[1] += 7;
+    crd_poly found;
+    check(crd_history_by_slopes(&past, h, &end, &found));
+    for (int i = 0; i <= 10; i++) {
+        check_near(crd_poly_eval(&found, 0.1 * i * h), crd_poly_eval(&y, 0.1 * i * h), 1e-12);
+    }
+    crd_history_cut(&past);
+    check(!crd_history_by_slopes(&past, h, &end, &found));
+}
+
+static void moments_are_legendre_coefficients(void** state)
+{
+    (void)state;
+    const double h = 0.5;
+    const crd_poly p = {.degree = 4, .c = {1, -2, 3, 0.5, -4}};
+    for (int degree = 0; degree < 3; degree++) { // the nearest leaves out what is above
+        const crd_poly near = crd_poly_nearest(&p, degree, h), off = crd_poly_minus(&p, &near);
+        for (int k = 0; k <= degree; k++) {
+            check_near(crd_poly_moment(&near, k, h), crd_poly_moment(&p, k, h), 1e-14);
+            check_near(crd_poly_moment(&off, k, h), 0, 1e-14);
+        }
+    }
+    const crd_poly cubic = {.degree = 3, .c = {-1, 12, -30, 20}}; // the third, over [0, 1]
+    check_near(crd_poly_moment(&cubic, 3, 1), 1, 1e-14);
+    check_near(crd_poly_moment(&cubic, 2, 1), 0, 1e-13);
+}
+
 static void schemes_differ_in_start_and_feedthrough(void** state)
 {
     (void)state;
@@ -149,6 +214,9 @@ int main(void)
         cmocka_unit_test(the_output_estimate_is_exact_where_one_more_order_is_all_there_is),
         cmocka_unit_test(the_two_point_estimate_is_exact_on_degree_six),
         cmocka_unit_test(the_two_point_connection_defect_is_the_true_prediction_error),
+        cmocka_unit_test(what_interpolation_misses_is_told_by_the_sample_before),
+        cmocka_unit_test(slopes_that_are_all_off_alike_tell_the_course_all_the_same),
+        cmocka_unit_test(moments_are_legendre_coefficients),
         cmocka_unit_test(schemes_differ_in_start_and_feedthrough),
         cmocka_unit_test(a_run_sums_squares_over_time),
         cmocka_unit_test(a_broken_signal_is_not_hidden),

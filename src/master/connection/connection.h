@@ -107,6 +107,7 @@ struct crdi_prediction {
     double begin;       // run: of the target's step
     double applied;     // run: when the input is what was written last
     bool known;         // run: the source was ahead, nothing was predicted
+    bool between;       // run: u goes from sample to sample, the end known or iterated
     bool guessed;       // its end is an unknown of the iteration
     crd_sample guess;   // run: that end
     double held;        // run: of a bond that probes, its prediction
@@ -117,6 +118,8 @@ struct crdi_prediction {
     double size;                       // run: largest magnitude so far
     double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
     double bias;                       // run: mean of u - y over it
+    double shape;                      // run: of an iterated step, of u - y the Legendre
+                                       // coefficient above the degree that the unit takes
     crd_defect_sum connection, output; // run: of all steps
 };
 

@@ -186,6 +186,7 @@ static void interpolate(const crd_master* m, crdi_prediction* f, double t)
         const crd_sample* start = &f->past.sample[0];
         f->u = crd_poly_hermite(start, start->order + 1, &end, end.order + 1, h);
         f->origin = f->time;
+        f->between = true;
         return;
     }
     crd_history longer = f->past; // a long step of the target, over several of the source
@@ -235,12 +236,14 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
     if (m->plan->iterated && crdi_iteration_skips(m, f->target)) { return; }
     const bool ahead = source->run->stamp > f->stamp;
     f->known = ahead;
+    f->between = false;
     if (ahead) {
         interpolate(m, f, t);
     } else if (f->guessed && crdi_iteration_guesses(m)) {
         const crd_sample* start = &f->past.sample[0];
         f->u = crd_poly_hermite(start, start->order + 1, &f->guess, f->guess.order + 1, h);
         f->origin = f->time;
+        f->between = true;
     } else if (f->probed) {
         f->u = (crd_poly){.c = {f->held}};
         f->origin = f->time;
@@ -306,6 +309,24 @@ static crd_poly input_since_sample(const crdi_prediction* f)
     return u;
 }
 
+// The input is the very curve that the output is taken for, but not all of what the output did. The
+// first step behind a start or a cut has no sample before it: its share comes with the next.
+// Derivatives of a unit that is not shown its predicted inputs are those of what it took instead.
+static void add_missed(crdi_prediction* f, const crd_poly* u, double h)
+{
+    const int n0 = f->past.sample[0].order + 1, n1 = f->end.order + 1;
+    crd_poly y;
+    if (!f->source->shown && crd_history_by_slopes(&f->past, h, &f->end, &y)) {
+        f->bias = crd_poly_mean(u, 0, h) - crd_poly_mean(&y, 0, h);
+        f->rms = crd_defect_connection(u, &y, h, &f->max);
+        return;
+    }
+    const double missed = -crd_history_missed(&f->past, h, &f->end);
+    f->bias += (f->past.count == 2 ? 2 : 1) * crd_defect_mid_mean(n0, n1, missed);
+    f->rms = hypot(f->rms, crd_defect_mid(n0, n1, missed));
+    f->max = crd_defect_larger(f->max, fabs(missed));
+}
+
 // Against the output as it is known now; (12) of Glumac 2023 knows its end only.
 static void find_defect(const crd_master* m, crdi_prediction* f, double h)
 {
@@ -313,7 +334,9 @@ static void find_defect(const crd_master* m, crdi_prediction* f, double h)
     const crd_poly u = input_since_sample(f);
     const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
     const double middle = f->middle ? f->gain * *f->middle + f->offset : (double)NAN;
+    const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
     f->bias = crd_poly_mean(&u, 0, h) - crd_poly_mean(&y, 0, h);
+    f->shape = m->plan->iterated && degree > 0 ? -crd_poly_moment(&y, degree + 1, h) : 0;
     f->output_rms = NAN;
     if (m->plan->sys->run.control.one_sided) {
         const int n = degree_of(f) < f->end.order ? degree_of(f) : f->end.order;
@@ -327,6 +350,7 @@ static void find_defect(const crd_master* m, crdi_prediction* f, double h)
     } else {
         f->rms = crd_defect_connection(&u, &y, h, &f->max);
     }
+    if (f->between && start->order + f->end.order > 0) { add_missed(f, &u, h); }
     if (f->middle) {
         f->output_rms =
             crd_defect_mid(start->order + 1, f->end.order + 1, middle - crd_poly_eval(&y, 0.5 * h));

@@ -29,6 +29,12 @@ crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s)
         *fields[i].field = crdi_arena_new(arena, fields[i].size, sizeof(double));
         if (!*fields[i].field) { return CRD_E_MEMORY; }
     }
+    for (int j = 0; s->degree && j < m; j++) {
+        double** shape = s->degree[j] > 0 ? &s->shapes[s->degree[j] - 1] : NULL;
+        if (!shape || *shape) { continue; }
+        *shape = crdi_arena_new(arena, product(n, n), sizeof(double));
+        if (!*shape) { return CRD_E_MEMORY; }
+    }
     return CRD_OK;
 }
 
@@ -164,28 +170,66 @@ static bool discretise_loop(crdi_errors* s, double h)
     return true;
 }
 
-// A forcing c (t / h - 1/2) has no mean. It makes states swing within the step, of which the
-// others, for whom y goes on from sample to sample, see nothing but the end: the loop is open here.
-//   e(h) = h (phi2(z) - phi1(z) / 2) c ~ -h z/12 / (1 - 1/2 z + 1/6 z^2) c,   z = h A
-static bool discretise_units(crdi_errors* s, double h)
+// A forcing without mean makes states swing within the step, of which the others, for whom y goes
+// on from sample to sample, see nothing but the end: the loop is open here. With x = t / h, w = 1 -
+// x and z = h A the end is h times the integral of exp(z w) over the forcing,
+//   x - 1/2:            -z/12    (1 + z/2 + ...)   a line
+//   P2 = 6 x^2 - 6 x + 1: z^2/60 (1 + z/2 + z^2/7 + ...)
+//   P3:                 -z^3/840 (1 + z/2 + 5 z^2/36 + ...)
+// as quotients that have these terms and, however stiff, what is left then: the value at x = 1.
+static bool discretise_shape(crdi_errors* s, double h, int degree, double* out)
 {
+    static const double tops[] = {-1.0 / 12, 1.0 / 60, -1.0 / 840};
+    static const double below[3][5] = {{1, -0.5, 1.0 / 6},
+                                       {1, -0.5, 3.0 / 28, -1.0 / 60},
+                                       {1, -0.5, 1.0 / 9, -1.0 / 72, 1.0 / 840}};
     const int n = s->states;
-    double *z2 = s->work, *q = z2 + n * n, *x = q + n * n;
-    errors_multiply(n, s->A, s->A, z2);
+    double *power = s->work, *next = power + n * n, *q = next + n * n, *x = q + n * n;
+    memset(s->work, 0, 4 * product(n, n) * sizeof *x);
     for (int i = 0; i < n; i++) {
-        for (int j = 0; j < n; j++) {
-            const double z = h * s->A[j * n + i];
-            q[i * n + j] = (i == j) - 0.5 * z + h * h * z2[j * n + i] / 6;
-            x[i * n + j] = -h * z / 12;
+        power[i * n + i] = 1;
+    }
+    for (int k = 0; k <= degree + 1; k++) { // power = z^k
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < n; j++) {
+                q[i * n + j] += below[degree - 1][k] * power[j * n + i];
+                if (k == degree) { x[i * n + j] = h * tops[degree - 1] * power[j * n + i]; }
+            }
+        }
+        errors_multiply(n, s->A, power, next);
+        for (int i = 0; i < n * n; i++) {
+            power[i] = h * next[i];
         }
     }
     if (!divide(n, n, q, x)) { return false; }
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
-            s->chi[j * n + i] = x[i * n + j];
+            out[j * n + i] = x[i * n + j];
         }
     }
     return true;
+}
+
+static bool discretise_units(crdi_errors* s, double h)
+{
+    bool good = discretise_shape(s, h, 1, s->chi);
+    for (int i = 0; i < 2 && good; i++) {
+        if (s->shapes[i]) { good = discretise_shape(s, h, i + 2, s->shapes[i]); }
+    }
+    return good;
+}
+
+// next += what the forcings b of the inputs with shapes of this degree leave behind
+static void add_shapes(const crdi_errors* s, const crdi_drive* drive, int degree, double* b,
+                       double* next)
+{
+    const int n = s->states;
+    memset(b, 0, (size_t)n * sizeof *b);
+    for (int j = 0; j < s->inputs; j++) {
+        if (s->degree[j] + 1 != degree) { continue; }
+        errors_add_product(n, 1, s->B + j * n, &drive[j].shape, b);
+    }
+    errors_add_product(n, n, s->shapes[degree - 2], b, next);
 }
 
 static void advance_states(crdi_errors* s, const crdi_drive* drive)
@@ -203,6 +247,9 @@ static void advance_states(crdi_errors* s, const crdi_drive* drive)
     errors_add_product(n, n, s->phi, s->e, next);
     errors_add_product(n, n, s->psi, b, next);
     errors_add_product(n, n, s->chi, c, next);
+    for (int i = 0; i < 2; i++) {
+        if (s->shapes[i]) { add_shapes(s, drive, i + 2, b, next); }
+    }
     memcpy(s->e, next, (size_t)n * sizeof *next);
 }
 

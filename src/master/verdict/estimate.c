@@ -1,8 +1,8 @@
 // How wrong the outputs are, estimated along the run: the units are linearised where they are, and
 // the defects that the master measures drive the error of all of them together (estimate.h).
 //
-// Not in it: errors of the units' own solvers, what events do to an error, what is of second order,
-// and in iterated steps, whose defects are nearly nothing, the interpolation between samples. Of a
+// Not in it: errors of the units' own solvers, what events do to an error, and what is of second
+// order. Of a
 // source with a longer step than the tick the newest defect stands for all ticks until there is a
 // new sample.
 #include "master/verdict/estimate.h"
@@ -37,6 +37,7 @@ typedef struct origin {
     const crdi_connection* link;
     bool fresh; // outputs of its unit are evaluated again with it
     double y;   // run: of a flow, its newest sample
+    double u;   // run: at the end of the target's last step, where its unit has an input_lag
 } origin;
 
 struct crdi_estimate {
@@ -48,6 +49,7 @@ struct crdi_estimate {
     origin* origins;         // (inputs)
     int* source;             // (inputs)
     double* gain;            // (inputs)
+    int* degree;             // (inputs)
     crdi_drive* drive;       // run: (inputs)
     double look, look_every; // run: time of the next linearisation; s
     crdi_errors errors;      // run
@@ -154,8 +156,11 @@ static crd_status make_parts(crd_master* m)
     s->origins = crdi_arena_new(&m->arena, n, sizeof *s->origins);
     s->source = crdi_arena_new(&m->arena, n, sizeof *s->source);
     s->gain = crdi_arena_new(&m->arena, n, sizeof *s->gain);
+    s->degree = crdi_arena_new(&m->arena, n, sizeof *s->degree);
     s->drive = crdi_arena_new(&m->arena, n, sizeof *s->drive);
-    if (!s->parts || !s->origins || !s->source || !s->gain || !s->drive) { return CRD_E_MEMORY; }
+    if (!s->parts || !s->origins || !s->source || !s->gain || !s->degree || !s->drive) {
+        return CRD_E_MEMORY;
+    }
     s->errors.inputs = 0; // counted again
     for (int i = 0; i < m->plan->connection_count; i++) {
         const int to = m->plan->connections[i].to.member;
@@ -190,9 +195,11 @@ static crd_status find_origins(crd_master* m)
             o->fresh = is_fresh(m, f);
             o->y = f->gain * *f->from + f->offset;
         }
+        o->u = f ? o->y : o->link->observed ? o->link->observed->last : 0;
         const int index = s->index[o->link->from.member][o->link->from.slot];
         s->source[i] = index >= 0 ? index : -1;
         s->gain[i] = o->link->gain;
+        s->degree[i] = f && f->slope[1] ? 2 : f && f->slope[0] ? 1 : 0;
         if (!f && !o->link->observed) { return refuse_link(m, o->link, "is not watched"); }
     }
     return CRD_OK;
@@ -213,10 +220,13 @@ static crdi_drive drive_of_prediction(origin* o, double now, double h)
 {
     const crdi_prediction* f = o->link->prediction;
     const double y = f->gain * *f->from + f->offset, s = now - f->origin;
-    const bool follows = f->slope[0] || f->target->run->parts > 1;
-    const double moved = follows ? crd_poly_eval(&f->u, s) - crd_poly_eval(&f->u, s - h) : 0;
+    // A unit that holds, but in so many parts of its step, follows the input as a staircase.
+    const double parts = fmax(1, f->target->run->parts),
+                 stairs = f->slope[0] ? 0 : 1 / (parts * parts);
+    const double moved = crd_poly_eval(&f->u, s) - crd_poly_eval(&f->u, s - h);
     const crdi_drive d = {.mean = f->bias + f->correction,
-                          .change = moved - (y - o->y),
+                          .change = (1 - stairs) * moved - (y - o->y),
+                          .shape = f->shape,
                           .end = f->probed  ? 0 // the gain takes it out of the output
                                  : o->fresh ? f->correction
                                             : input_at_end(f, now, h) - y};
@@ -232,6 +242,36 @@ static crdi_drive drive_of_observed(const origin* o)
     return (crdi_drive){.mean = w->bias, .change = 2 * (end - w->bias), .end = end};
 }
 
+// What the unit was told for the step: at its beginning, and at its end.
+static double input_over(const origin* o, double now, double h, double* end)
+{
+    const crdi_prediction* f = o->link->prediction;
+    if (!f) { return *end = *o->link->observed->to; }
+    crd_poly p = crd_poly_shift(&f->u, now - h - f->origin);
+    const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
+    if (!f->textbook) {
+        p = crd_poly_nearest(&p, degree, h);
+    } else if (degree == 0) {
+        p.degree = 0;
+    }
+    *end = crd_poly_eval(&p, h) + f->correction;
+    return p.c[0] + f->correction;
+}
+
+// By the trapezoidal rule an input that jumps at the beginning of a step was a ramp from its last
+// value, over twice the lag a: u - J (1 - t / 2a). Its mean over h is -J a / h, and of the line
+// that is nearest the change is J (3 r - 2 r^2), r = 2a / h.
+static void add_lag(const crd_master* m, origin* o, double now, double h, crdi_drive* d)
+{
+    const double lag = m->plan->members[o->link->to.member].unit->input_lag;
+    if (!(lag > 0)) { return; }
+    double end = 0;
+    const double jump = input_over(o, now, h, &end) - o->u, r = fmin(1, 2 * lag / h);
+    d->mean -= 0.5 * r * jump;
+    d->change += (3 * r - 2 * r * r) * jump;
+    o->u = end;
+}
+
 // A longer step of the source: what is known is the mean of its last one. Of the target: its
 // outputs stay what they were until it ends.
 static void drive(const crd_master* m, int input, double now, double h)
@@ -239,6 +279,7 @@ static void drive(const crd_master* m, int input, double now, double h)
     struct crdi_estimate* s = m->verdict.estimate;
     origin* o = &s->origins[input];
     crdi_drive d = o->link->prediction ? drive_of_prediction(o, now, h) : drive_of_observed(o);
+    if (!m->plan->times.multirate) { add_lag(m, o, now, h, &d); }
     if (m->plan->times.multirate && m->plan->members[o->link->from.member].ticks > 1) {
         d.change = 0;
         if (!o->fresh) { d.end = d.mean; }
@@ -310,6 +351,7 @@ static crd_status linearise_all(crd_master* m)
     }
     s->errors.source = s->source;
     s->errors.gain = s->gain;
+    if (m->plan->iterated) { s->errors.degree = s->degree; } // elsewhere defects are larger
     const crd_status st = crdi_errors_init(&m->arena, &s->errors);
     for (int i = 0; st >= 0 && i < s->part_count; i++) {
         place_all(&s->errors, &s->parts[i]);

@@ -18,6 +18,7 @@ typedef struct crdi_errors {
     int states, inputs, outputs;
     const int* source;  // (inputs) output that feeds it, -1: one that has no error
     const double* gain; // (inputs)
+    const int* degree;  // (inputs) of the polynomial that its unit takes, NULL: shapes do not count
     // All units, block by block. By the caller, who then calls crdi_errors_close. Matrices lie
     // column by column, which makes steps fast
     double *A, *B, *C, *D;    // (states x states), (states x inputs), (outputs x states), ...
@@ -26,6 +27,8 @@ typedef struct crdi_errors {
     double h;                // length of the step that the next three are for, 0: none
     double *phi, *psi, *chi; // (states x states) each: e(h) = phi e + psi mean + chi change of
                              // what forces it
+    double* shapes[2];       // likewise of what has neither mean nor change, of degree 2 and 3;
+                             // NULL: no unit takes inputs of degree 1, or 2
     double* work;
 
     double* e;            // run: (states)
@@ -39,6 +42,7 @@ typedef struct crdi_errors {
 typedef struct crdi_drive {
     double mean, change; // of d = u - y: over the step; from its beginning to its end
     double end;          // s = u - y of the sample at its end
+    double shape;        // of d: its Legendre coefficient of the unit's degree + 1
 } crdi_drive;
 
 /// Room for everything, zeroed; the three sizes, source and gain are set. CRD_E_MEMORY.

@@ -62,6 +62,20 @@ fail:
     return st;
 }
 
+// The part of an inner step that the input of the one before decides.
+static double past_weight(crd_netlist_method method)
+{
+    switch (method) {
+    case CRD_NETLIST_TR:
+    case CRD_NETLIST_TR_CARRIED:
+        return 0.5;
+    case CRD_NETLIST_TRBDF2:
+        return sqrt(2) / 4;
+    default:
+        return 0;
+    }
+}
+
 // How many inner steps a communication step has, and how long one is.
 static crd_status circuit_plan(crdi_circuit_unit* u, double macro)
 {
@@ -74,6 +88,7 @@ static crd_status circuit_plan(crdi_circuit_unit* u, double macro)
     u->inner = n > 1 ? (int64_t)n : 1;
     u->macro = macro;
     u->opt.step = macro / (double)u->inner;
+    u->base.input_lag = past_weight(u->base.spec->netlist.method) * u->opt.step;
     return u->circuit ? crd_circuit_set_step(u->circuit, u->opt.step) : CRD_OK;
 }
 

@@ -1,0 +1,154 @@
+// The estimated error against the true one, on random linear systems with exact solutions: within a
+// factor of two in 95 of 100. Left out is what the documentation leaves out: noise, jumps inside a
+// step, units with steps of their own. Estimates below ten tolerances of an iteration are those of
+// nothing.
+#include "models.h"
+
+#include "random_linear.h"
+
+#include <stdio.h>
+
+enum { SYSTEMS = 200, STEPS = 120 };
+typedef enum mode { HOLD, AUTO, ITERATE, CONTROL } mode;
+static const double iterated_to = 1e-10;
+
+typedef struct sample {
+    random_linear* system;
+    mode mode;
+    double square[RANDOM_OUTPUTS];
+    int64_t points;
+    double estimate[RANDOM_OUTPUTS]; // of the report, NaN: none
+} sample;
+
+static void change(void* user, crd_system* s)
+{
+    const sample* a = user;
+    if (a->mode == ITERATE) {
+        s->run.iterate.on = true;
+        s->run.iterate.sweeps = 30;
+        s->run.iterate.tolerance = iterated_to;
+    }
+    if (a->mode == CONTROL) {
+        s->run.control.on = true;
+        s->run.control.tolerance = 1e-4;
+        s->results.path = TEST_BUILD_DIR "/test_error_estimate.csv";
+        s->results.interval = 4 * random_linear_step(a->system); // steps end at these
+    }
+}
+
+static void tick(void* user, crd_master* m, int64_t n)
+{
+    sample* a = user;
+    (void)n;
+    const double at = crd_master_time(m) / random_linear_step(a->system), row = round(at);
+    if (fabs(at - row) > 1e-6 || row > random_linear_traits(a->system)->steps) { return; }
+    for (int i = 0; i < random_linear_outputs(a->system); i++) {
+        double y = NAN;
+        (void)crd_master_value(m, random_linear_name(a->system, i), &y);
+        const double e = y - random_linear_exact(a->system, (int)row, i);
+        a->square[i] += e * e;
+    }
+    a->points++;
+}
+
+static void at_end(void* user, crd_master* m, const crd_master_report* r)
+{
+    sample* a = user;
+    (void)m;
+    check_text(r->error_note, "");
+    for (int i = 0; i < RANDOM_OUTPUTS; i++) {
+        a->estimate[i] = NAN;
+    }
+    for (int k = 0; k < r->flow_count; k++) {
+        for (int i = 0; i < random_linear_outputs(a->system); i++) {
+            if (strcmp(r->flows[k].from, random_linear_name(a->system, i)) == 0) {
+                a->estimate[i] = r->flows[k].error_rms;
+            }
+        }
+    }
+}
+
+// Estimated by true error of all outputs together, each by its size. NaN: there is nothing to
+// compare
+static double ratio_of(sample* a)
+{
+    double estimated = 0, real = 0;
+    const random_run run = {.predict = a->mode == HOLD ? CRD_PREDICTION_HOLD : CRD_PREDICTION_AUTO,
+                            .change = change,
+                            .tick = tick,
+                            .end = at_end,
+                            .user = a};
+    const random_result r = random_linear_run(a->system, &run);
+    if (r.status < 0 || a->points == 0) { return NAN; }
+    for (int i = 0; i < random_linear_outputs(a->system); i++) {
+        if (isnan(a->estimate[i])) { continue; }
+        const double size = random_linear_rms(a->system, i);
+        estimated += pow(a->estimate[i] / size, 2);
+        real += a->square[i] / (double)a->points / (size * size);
+    }
+    if (a->mode == ITERATE && fmax(real, estimated) < 100 * iterated_to * iterated_to) { return 1; }
+    return real > 0 ? sqrt(estimated / real) : (double)NAN;
+}
+
+static void check_systems(mode how, bool gauss_seidel, uint64_t first)
+{
+    int good = 0;
+    double least = INFINITY, most = 0;
+    for (uint64_t seed = first; seed < first + SYSTEMS; seed++) {
+        random_traits t = random_traits_of(seed);
+        t.linear = t.save = true;
+        t.noise = 0;
+        t.jump = t.multirate = false;
+        t.gauss_seidel = gauss_seidel;
+        t.steps = how == CONTROL ? STEPS / 3 : STEPS; // many shorter ones in each of them
+        sample a = {.system = random_linear_create(seed, &t), .mode = how};
+        const double ratio = ratio_of(&a);
+        check(!isnan(ratio));
+        good += ratio > 0.5 && ratio < 2;
+        least = fmin(least, ratio);
+        most = fmax(most, ratio);
+        random_linear_destroy(a.system);
+    }
+    print_message("  %d of %d within a factor of two; estimated / true error %.2g ... %.2g\n", good,
+                  SYSTEMS, least, most);
+    check(good >= 0.95 * SYSTEMS);
+}
+
+static void of_held_connections(void** state)
+{
+    (void)state;
+    check_systems(HOLD, false, 1);
+    check_systems(HOLD, true, 1001);
+}
+
+static void of_predicted_connections(void** state)
+{
+    (void)state;
+    check_systems(AUTO, false, 2001);
+    check_systems(AUTO, true, 3001);
+}
+
+static void of_iterated_steps(void** state)
+{
+    (void)state;
+    check_systems(ITERATE, false, 4001);
+    check_systems(ITERATE, true, 5001);
+}
+
+static void of_controlled_steps(void** state)
+{
+    (void)state;
+    check_systems(CONTROL, false, 6001);
+    check_systems(CONTROL, true, 7001);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_held_connections),
+        cmocka_unit_test(of_predicted_connections),
+        cmocka_unit_test(of_iterated_steps),
+        cmocka_unit_test(of_controlled_steps),
+    };
+    return cmocka_run_group_tests_name("estimated errors", tests, NULL, NULL);
+}
