@@ -19,13 +19,15 @@ static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_r
 {
     static const char* const bounds[] = {"", "at most ", "at least ", ""};
     static const char* const rules[] = {"near", "at most", "at least", "shown"};
+    static const char* const prints[] = {"", "agrees", "refuted", "not comparable"};
     static const crdi_column columns[] = {{"", "verdict", ""},
                                           {"what", "what", ""},
                                           {">published", "published", "%.10g"},
                                           {">ours", "ours", "%.10g"},
                                           {">reference", "reference", "%.10g"},
                                           {"tolerance", "accepted", ""},
-                                          {"remark", "remark", ""},
+                                          {"print", "print", ""},
+                                          {"remark", "said", ""},
                                           {0}};
     crdi_say(out, "%s\n\n", r->paper);
     crdi_put(out, TEXT("paper", r->paper));
@@ -39,6 +41,7 @@ static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_r
                  REAL("ours", c->ours), REAL("reference", c->reference),
                  REAL("tolerance", c->tolerance), BOOL("relative", c->relative),
                  TEXT("rule", rules[c->rule]), BOOL("ok", c->ok), TEXT("remark", c->remark),
+                 c->print ? TEXT("print", prints[c->print]) : NONE("print"), TEXT("why", c->why),
                  CELL("verdict", shown   ? ""
                                  : c->ok ? "ok"
                                          : "MISS"));
@@ -48,7 +51,11 @@ static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_r
                                    : crdi_worded(row, "%s%.3g%s", bounds[c->rule],
                                                  c->relative ? 100 * c->tolerance : c->tolerance,
                                                  c->relative ? " %" : "");
-        crdi_put(row, CELL("accepted", accepted));
+        crdi_put(row, CELL("accepted", accepted),
+                 CELL("said", c->why[0] && c->remark[0] && strcmp(c->why, c->remark) != 0
+                                  ? crdi_worded(row, "%s; %s", c->why, c->remark)
+                              : c->why[0] ? c->why
+                                          : c->remark));
     }
     crdi_show_table(out, list, columns, "");
 }
@@ -212,10 +219,11 @@ static crd_status check_only(crdi_cli* cli, const crdi_reproduction* r, const cr
 static crd_status judge_claims(crdi_cli* cli, const crdi_reproduction* r,
                                const reproduce_options* o, crdi_result* out)
 {
-    int rows = 0, missed = 0, shown = 0;
+    int rows = 0, missed = 0, shown = 0, print[CRDI_PRINT_INCOMPARABLE + 1] = {0};
     const char* first = NULL;
     for (int i = 0; i < r->claim_count; i++) {
         if (!crdi_match_any(&o->only, r->claims[i].id)) { continue; }
+        print[r->claims[i].print]++;
         if (r->claims[i].rule == CRDI_CLAIM_SHOWN) {
             shown++;
             continue;
@@ -226,9 +234,16 @@ static crd_status judge_claims(crdi_cli* cli, const crdi_reproduction* r,
             first = first ? first : r->claims[i].id;
         }
     }
+    const int agree = print[CRDI_PRINT_AGREES], refuted = print[CRDI_PRINT_REFUTED],
+              other = print[CRDI_PRINT_INCOMPARABLE];
     crdi_say(out, "\n%d of %d rows within their tolerance", rows - missed, rows);
     if (shown) { crdi_say(out, ", %d not judged", shown); }
-    crdi_say(out, "\n");
+    crdi_say(out, "; of %d printed value%s %d agree%s, %d %s refuted, %d cannot be compared\n",
+             agree + refuted + other, crdi_plural(agree + refuted + other), agree,
+             agree == 1 ? "s" : "", refuted, refuted == 1 ? "is" : "are", other);
+    crdi_put(crdi_object(out, "counts"), INT("judged", rows), INT("ok", rows - missed),
+             INT("not_judged", shown), INT("printed", agree + refuted + other), INT("agree", agree),
+             INT("refuted", refuted), INT("not_comparable", other));
     if (missed == 0) { return CRD_OK; }
     return crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%d row%s missed, the first is %s", missed,
                      missed > 1 ? "s are" : " is", first);
@@ -258,20 +273,27 @@ static const crdi_option rows[] = {
              "write the data (CSV) and a drawing (SVG) of each figure there", .metavar = "FOLDER"),
     OPT_FLAG(reproduce_options, quick, "quick",
              "measure no times, and leave out rows that take very many steps"),
-    CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, ...}]}"),
+    CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, print, "
+                     "why, ...}], counts}"),
     CRDI_COMMON_OPTIONS,
 };
 const crdi_command crdi_command_reproduce = {
     .name = "reproduce",
     .arguments = "PAPER",
     .summary = "compute published tables and figures anew",
-    .description = "Computes the tables and figures of a paper and shows what was printed, what "
-                   "comes out here, what an independent computation says, and whether the two "
-                   "agree. Ends with 1 if a row does not. Papers: baumann2024 and baumann2020 "
-                   "(latency compensation), glumac2023 (defects and variable steps), "
-                   "rodriguez2021-ch3 (circuits in real time; takes about a minute, as it measures "
-                   "times, too), rodriguez2021-ch4 (digital twins) and rodriguez2021-ch5 (residual "
-                   "power and energy correction).",
+    .description =
+        "Computes the tables and figures of a paper and shows what was printed, what "
+        "comes out here, what an independent computation says, and two verdicts a row. "
+        "The first, ok or MISS, is about Cardan: does it compute what the independent "
+        "computation (or, where there is none, the print) says, within the tolerance? "
+        "Ends with 1 if a row does not. The second is about the print: it agrees "
+        "(within 5 % or its last digit), is refuted (the paper's own formulas or data "
+        "give another value), or is not comparable (the paper does not say enough, or "
+        "ours is not the same thing), with the reason. Papers: baumann2024 and baumann2020 "
+        "(latency compensation), glumac2023 (defects and variable steps), "
+        "rodriguez2021-ch3 (circuits in real time; takes about a minute, as it measures "
+        "times, too), rodriguez2021-ch4 (digital twins) and rodriguez2021-ch5 (residual "
+        "power and energy correction).",
     .examples = {{"cardan reproduce baumann2024", "all rows"},
                  {"cardan reproduce baumann2024 --only 'table1.*'", "limits of ZOH, FOH and EROS"},
                  {"cardan reproduce baumann2020 --figures pictures", "with figures"},

@@ -96,7 +96,6 @@ static crd_status claim_slope(crdi_reproduction* r, const slope_case* c, int j, 
 {
     char family[64], subject[96], what[64];
     const bool mixed = c->m != c->n, zero = isnan(c->reference[j]);
-    const bool program = c->scheme == CRD_DEFECT_PROGRAM;
     snprintf(family, sizeof family, "order.%s.%s.m%dn%d", crd_defect_scheme_name(c->scheme),
              solver_name(c->euler), c->m, c->n);
     snprintf(subject, sizeof subject, "%s, %s, m = %d, n = %d", crd_defect_scheme_name(c->scheme),
@@ -117,9 +116,6 @@ static crd_status claim_slope(crdi_reproduction* r, const slope_case* c, int j, 
         row.reference = c->reference[j];
         // Digits given; errors of order 2 are near rounding at H = 10^-3.
         row.tolerance = c->n == 2 && !c->euler && j >= 4 ? 3e-3 : 6e-5;
-        row.remark = !program || c->n == 0 || j < 2 || (j == 5 && c->n == 1) || (j == 5 && c->euler)
-                         ? ""
-                         : "the first step is a hold, which caps the order at 1.5, or 2";
     }
     return crdi_claim_row(r, family, number_ids[j], subject, what, row);
 }

@@ -37,6 +37,7 @@ crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
                         : c->rule == CRDI_CLAIM_AT_MOST ? off
                                                         : -off;
     own->ok = c->rule == CRDI_CLAIM_SHOWN || miss <= c->tolerance * scale; // false for NaN
+    crdi_claim_read_print(r->name, own);
     r->claim_count++;
     return CRD_OK;
 }
@@ -135,6 +136,7 @@ crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
     crdi_reproduction* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
+    r->name = crdi_papers[found];
     r->quick = opt && opt->quick;
     crd_arena_init(&r->arena, ctx);
     const crd_status st = reproduce[found](r);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/// `c->ok` is worked out here. Texts are copied.
+/// `c->ok`, `c->print` and `c->why` are worked out here. Texts are copied.
 crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c);
 /// Names and values are copied.
 crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f);
@@ -12,6 +12,8 @@ crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f);
 crd_status crdi_claim_row(crdi_reproduction* r, const char* family, const char* last,
                           const char* subject, const char* what, crdi_claim c);
 crd_status crdi_claims_add(crdi_reproduction* r, const crdi_claim* c, size_t count);
+/// `c->print` and `c->why` of a row of a paper, from ours and the table of remarks (print.c).
+void crdi_claim_read_print(const char* paper, crdi_claim* c);
 /// The value of a printed number, and `*unit`: one in its last digit.
 double crdi_printed(const char* text, double* unit);
 

@@ -11,6 +11,14 @@ typedef enum crdi_claim_rule {
     CRDI_CLAIM_SHOWN ///< not judged: times, which are those of this machine
 } crdi_claim_rule;
 
+/// What became of a printed value, which is another question than whether ours is right.
+typedef enum crdi_print {
+    CRDI_PRINT_NONE,        ///< nothing was printed
+    CRDI_PRINT_AGREES,      ///< within 5 %, or half a unit of the last printed digit
+    CRDI_PRINT_REFUTED,     ///< the paper's own formulas or data give another value
+    CRDI_PRINT_INCOMPARABLE ///< ours is not the same thing
+} crdi_print;
+
 /// One number of a paper. NaN: not published, not known.
 typedef struct crdi_claim {
     const char* id;   ///< "table1.eros.k6.phase"
@@ -22,7 +30,9 @@ typedef struct crdi_claim {
     bool relative;    ///< the tolerance is a part of the reference
     crdi_claim_rule rule;
     bool ok;
-    const char* remark; ///< why published and ours differ, ""
+    const char* remark; ///< about the row, ""
+    crdi_print print;
+    const char* why; ///< it is refuted or cannot be compared; "" where it agrees
 } crdi_claim;
 
 /// What the columns behind the first are.
@@ -48,6 +58,7 @@ typedef struct crdi_figure {
 typedef struct crdi_reproduction {
     crd_context* ctx;
     crd_arena arena;   ///< all of it
+    const char* name;  ///< of crdi_papers
     const char* paper; ///< "Baumann 2024: title, journal"
     bool quick;        ///< as asked for
     crdi_claim* claims;

@@ -290,6 +290,27 @@ class Reproduce(EndToEnd):
         self.assertAlmostEqual(rows["table1.eros.k6.phase"]["ours"], 2.241303535, places=8)
         self.assertLessEqual({"id", "published", "ours", "reference", "tolerance", "ok"},
                              set(rows["design.j"]))
+        # the second verdict: a row may be right and its print not
+        self.assertEqual(rows["table1.eros.k6.phase"]["print"], "agrees")
+        self.assertEqual(rows["fig9.eros.gain"]["print"], "refuted")
+        self.assertEqual(rows["table2.eros.switch.s1"]["print"], "not comparable")
+        self.assertIn("not published", rows["table2.eros.switch.s1"]["why"])
+        self.assertIsNone(rows["design.j"]["print"])
+        self.assertEqual(done["counts"], {"judged": 76, "ok": 76, "not_judged": 0, "printed": 53,
+                                          "agree": 33, "refuted": 2, "not_comparable": 18})
+        for r in rows.values():
+            far = r["published"] is not None and \
+                abs(r["ours"] - r["published"]) > 0.05 * abs(r["published"])
+            self.assertFalse(far and r["print"] == "agrees", r)
+            self.assertEqual(bool(r["why"]), r["print"] in ("refuted", "not comparable"), r)
+
+    def test_the_last_line_counts_both_verdicts(self):
+        done = self.cardan("reproduce", "baumann2024", "--only", "fig9.*")
+        self.assertIn("8 of 8 rows within their tolerance; of 6 printed values 2 agree, 2 are "
+                      "refuted, 2 cannot be compared\n", done.stdout)
+        done = self.cardan("reproduce", "baumann2024", "--only", "table1.zoh.k0.phase")
+        self.assertIn("1 of 1 rows within their tolerance; of 1 printed value 1 agrees, 0 are "
+                      "refuted, 0 cannot be compared\n", done.stdout)
 
     def test_papers_about_quality(self):
         for paper, row in (("glumac2023", "variable.*"), ("rodriguez2021-ch5", "target.*")):

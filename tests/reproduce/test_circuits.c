@@ -1,6 +1,7 @@
 // Rodriguez 2021, ch. 3: references of the benchmark circuits, what their runs cost, rows.
 #include "check.h"
 
+#include "prints.h"
 #include "reproduce/circuits.h"
 #include "shared/reproduce.h"
 
@@ -122,6 +123,7 @@ static void rows_keep_the_printed_digits_or_say_why_not(void** state)
 {
     crdi_reproduction* r = quick(*state);
     int printed = 0, open = 0, figures = 0;
+    check_prints(r, 49, 3, 2);
     for (int i = 0; i < r->claim_count; i++) {
         const crdi_claim* c = &r->claims[i];
         check(c->rule != CRDI_CLAIM_SHOWN); // nothing was timed

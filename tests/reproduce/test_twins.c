@@ -2,6 +2,7 @@
 // that take few steps.
 #include "check.h"
 
+#include "prints.h"
 #include "shared/reproduce.h"
 
 #include <math.h>
@@ -63,6 +64,7 @@ static void all_rows_hold_and_the_bound_is_kept_over_many_seeds(void** state)
 {
     crdi_reproduction* r = reproduce(*state, false);
     check_rows(r, 100);
+    check_prints(r, 37, 0, 23);
     check_figures(r, 17);
     check(find(r, "scenario1.bound.r1")->ours > 0.5);
     check(find(r, "table4.8.case1.recommended")->rule == CRDI_CLAIM_SHOWN);
@@ -73,6 +75,7 @@ static void rows_hold(void** state)
 {
     crdi_reproduction* r = reproduce(*state, true);
     check_rows(r, 60);
+    check_prints(r, 33, 0, 0);
     check_figures(r, 15);
     check_near(find(r, "scenario2.passes")->ours, 11, 0);
     // What cannot be seen is named.
