@@ -98,7 +98,7 @@ void crdi_guard_advise(crd_master* m, crdi_guard_loop* l, char* text, size_t siz
         add(text, size, &n, one);
     }
     const double ticks = (double)m->plan->times.tick_count;
-    if (!l->selects && l->coupled < 0 && crdi_guard_try_level(l, 0, 2) * ticks < harmless) {
+    if (!l->selects && l->coupled < 0 && crdi_guard_try_level(m, l, 0, 2) * ticks < harmless) {
         add(text, size, &n, "'predict: auto'");
     }
     if (gauss_seidel_holds(m, l)) { add(text, size, &n, "'scheme: gauss-seidel'"); }
@@ -139,7 +139,7 @@ void crdi_guard_explain(crd_master* m, crdi_guard_loop* l, char* text, size_t si
         const char* to = crdi_end_name(m->plan, &m->arena, &k->to);
         snprintf(text, size, "the samples on their way to %s come too late for it", to ? to : "");
     } else if (!l->selects &&
-               crdi_guard_try_level(l, 0, 0) * (double)m->plan->times.tick_count < harmless) {
+               crdi_guard_try_level(m, l, 0, 0) * (double)m->plan->times.tick_count < harmless) {
         snprintf(text, size, "it is the prediction: held values would not diverge");
     } else {
         snprintf(text, size, "a step of %s is too long for it, '%s' is the fastest unit", step,

@@ -79,7 +79,7 @@ double crdi_guard_excess(const crdi_guard_loop* l);
 /// the predictions on all connections. false, INFINITY: not known. The map is then as it was,
 /// except for its tick.
 bool crdi_guard_try_tick(crdi_guard_loop* l, double tick, double* excess);
-double crdi_guard_try_level(crdi_guard_loop* l, int first, int last);
+double crdi_guard_try_level(const crd_master* m, crdi_guard_loop* l, int first, int last);
 // advice.c
 /// What would hold the loop, from its map; "" if nothing is known.
 void crdi_guard_advise(crd_master* m, crdi_guard_loop* l, char* text, size_t size);

@@ -300,14 +300,40 @@ double crdi_guard_excess(const crdi_guard_loop* l)
     return l->rate - (l->exact > 0 ? l->exact : 0);
 }
 
-double crdi_guard_try_level(crdi_guard_loop* l, int first, int last)
+// Units as they could be coupled: with the derivatives that they take and give.
+static void use_capabilities(const crd_master* m, crdi_guard_loop* l)
 {
+    l->macro.refresh_count = 0;
+    for (int i = 0; i < l->member_count; i++) {
+        const crd_unit_info* info = &m->plan->members[l->members[i]].unit->info;
+        crdi_macro_unit* u = &l->macro.units[i];
+        u->takes = info->max_input_order < 2 ? info->max_input_order : 2;
+        u->gives = info->max_output_order < 2 ? info->max_output_order : 2;
+        u->refresh = info->flags & CRD_UNIT_CAN_REFRESH ? CRDI_MACRO_ASKED : CRDI_MACRO_STALE;
+        if (u->refresh) { l->macro.order[l->macro.refresh_count++] = i; }
+    }
+}
+
+double crdi_guard_try_level(const crd_master* m, crdi_guard_loop* l, int first, int last)
+{
+    enum { MOST = 32 };
+    crdi_macro_unit units[MOST];
+    int order[MOST];
+    const int refreshed = l->macro.refresh_count;
     double best = INFINITY;
+    if (l->member_count > MOST) { return INFINITY; }
+    const size_t n = (size_t)l->member_count;
+    memcpy(units, l->macro.units, n * sizeof *units);
+    memcpy(order, l->macro.order, n * sizeof *order);
+    use_capabilities(m, l);
     for (int level = first; level <= last; level++) {
         double rate = INFINITY;
         crdi_macro_set_level(&l->macro, level);
         if (crdi_macro_ln_rho(&l->macro, &rate) >= 0 && rate < best) { best = rate; }
     }
+    memcpy(l->macro.units, units, n * sizeof *units);
+    memcpy(l->macro.order, order, n * sizeof *order);
+    l->macro.refresh_count = refreshed;
     set_level(l, -1);
     return best - fmax(l->exact, 0);
 }

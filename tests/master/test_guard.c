@@ -1,0 +1,293 @@
+// The guard on systems whose truth is known by hand: the lossless oscillator of Rodriguez (2021),
+// and a pendulum that falls by itself.
+#include "models.h"
+
+#include <stdio.h>
+
+extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2;
+
+typedef struct {
+    crd_context* ctx;
+    crd_system* s;
+    crd_master* m;
+    const crd_master_report* r;
+} rig;
+
+static void begin(rig* g, double step, double stop)
+{
+    *g = (rig){.ctx = crd_context_create(NULL)};
+    g->s = new_system(g->ctx, step, stop);
+}
+
+static void run(rig* g)
+{
+    check_run(crd_master_create(g->ctx, g->s, NULL, &g->m), g->ctx);
+    check_run(crd_master_run(g->m), g->ctx);
+    g->r = crd_master_get_report(g->m);
+}
+
+static void clear_away(rig* g)
+{
+    crd_master_destroy(g->m);
+    crd_system_destroy(g->s);
+    crd_context_destroy(g->ctx);
+}
+
+static void check_state(const rig* g, crd_guard_state want, crd_end end)
+{
+    const crd_guard_report* r = &g->r->guard;
+    if (r->state != want || g->r->end != end) {
+        fail_msg("%s at t = %g, ended by %d: %s", crd_guard_state_name(r->state), r->time,
+                 (int)g->r->end, r->text);
+    }
+}
+
+static void hold_all(rig* g)
+{
+    for (int i = 0; i < g->s->connection_count; i++) {
+        g->s->connections[i].predict = CRD_PREDICTION_HOLD;
+    }
+}
+
+static void oscillator(rig* g, double step, double stop)
+{
+    begin(g, step, stop);
+    const int a = add_unit(g->s, "first", &crd_model_lo_fd1, 0);
+    const int b = add_unit(g->s, "second", &crd_model_lo_fd2, 0);
+    wire(g->s, a, "f", b, "f");
+    wire(g->s, b, "x2", a, "x2");
+    wire(g->s, b, "v2", a, "v2");
+    hold_all(g);
+}
+
+// ---- the oscillator ----------------------------------------------------------------------------
+
+static void an_exploding_loop_is_foretold_and_stopped(void** state)
+{
+    (void)state;
+    rig g;
+    oscillator(&g, 20e-3, 20);
+    run(&g);
+    check_state(&g, CRD_GUARD_DIVERGED, CRD_END_GUARD);
+    check(g.r->guard.stopped && g.r->guard.time < 4);
+    check_int(g.r->guard.mapped, 1);
+    check_contains(g.r->guard.text, "second.x2 -> first.x2");
+    check_contains(g.r->guard.text, "a step of 20 ms is too long");
+    check_contains(g.r->guard.help, "would hold it");
+    check(fabs(value(g.m, "second.x2")) < 1000 * 4); // it really moves by 4 m
+    clear_away(&g);
+}
+
+static void a_short_step_is_left_alone(void** state)
+{
+    (void)state;
+    rig g;
+    oscillator(&g, 100e-6, 2);
+    run(&g);
+    check_state(&g, CRD_GUARD_CALM, CRD_END_STOP_TIME);
+    clear_away(&g);
+}
+
+// 5 ms each way at 1 ms: the exchange creates energy, x 1e5 in 10 s, and samples follow it well.
+static void a_late_link_is_in_the_map(void** state)
+{
+    (void)state;
+    const crd_coupling_spec late = {
+        .element = "{\"algorithm\": \"zoh\"}",
+        .channel = {.step = NAN, .burst = 1, .seed = 1, .delay = 5e-3},
+        .has_channel = true,
+    };
+    rig g;
+    oscillator(&g, 1e-3, 10);
+    for (int i = 0; i < g.s->connection_count; i++) {
+        g.s->connections[i].coupling = &late;
+    }
+    run(&g);
+    check_state(&g, CRD_GUARD_DIVERGED, CRD_END_GUARD);
+    check_contains(g.r->guard.text, "come too late");
+    clear_away(&g);
+}
+
+static void a_warning_goes_on_and_off_sees_nothing(void** state)
+{
+    (void)state;
+    rig g;
+    oscillator(&g, 20e-3, 20);
+    g.s->run.guard.action = CRD_GUARD_WARN;
+    run(&g);
+    check_state(&g, CRD_GUARD_DIVERGED, CRD_END_STOP_TIME);
+    check(!g.r->guard.stopped);
+    check(g.r->worst_defect > 1e6); // of what the signal was before
+    clear_away(&g);
+    oscillator(&g, 20e-3, 20);
+    g.s->run.guard.action = CRD_GUARD_NONE;
+    run(&g);
+    check_state(&g, CRD_GUARD_OFF, CRD_END_STOP_TIME);
+    clear_away(&g);
+}
+
+static void limits_act_while_it_runs(void** state)
+{
+    (void)state;
+    rig g;
+    oscillator(&g, 5e-3, 10);
+    g.s->run.guard = (crd_guard_spec){.action = CRD_GUARD_WARN,
+                                      .max_defect = 1e-2,
+                                      .max_energy = NAN,
+                                      .max_error = NAN,
+                                      .place = {"", 0}};
+    run(&g);
+    check_state(&g, CRD_GUARD_LIMIT, CRD_END_GUARD);
+    check(g.r->time < 9);
+    check_contains(g.r->guard.text, "--max-defect = 1 %");
+    clear_away(&g);
+}
+
+// ---- a pendulum that falls ---------------------------------------------------------------------
+
+// phi'' = 25 phi + u, exactly; and a hinge that brakes a little, u = -0.1 omega.
+typedef struct {
+    double u, phi, omega, dphi, domega;
+} rod;
+
+static crd_model_status rod_initialize(void* self, const crd_model_host* host, double t)
+{
+    (void)host;
+    (void)t;
+    (void)self;
+    return CRD_MODEL_OK;
+}
+
+static void rod_outputs(void* self, double t)
+{
+    (void)self;
+    (void)t;
+}
+
+static crd_model_status rod_derivatives(void* self, double t)
+{
+    rod* p = self;
+    (void)t;
+    p->dphi = p->omega;
+    p->domega = 25 * p->phi + p->u;
+    return CRD_MODEL_OK;
+}
+
+static crd_model_status rod_step(void* self, const crd_model_host* host, double t, double h,
+                                 double* reached)
+{
+    rod* p = self;
+    (void)host;
+    const double c = cosh(5 * h), s = sinh(5 * h), rest = -p->u / 25, phi = p->phi - rest;
+    p->phi = rest + c * phi + s / 5 * p->omega;
+    p->omega = 5 * s * phi + c * p->omega;
+    *reached = t + h;
+    return CRD_MODEL_OK;
+}
+
+static double rod_partial(const void* self, int unknown, int known)
+{
+    (void)self;
+    return unknown == 3   ? known == 2
+           : unknown == 4 ? (known == 1 ? 25 : known == 0)
+                          : unknown == known;
+}
+
+static const crd_model_variable rod_rows[] = {
+    REAL(rod, u, CRD_INPUT, 0),
+    {.name = "phi",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(rod, phi),
+     .start = 1e-3,
+     .depends = "",
+     .exact = true},
+    {.name = "omega",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(rod, omega),
+     .depends = "",
+     .exact = true},
+    {.name = "dphi",
+     .type = CRD_FLOAT64,
+     .causality = CRD_LOCAL,
+     .offset = offsetof(rod, dphi),
+     .derivative_of = "phi"},
+    {.name = "domega",
+     .type = CRD_FLOAT64,
+     .causality = CRD_LOCAL,
+     .offset = offsetof(rod, domega),
+     .derivative_of = "omega"},
+};
+static const crd_model rod_model = {.name = "rod",
+                                    .size = sizeof(rod),
+                                    .variables = rod_rows,
+                                    .variable_count = 5,
+                                    .default_step = 0.01,
+                                    .default_stop = 1,
+                                    .initialize = rod_initialize,
+                                    .outputs = rod_outputs,
+                                    .derivatives = rod_derivatives,
+                                    .partial = rod_partial,
+                                    .step = rod_step};
+
+static void pendulum(rig* g, const crd_model* model)
+{
+    begin(g, 10e-3, 3);
+    const int a = add_unit(g->s, "rod", model, 0), b = add_unit(g->s, "hinge", &gain_model, 0);
+    check_ok(crd_system_set(g->s, b, "a", "-0.1", (crd_place){"", 0}));
+    check_ok(crd_system_set(g->s, b, "b", "0", (crd_place){"", 0}));
+    wire(g->s, a, "omega", b, "u");
+    wire(g->s, b, "y", a, "u");
+    hold_all(g);
+}
+
+static void a_pendulum_falls_unstopped(void** state)
+{
+    (void)state;
+    rig g;
+    pendulum(&g, &rod_model);
+    run(&g);
+    check(value(g.m, "rod.phi") > 1000 * 1e-3);
+    check(g.r->end == CRD_END_STOP_TIME);
+    check(g.r->guard.state <= CRD_GUARD_UNDECIDED);
+    clear_away(&g);
+}
+
+// Nothing is known of it: it is not stopped, and not green.
+static void a_falling_black_box_is_undecided(void** state)
+{
+    (void)state;
+    rig g;
+    crd_model closed = rod_model;
+    closed.partial = NULL;
+    closed.derivatives = NULL;
+    closed.variable_count = 3;
+    pendulum(&g, &closed);
+    run(&g);
+    check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
+    check_contains(g.r->guard.text, "cannot be told apart");
+    check_contains(g.r->guard.help, "--step 5 ms");
+    check_contains(g.r->guard.note, "gives no derivatives");
+    check_contains(g.r->guard.note, "is watched instead");
+    clear_away(&g);
+    pendulum(&g, &closed);
+    g.s->run.guard.action = CRD_GUARD_STOP;
+    run(&g);
+    check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_GUARD);
+    clear_away(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_exploding_loop_is_foretold_and_stopped),
+        cmocka_unit_test(a_short_step_is_left_alone),
+        cmocka_unit_test(a_late_link_is_in_the_map),
+        cmocka_unit_test(a_warning_goes_on_and_off_sees_nothing),
+        cmocka_unit_test(limits_act_while_it_runs),
+        cmocka_unit_test(a_pendulum_falls_unstopped),
+        cmocka_unit_test(a_falling_black_box_is_undecided),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
