@@ -216,7 +216,6 @@ typedef enum crdi_file_kind {
 } crdi_file_kind;
 // By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
-bool crdi_is_archive(const char* path);            // it begins as a zip archive does
 bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
 // CRD_E_RANGE if both are one file: "the results" would overwrite "the netlist". NULL: no input.
 crd_status crdi_refuse_overwriting(crd_context* ctx, const char* output, const char* input,

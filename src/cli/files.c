@@ -24,12 +24,6 @@ static crd_status read_head(crd_context* ctx, const char* path, char* head, size
     return CRD_OK;
 }
 
-bool crdi_is_archive(const char* path)
-{
-    char head[5];
-    return crdi_file_head(path, head, sizeof head) == 4 && memcmp(head, "PK\3\4", 4) == 0;
-}
-
 static bool has_file(const char* folder, const char* name)
 {
     struct stat st;

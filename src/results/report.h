@@ -229,7 +229,7 @@ crd_status crdi_report_chart(crdi_report* r, crdi_doc* d, int part, const crdi_c
 // ---- the parts of a report ---------------------------------------------------------------------
 
 void crdi_report_summary(crdi_doc* d, const crdi_report* r);  // report_tables.c
-void crdi_report_what_ran(crdi_doc* d, const crdi_report* r); // without its drawing
+crd_status crdi_report_what_ran(crdi_doc* d, crdi_report* r); // without its drawing; how well, too
 void crdi_report_texts(crdi_doc* d, const crdi_report* r);
 void crdi_report_tables(crdi_doc* d, const crdi_report* r); // from events to statistics
 const char* crdi_state_word(crdi_state s);

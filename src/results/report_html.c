@@ -300,11 +300,7 @@ crd_status crdi_report_html(crdi_report* r, crdi_doc* d)
     put_header(d, r);
     crd_status st = report_html_put_system(d, r);
     if (st < 0) { return st; }
-    crdi_doc_heading(d, 2, "what", "What ran");
-    crdi_report_what_ran(d, r);
-    st = crdi_report_quality(r, d);
-    if (st < 0) { return st; }
-    st = crdi_report_pace(r, d);
+    st = crdi_report_what_ran(d, r);
     if (st < 0) { return st; }
     put_plots(d, r);
     crdi_report_texts(d, r);

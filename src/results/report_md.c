@@ -157,11 +157,7 @@ crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d)
     crdi_report_summary(d, r);
     st = report_md_put_system(r, d);
     if (st < 0) { return st; }
-    crdi_doc_heading(d, 2, "what", "What ran");
-    crdi_report_what_ran(d, r);
-    st = crdi_report_quality(r, d);
-    if (st < 0) { return st; }
-    st = crdi_report_pace(r, d);
+    st = crdi_report_what_ran(d, r);
     if (st < 0) { return st; }
     st = put_plots(r, d);
     if (st < 0) { return st; }

@@ -351,7 +351,7 @@ static bool same_units(const crdi_json* a, const crdi_json* b)
     return true;
 }
 
-void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
+static void put_what_ran(crdi_doc* d, const crdi_report* r)
 {
     const crdi_json *shown = NULL, *wired = NULL; // units and connections of the run above
     for (int i = 0; i < r->part_count; i++) {
@@ -382,6 +382,14 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
         if (units) { shown = units; }
         if (connections) { wired = connections; }
     }
+}
+
+crd_status crdi_report_what_ran(crdi_doc* d, crdi_report* r)
+{
+    crdi_doc_heading(d, 2, "what", "What ran");
+    put_what_ran(d, r);
+    const crd_status st = crdi_report_quality(r, d);
+    return st < 0 ? st : crdi_report_pace(r, d);
 }
 
 // ---- texts, events -----------------------------------------------------------------------------

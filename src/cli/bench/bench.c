@@ -277,11 +277,7 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbenc
     session x = {.cli = cli, .out = out, .o = o, .kind = kind};
     crd_status st = CRD_OK;
     crdi_json_lines(out, true);
-    if (o->written && !crdi_is_dcp(o->written)) {
-        return crdi_fail(cli->ctx, CRD_E_RANGE,
-                         "--write-description %s, expected a name that ends with .dcpx or .dcp",
-                         o->written);
-    }
+    CRD_TRY(crdi_check_description(cli->ctx, "--write-description", o->written));
     (void)crdi_interrupt_catch(
         &(crdi_interrupt_options){.only_count = true}); // waiting is interrupted
     CRD_TRY(open_bench(&x));

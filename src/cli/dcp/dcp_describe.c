@@ -58,6 +58,14 @@ static crd_status write_text(crd_context* ctx, const crd_text* t, FILE* f, const
     return CRD_OK;
 }
 
+crd_status crdi_check_description(crd_context* ctx, const char* option, const char* path)
+{
+    return !path || crdi_is_dcp(path)
+               ? CRD_OK
+               : crdi_fail(ctx, CRD_E_RANGE, "%s %s, expected a name that ends with .dcpx or .dcp",
+                           option, path);
+}
+
 crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d, const char* path)
 {
     const char* dot = strrchr(path, '.');
@@ -99,10 +107,7 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
     }
     opt.addresses = addresses;
     opt.address_count = o->addresses.count;
-    if (o->output && !crdi_is_dcp(o->output)) {
-        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
-                          "-o %s, expected a name that ends with .dcpx or .dcp", o->output));
-    }
+    CRD_TRY(crdi_check_description(cli->ctx, "-o", o->output));
     CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &sys));
     CRD_TRY(crdi_serve_describe(cli->ctx, sys, &opt, &d));
     if (!o->output) {

@@ -47,4 +47,6 @@ crd_status crdi_served_load(crd_context* ctx, const crdi_served* o, const char* 
                             crd_system** out);
 crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crdi_serve_options* out);
 // As .dcpx or .dcp, by the ending of `path`.
+// Whether a description may be written there; NULL: nowhere. CRD_E_RANGE.
+crd_status crdi_check_description(crd_context* ctx, const char* option, const char* path);
 crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d, const char* path);

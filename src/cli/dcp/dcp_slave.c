@@ -289,11 +289,7 @@ static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list*
     session x = {.cli = cli, .out = out, .o = o};
     crd_status st = CRD_OK;
     crdi_json_lines(out, true);
-    if (o->written && !crdi_is_dcp(o->written)) {
-        return crdi_fail(cli->ctx, CRD_E_RANGE,
-                         "--write-description %s, expected a name that ends with .dcpx or .dcp",
-                         o->written);
-    }
+    CRD_TRY(crdi_check_description(cli->ctx, "--write-description", o->written));
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){0}); // waiting is interrupted
     CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &x.sys));
     CRD_TRY(load_given(&x));
