@@ -202,11 +202,15 @@ typedef struct crd_coupling_options {
     crd_design design;       ///< default EROS
     const crd_linear* given; ///< copied; given[j].k ascending: the nearest not above k is used
     int given_count;
-    bool any_gain;                     ///< accept given weights that distort constants
-    const crd_network* network;        ///< copied
-    int learning_taps;                 ///< 2 .. 128; default 25
-    double learning_window;            ///< samples after which 63 % are forgotten, > 1; default 300
-    double learning_ridge;             ///< pull towards the design (RLS: ZOH), > 0; default 0.01
+    bool any_gain;              ///< accept given weights that distort constants
+    const crd_network* network; ///< copied
+    int learning_taps;          ///< 2 .. 128; default 25
+    double learning_window;     ///< samples after which 63 % are forgotten, > 1; default 300
+    double learning_ridge;      ///< pull towards the design (RLS: ZOH), > 0; default 0.01
+    /// Algorithms that adapt: an estimate leaves the newest sample by at most so many times the
+    /// largest change from sample to sample that it looks at. 0, the default: no limit. Below the
+    /// bound that cardan analyze finds, a loop holds whatever is learned.
+    double gain_limit;
     crd_reconstruction reconstruction; ///< default CRD_RECONSTRUCT_OWN
     crd_detection detection;           ///< default CRD_DETECT_GUARDED
     crd_reaction reaction;             ///< default CRD_REACT_REBASE
@@ -226,6 +230,7 @@ typedef struct crd_coupling_counts {
     int64_t rewound;    ///< evaluations for a time before the newest sample
     int64_t beyond;     ///< predictions with a latency above k_max
     int64_t overflows;  ///< predictions beyond 1e300: the newest sample was used
+    int64_t limited;    ///< predictions that gain_limit has cut
     int64_t jumps;      ///< discontinuities
     int64_t restarts;   ///< the partner began anew, or was away longer than the history
     int64_t swaps;      ///< networks that were taken over while running

@@ -55,6 +55,13 @@ typedef struct crdi_element_option {
         .range = CRDI_ABOVE_ONE                                                                    \
     }
 
+// Of those that adapt.
+#define CRDI_ELEMENT_GAIN_LIMIT                                                                    \
+    {                                                                                              \
+        .name = "gain-limit", .read = crdi_element_read_gain_limit,                                \
+        .write = crdi_element_write_gain_limit                                                     \
+    }
+
 // ---- the row -----------------------------------------------------------------------------------
 
 typedef struct crdi_algorithm {
@@ -153,6 +160,7 @@ crd_status crdi_element_read_numbers(crdi_element_reader* r, const crdi_json* n,
                                      int at_most, double* out);
 crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n,
                                  const crdi_element_option* k);
+crd_status crdi_element_read_gain_limit(crdi_element_reader* r, const crdi_json* n);
 const crdi_json* crdi_element_member(const crdi_json* object, const char* name);
 // An object with no other keys than these.
 crd_status crdi_element_check_members(crdi_element_reader* r, const crdi_json* n, const char* what,
@@ -181,6 +189,7 @@ typedef struct crdi_element_writer {
     bool started; // a member stands there already
 } crdi_element_writer;
 
+void crdi_element_write_gain_limit(crdi_element_writer* w, const crd_element* e);
 void crdi_element_put_key(crdi_element_writer* w, const char* key);
 void crdi_element_put_int(crdi_element_writer* w, const char* key, int x);
 void crdi_element_put_number(crdi_element_writer* w, const char* key, double x);

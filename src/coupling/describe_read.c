@@ -278,3 +278,8 @@ crd_status crdi_element_read_numbers(crdi_element_reader* r, const crdi_json* n,
     }
     return CRD_OK;
 }
+
+crd_status crdi_element_read_gain_limit(crdi_element_reader* r, const crdi_json* n)
+{
+    return crdi_element_read_number(r, n, CRDI_POSITIVE, &r->e->options.gain_limit);
+}

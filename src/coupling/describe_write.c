@@ -81,6 +81,12 @@ static void put_own_key(crdi_element_writer* w, const crdi_element_option* k, co
     }
 }
 
+void crdi_element_write_gain_limit(crdi_element_writer* w, const crd_element* e)
+{
+    const double limit = e->options.gain_limit;
+    if (limit > 0) { crdi_element_put_number(w, "gain-limit", limit); }
+}
+
 void crdi_element_put_algorithm(crdi_element_writer* w, const crdi_algorithm* a,
                                 const crd_element* e)
 {

@@ -386,6 +386,21 @@ static const crd_linear* fallback_for(const crd_coupling* c, int k)
     return c->since_jump == 0 ? &c->zoh[k] : &c->foh[k];
 }
 
+// |estimate - y_0| <= gain_limit max |y_i - y_{i+1}|: what a sum of weights on changes can reach
+// whose absolute values are gain_limit together (analysis/small_gain.c needs no more of it).
+static double limit_gain(crd_coupling* c, const double* y, double estimate)
+{
+    const int reach = element_reach(c);
+    double most = 0;
+    for (int i = 0; i + 1 < reach; i++) {
+        most = fmax(most, fabs(y[i] - y[i + 1]));
+    }
+    most *= c->opt.gain_limit;
+    const double kept = crdi_clamp(estimate, y[0] - most, y[0] + most);
+    c->counts.limited += kept != estimate;
+    return kept;
+}
+
 static void element_predict(crd_coupling* c, const double* y, int k)
 {
     const crd_linear* l = fallback_for(c, k);
@@ -393,6 +408,7 @@ static void element_predict(crd_coupling* c, const double* y, int k)
     c->p1 = 0;
     if (!l && c->state) {
         c->p0 = c->algorithm->predict(c->state, y, k);
+        if (c->opt.gain_limit > 0) { c->p0 = limit_gain(c, y, c->p0); }
         return;
     }
     if (!l) { l = &c->table[k]; }

@@ -275,6 +275,7 @@ static const crdi_element_option keys[] = {
     CRDI_ELEMENT_LEARNING,
     {"pull", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(learning_ridge), .range = CRDI_POSITIVE},
     {"towards", .read = read_towards, .write = write_towards},
+    CRDI_ELEMENT_GAIN_LIMIT,
     {0},
 };
 

@@ -232,7 +232,10 @@ static int mixture_count_taps(const void* self)
     return ((const mixture*)self)->learner.m;
 }
 
+static const crdi_element_option keys[] = {CRDI_ELEMENT_GAIN_LIMIT, {0}};
+
 const crdi_algorithm crdi_algorithm_auto = {.name = "auto",
+                                            .keys = keys,
                                             .learns = true,
                                             .size = sizeof(mixture),
                                             .init = mixture_init,

@@ -157,7 +157,7 @@ static int rls_count_taps(const void* self)
     return ((const rls*)self)->m;
 }
 
-static const crdi_element_option keys[] = {CRDI_ELEMENT_LEARNING, {0}};
+static const crdi_element_option keys[] = {CRDI_ELEMENT_LEARNING, CRDI_ELEMENT_GAIN_LIMIT, {0}};
 
 const crdi_algorithm crdi_algorithm_rls = {.name = "rls",
                                            .keys = keys,

@@ -30,6 +30,9 @@ crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
                                        o->threshold >= 0 && isfinite(o->threshold), ">= 0"));
     CRD_TRY(crdi_coupling_check_number(ctx, "resolution", o->resolution,
                                        o->resolution >= 0 && isfinite(o->resolution), ">= 0"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "gain_limit", o->gain_limit,
+                                       o->gain_limit >= 0 && isfinite(o->gain_limit),
+                                       "0 (none) or more"));
     CRD_TRY(crdi_coupling_check_number(ctx, "algorithm", o->algorithm,
                                        (int)o->algorithm >= 0 &&
                                            (int)o->algorithm <= crdi_algorithm_last(),
