@@ -309,11 +309,40 @@ CRD_API crd_status crd_plant_stack(crd_arena* arena, const crd_plant* blocks, in
 
 // ---- loops with their elements -----------------------------------------------------------------
 
+/// What a description says of samples that do not all take the same time, or are lost.
+typedef struct crd_spread {
+    int k_min, k_max; ///< a sample takes so many macro steps, all equally often; -1: not said
+    double jitter;    ///< s: it takes the latency +- this, all equally often; NaN: not said
+    double loss;      ///< part of the samples that never arrive, below 1; NaN: not said
+    int burst;        ///< most samples that are lost in a row; -1: not said
+    int at_once;      ///< samples that one loss takes with it, as a channel's `burst`; 1
+} crd_spread;
+
+/// The same of one link, in macro steps.
+typedef struct crd_variation {
+    int k_min, k_max;    ///< a sample that is not lost arrives after k_min .. k_max steps
+    const double* share; ///< (k_max - k_min + 1) how often each of them; NULL: equally
+    double loss;         ///< part of the samples that never arrive
+    int burst;           ///< most samples that are lost in a row, for the worst case
+    bool burst_assumed;  ///< nobody has said so: CRD_BURST_ASSUMED, or at_once if that is more
+    int at_once;         ///< samples that one loss takes with it; more than 1 is not random enough
+} crd_variation;
+
+enum { CRD_BURST_ASSUMED = 3, CRD_BURST_MAX = 100 };
+
 /// An element in a loop. One with several pieces gives the loop variants.
 typedef struct crd_loop_element {
     const char* label;
     crd_linears linears;
     crd_linear* current; ///< what the loop uses, changed by crd_loop_model_choose
+    // of a model that is `varied`:
+    crd_variation variation;
+    int age_count;      ///< 0: they are not known (networks)
+    crd_linear* by_age; ///< (age_count) weights if the newest sample is so many steps old
+    bool adapts;        ///< to the signal: a hold stands for it
+    double gain_limit;  ///< of an element that adapts; INFINITY: none
+    bool detects;       ///< it looks for discontinuities
+    bool believes;      ///< it has a latency of its own and does not measure it
 } crd_loop_element;
 
 /// A loop that was read, or linearised, with what it needs for its analysis. It points into itself:
@@ -333,6 +362,7 @@ typedef struct crd_loop_model {
     size_t element_capacity;
     int direct;   ///< links without element
     int variants; ///< combinations of pieces
+    bool varied;  ///< for crd_analysis_varied: elements may adapt, and are known for all ages
     bool exact;   ///< units are known to rounding: not linearised by differences
 } crd_loop_model;
 
@@ -341,6 +371,11 @@ CRD_API void crd_loop_model_clear(crd_loop_model* m);
 /// An element for links or `loop.elements` to point at.
 CRD_API crd_status crd_loop_model_add(crd_loop_model* m, const crd_element* e, double step, int k,
                                       const crd_linear** out);
+/// What the element that was added last may meet: `own` is what its link says, `instead` (may be
+/// NULL) goes before it, `delay` s is the latency that a jitter is around. CRD_E_RANGE: the text
+/// says which of them makes no sense.
+CRD_API crd_status crd_loop_model_vary(crd_loop_model* m, const crd_spread* own,
+                                       const crd_spread* instead, double step, double delay);
 /// Once dT and `whole` or `loop.transfers` are there: closes direct links, counts variants, and
 /// makes the network of the exact map, transfer function i feeding element i, which feeds i + 1.
 CRD_API crd_status crd_loop_model_finish(crd_loop_model* m);
@@ -357,7 +392,11 @@ typedef struct crd_loop_options {
     double latency;             ///< the same in s; NaN
     crd_element_loader* load;   ///< of elements; NULL: only words
     void* load_user;
+    bool varied;       ///< the model is to be `varied`
+    crd_spread spread; ///< of all elements; what is not said: their own
 } crd_loop_options;
+
+CRD_API crd_spread crd_spread_none(void); ///< nothing is said
 
 CRD_API crd_loop_options crd_loop_defaults(void);
 /// Macro steps after which a sample is used that is `latency` s old: rounded up to the raster; -1:
@@ -412,6 +451,48 @@ typedef struct crd_margins {
 /// Of the variant that is chosen. The exact map, where there is one, has a say in what is stable:
 /// it sees what swings near the Nyquist frequency.
 CRD_API crd_status crd_analysis_margins(const crd_loop_model* m, crd_margins* out);
+
+// ---- loops whose links vary
+// ----------------------------------------------------------------------
+
+typedef enum crd_sure {
+    CRD_SURE_STABLE,
+    CRD_SURE_UNSTABLE,
+    CRD_SURE_OPEN, ///< neither could be shown
+} crd_sure;
+
+/// What holds of a loop when samples take k_min .. k_max steps each, overtake one another and are
+/// lost. Elements work as in a run: the newest sample counts, late ones are put in their place,
+/// empty places are on a line between their neighbours. Outputs are sampled before the inputs'
+/// update. Elements that adapt are taken as holds, but for `allowed`.
+typedef struct crd_varied_report {
+    const char* reason; ///< why nothing can be said; NULL: all below is there
+    int link_count;
+    const crd_variation** links; ///< (link_count) of the sampled network
+
+    crd_sure worst;      ///< over all sequences with at most `burst` losses in a row
+    double low, high;    ///< growth per step of the worst sequence lies between them
+    const char* by;      ///< what showed that it is stable: "norm", "small gain"; else ""
+    const char* stopped; ///< why no more effort was made; NULL: it was not needed
+    int period;          ///< of the sequence that grows by `low` per step, 0: none was found
+    int* ages;           ///< (period x link_count) age of the newest sample
+    uint64_t* arrivals;  ///< (period x link_count) bit j: a sample of age j arrives
+
+    crd_sure mean_square;  ///< when samples are lost and late independently of each other
+    double moment;         ///< factor of second moments per step; NaN: see no_moment
+    const char* no_moment; ///< why not; NULL
+    double loss_limit;     ///< loss of all that lose at which it is not stable any more, NaN
+    double loss_tried;     ///< up to where this was looked for; NaN: it was not
+
+    int adapting;   ///< elements that adapt
+    double allowed; ///< of their estimates: distance to the newest sample, in multiples of the
+                    ///< largest change from sample to sample, with which the loop holds in the
+                    ///< worst case; < 0: none could be shown
+} crd_varied_report;
+
+/// `m` is varied. Arrays and texts are the model's. It makes some seconds of effort at most, and
+/// says where it stopped.
+CRD_API crd_status crd_analysis_varied(crd_loop_model* m, crd_varied_report* out);
 
 // ---- recordings --------------------------------------------------------------------------------
 

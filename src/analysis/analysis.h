@@ -21,3 +21,7 @@ crd_status crdi_check_step(crd_context* ctx, double dT);
 
 // The description of an element up to `"algorithm": `.
 void crdi_element_begin(const char* name, double step, crd_text* out);
+
+// exp([A B 0; 0 0 1; 0 0 0] dT) of a network's units into the first third of the zeroed `phi`
+// (3 x (states + 2 inputs)^2): x(dT) over x, and over inputs u0 + theta u1.
+crd_status crdi_plant_transition(crd_context* ctx, const crd_plant* w, double dT, double* phi);

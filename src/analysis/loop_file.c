@@ -15,7 +15,8 @@ typedef struct reader {
     const char* folder; // of the file, "" or with a slash
     const crd_loop_options* o;
     crd_loop_model* m;
-    int latency; // for elements that do not know theirs, -1: not said
+    int latency;       // for elements that do not know theirs, -1: not said
+    crd_spread spread; // of links that do not say theirs
 } reader;
 
 // A value, or where it is missing
@@ -27,7 +28,8 @@ typedef struct node {
 
 crd_loop_options crd_loop_defaults(void)
 {
-    return (crd_loop_options){.step = NAN, .latency_steps = -1, .latency = NAN};
+    return (crd_loop_options){
+        .step = NAN, .latency_steps = -1, .latency = NAN, .spread = crd_spread_none()};
 }
 
 // ---- nodes -------------------------------------------------------------------------------------
@@ -142,12 +144,40 @@ crd_status crd_loop_latency(crd_context* ctx, const crd_loop_options* o, double 
                      o->latency / step, step, CRD_LATENCY_MAX);
 }
 
-static crd_status read_latency(const reader* r, const node* n, double step, int* out)
+// "2..5": of samples that take now so many steps and now so many. False if it is nothing of the
+// kind.
+static bool read_latencies(const char* text, crd_spread* s)
+{
+    const char* dots = strstr(text, "..");
+    int64_t low = 0, high = 0;
+    if (!dots || !crdi_parse_int64(text, (size_t)(dots - text), &low) ||
+        !crdi_parse_int64(dots + 2, strlen(dots + 2), &high) || low < 0 || low > high ||
+        high > CRD_LATENCY_MAX) {
+        return false;
+    }
+    s->k_min = (int)low;
+    s->k_max = (int)high;
+    return true;
+}
+
+// Several latencies go into the spread, too; the longest of them is the latency.
+static crd_status read_latency(const reader* r, const node* n, double step, int* out,
+                               crd_spread* spread)
 {
     int64_t k = -1;
     bool bare = true;
     if (is_kind(n, CRDI_JSON_TEXT)) {
         const char* text = n->value->text;
+        if (strstr(text, "..")) {
+            if (!read_latencies(text, spread)) {
+                return FAIL(r, *n,
+                            "%s: '%s', expected macro steps such as 2..5, the smaller one first, "
+                            "up to %d",
+                            n->name, text, CRD_LATENCY_MAX);
+            }
+            *out = spread->k_max;
+            return CRD_OK;
+        }
         if (!crdi_parse_int64(text, strlen(text), &k)) {
             const double t = time_of(text, &bare);
             k = isnan(t) || bare ? -1 : crd_latency_steps(t, step);
@@ -161,6 +191,34 @@ static crd_status read_latency(const reader* r, const node* n, double step, int*
     }
     *out = (int)k;
     return CRD_OK;
+}
+
+// jitter, loss and losses of the loop or of a link
+static crd_status read_spread(const reader* r, const node* n, crd_spread* out)
+{
+    const node jitter = loop_file_member(n, "jitter"), loss = loop_file_member(n, "loss"),
+               losses = loop_file_member(n, "losses");
+    crd_status st = CRD_OK;
+    int64_t count = 0;
+    if (jitter.value) { CRD_TRY(loop_file_read_time(r, &jitter, &out->jitter)); }
+    if (loss.value) {
+        CRD_TRY(read_number(r, &loss, &out->loss));
+        if (!(out->loss >= 0 && out->loss < 1)) {
+            CRD_TRY(FAIL(r, loss, "loss: %g, expected a part of the samples: 0 or more, below 1",
+                         out->loss));
+        }
+    }
+    if (losses.value) {
+        if (!whole_number(&losses, &count) || count < 0 || count > CRD_BURST_MAX) {
+            CRD_TRY(FAIL(r, losses,
+                         "losses: expected how many samples are lost in a row at most, "
+                         "0 to %d",
+                         CRD_BURST_MAX));
+        }
+        out->burst = (int)count;
+    }
+fail:
+    return st;
 }
 
 // A list of numbers; `out` from the arena.
@@ -255,7 +313,7 @@ static bool is_none(const node* n)
 
 // `own` is the latency that the link says, -1: none. `*out` NULL: connected directly.
 static crd_status loop_file_add_element(const reader* r, const node* n, int own,
-                                        const crd_linear** out)
+                                        const crd_spread* spread, const crd_linear** out)
 {
     crd_element* loaded = NULL;
     const crd_element* e = r->o->element;
@@ -275,6 +333,9 @@ static crd_status loop_file_add_element(const reader* r, const node* n, int own,
                      n->name));
     }
     st = crd_loop_model_add(r->m, e, step, k, out);
+    if (st >= 0 && r->m->varied) {
+        st = crd_loop_model_vary(r->m, spread, &r->o->spread, step, k * step);
+    }
     if (st < 0) { st = crdi_fail_in(r->ctx, st, "%s:%d", r->file, n->line); }
 fail:
     crd_element_destroy(loaded);
@@ -335,7 +396,7 @@ static crd_status read_elements(const reader* r, const node* n)
     for (const crdi_json* v = n->value ? n->value->first : NULL; v; v = v->next) {
         const node one = as_node(v, n->name);
         const crd_linear* e = NULL;
-        const crd_status st = loop_file_add_element(r, &one, -1, &e);
+        const crd_status st = loop_file_add_element(r, &one, -1, &r->spread, &e);
         if (st < 0) { return st; }
         if (e) { list[r->m->loop.element_count++] = e; }
     }
@@ -346,7 +407,8 @@ static crd_status read_elements(const reader* r, const node* n)
 static crd_status read_transfer_loop(const reader* r, const node* root)
 {
     static const char* const keys[] = {"loop",     "name",    "step",  "transfers",
-                                       "elements", "latency", "delay", NULL};
+                                       "elements", "latency", "delay", "jitter",
+                                       "loss",     "losses",  NULL};
     const node transfers = loop_file_member(root, "transfers"),
                elements = loop_file_member(root, "elements"),
                delay = loop_file_member(root, "delay");
@@ -498,11 +560,13 @@ static crd_status read_port(const reader* r, const node* n, const units* u, bool
 
 static crd_status read_link(const reader* r, const node* n, const units* u, crd_plant_link* l)
 {
-    static const char* const keys[] = {"from", "to", "gain", "element", "latency", "delay", NULL};
+    static const char* const keys[] = {"from",  "to",     "gain", "element", "latency",
+                                       "delay", "jitter", "loss", "losses",  NULL};
     const node from = loop_file_member(n, "from"), to = loop_file_member(n, "to"),
                gain = loop_file_member(n, "gain"), element = loop_file_member(n, "element"),
                latency = loop_file_member(n, "latency"), delay = loop_file_member(n, "delay");
     int k = -1;
+    crd_spread spread = r->spread;
     crd_status st = CRD_OK;
     CRD_TRY(check_keys(r, n, keys));
     CRD_TRY(read_port(r, &from, u, false, &l->from));
@@ -510,8 +574,12 @@ static crd_status read_link(const reader* r, const node* n, const units* u, crd_
     l->gain = 1;
     if (gain.value) { CRD_TRY(read_number(r, &gain, &l->gain)); }
     if (l->gain == 0) { CRD_TRY(FAIL(r, gain, "gain: 0 would be no link; leave it out")); }
-    if (latency.value) { CRD_TRY(read_latency(r, &latency, r->m->loop.dT, &k)); }
-    CRD_TRY(loop_file_add_element(r, &element, k, &l->element));
+    if (latency.value) {
+        spread.k_min = spread.k_max = -1;
+        CRD_TRY(read_latency(r, &latency, r->m->loop.dT, &k, &spread));
+    }
+    CRD_TRY(read_spread(r, n, &spread));
+    CRD_TRY(loop_file_add_element(r, &element, k, &spread, &l->element));
     if (delay.value) { CRD_TRY(loop_file_read_time(r, &delay, &l->delay)); }
 fail:
     return st;
@@ -519,7 +587,8 @@ fail:
 
 static crd_status loop_file_read_network(const reader* r, const node* root)
 {
-    static const char* const keys[] = {"loop", "name", "step", "units", "links", "latency", NULL};
+    static const char* const keys[] = {"loop",    "name",   "step", "units",  "links",
+                                       "latency", "jitter", "loss", "losses", NULL};
     const node blocks = loop_file_member(root, "units"), links = loop_file_member(root, "links");
     units u = {0};
     crd_status st = CRD_OK;
@@ -562,7 +631,9 @@ static crd_status read_loop(reader* r, const node* root)
         CRD_TRY(loop_file_read_time(r, &step, dT));
         if (!(*dT > 0)) { CRD_TRY(FAIL(r, step, "step: expected a time > 0")); }
     }
-    if (latency.value) { CRD_TRY(read_latency(r, &latency, *dT, &r->latency)); }
+    if (latency.value) { CRD_TRY(read_latency(r, &latency, *dT, &r->latency, &r->spread)); }
+    CRD_TRY(read_spread(r, root, &r->spread));
+    r->m->varied = r->o->varied;
     r->m->exact = true;
     const bool transfers = loop_file_member(root, "transfers").value != NULL;
     if (!transfers && !loop_file_member(root, "units").value) {
@@ -587,7 +658,8 @@ crd_status crd_loop_parse(crd_context* ctx, const char* json, size_t length, con
                     crdi_arena_text(&out->arena, file, slash ? (size_t)(slash - file) + 1 : 0),
                 .o = o,
                 .m = out,
-                .latency = -1};
+                .latency = -1,
+                .spread = crd_spread_none()};
     if (!r.folder) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_json_parse(&out->arena, json, length,
                             (crdi_json_source){.file = file, .first_line = 1}, &root));

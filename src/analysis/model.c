@@ -18,7 +18,11 @@ void crd_loop_model_clear(crd_loop_model* m)
 {
     if (!m->ctx) { return; }
     for (int i = 0; i < m->element_count; i++) {
-        crd_linears_clear(&m->elements[i].linears);
+        crd_loop_element* x = &m->elements[i];
+        crd_linears_clear(&x->linears);
+        for (int k = 0; k < x->age_count; k++) {
+            crd_linear_clear(m->ctx, &x->by_age[k]);
+        }
     }
     crd_free(m->ctx, m->elements);
     crd_arena_clear(&m->arena);
@@ -26,6 +30,47 @@ void crd_loop_model_clear(crd_loop_model* m)
 }
 
 // ---- elements ----------------------------------------------------------------------------------
+
+static bool adapts(const crd_element* e)
+{
+    const crd_algorithm a = e->options.algorithm;
+    return a == CRD_ALGORITHM_LEARNING || a == CRD_ALGORITHM_RLS || a == CRD_ALGORITHM_AUTO;
+}
+
+// Weights for all ages that the element compensates, of one that adapts those of the hold.
+static crd_status know_ages(crd_loop_model* m, const crd_element* e, double step, int k,
+                            crd_loop_element* x)
+{
+    const crd_coupling_options* o = &e->options;
+    x->adapts = adapts(e);
+    x->gain_limit = o->gain_limit > 0 ? o->gain_limit : INFINITY;
+    x->detects = o->detection != CRD_DETECT_NONE;
+    x->believes = crd_element_latency(e, step) >= 0;
+    x->variation = (crd_variation){.k_min = k, .k_max = k};
+    if (o->algorithm == CRD_ALGORITHM_NETWORK) { return CRD_OK; }
+    const int count = x->adapts ? 1 : (k > o->k_max ? k : o->k_max) + 1;
+    x->by_age = crdi_arena_new(&m->arena, (size_t)count, sizeof *x->by_age);
+    if (!x->by_age) { return CRD_E_MEMORY; }
+    const crd_design hold = crd_design_defaults(CRD_METHOD_ZOH);
+    for (; x->age_count < count; x->age_count++) {
+        crd_linear* w = &x->by_age[x->age_count];
+        const crd_status st = x->adapts ? crd_linear_make(m->ctx, &hold, 0, w)
+                                        : crd_element_linear(e, step, x->age_count, w);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static crd_status make_functions(crd_loop_model* m, const crd_element* e, double step, int k,
+                                 crd_linears* out)
+{
+    if (!m->varied || !adapts(e)) { return crd_linears_make(e, step, k, out); }
+    crd_element* hold = NULL;
+    crd_status st = crd_element_of_name(m->ctx, "zoh", &hold);
+    if (st >= 0) { st = crd_linears_make(hold, step, k, out); }
+    crd_element_destroy(hold);
+    return st;
+}
 
 crd_status crd_loop_model_add(crd_loop_model* m, const crd_element* e, double step, int k,
                               const crd_linear** out)
@@ -38,12 +83,119 @@ crd_status crd_loop_model_add(crd_loop_model* m, const crd_element* e, double st
     *x = (crd_loop_element){.label = crdi_arena_text(&m->arena, e->label, strlen(e->label)),
                             .current = crdi_arena_new(&m->arena, 1, sizeof *x->current)};
     if (!x->label || !x->current) { return CRD_E_MEMORY; }
-    const crd_status st = crd_linears_make(e, step, k, &x->linears);
+    const crd_status st = make_functions(m, e, step, k, &x->linears);
     if (st < 0) { return st; }
     m->element_count++;
+    if (m->varied) {
+        const crd_status known = know_ages(m, e, step, k, x);
+        if (known < 0) { return known; }
+    }
     *x->current = x->linears.linear[0];
     *out = x->current;
     return CRD_OK;
+}
+
+// ---- what varies -------------------------------------------------------------------------------
+
+crd_spread crd_spread_none(void)
+{
+    return (crd_spread){
+        .k_min = -1, .k_max = -1, .jitter = NAN, .loss = NAN, .burst = -1, .at_once = 1};
+}
+
+static crd_status check_spread(crd_context* ctx, const crd_spread* s)
+{
+    if (s->k_min > s->k_max || s->k_max > CRD_LATENCY_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "latencies %d..%d: expected the smaller one first, at most %d steps",
+                         s->k_min, s->k_max, CRD_LATENCY_MAX);
+    }
+    if (s->k_max >= 0 && s->jitter > 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "latencies %d..%d and a jitter of %g s: expected one of the two", s->k_min,
+                         s->k_max, s->jitter);
+    }
+    if (!isnan(s->jitter) && !(s->jitter >= 0 && isfinite(s->jitter))) {
+        return crdi_fail(ctx, CRD_E_RANGE, "a jitter of %g s: expected 0 or more", s->jitter);
+    }
+    if (!isnan(s->loss) && !(s->loss >= 0 && s->loss < 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "a loss of %g: expected 0 or more and below 1, as nothing would arrive",
+                         s->loss);
+    }
+    if (s->burst > CRD_BURST_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%d losses in a row: expected at most %d", s->burst,
+                         CRD_BURST_MAX);
+    }
+    return CRD_OK;
+}
+
+// A delay that is uniform in [delay - jitter, delay + jitter], at least 0, is used at the next
+// macro step: k = ceil(delay / step), as a run does it.
+static crd_status spread_delays(crd_loop_model* m, double jitter, double step, double delay,
+                                crd_variation* v)
+{
+    const double low = (delay - jitter) / step, high = (delay + jitter) / step;
+    v->k_min = low > 0 ? (int)ceil(low - 1e-6) : 0;
+    if (!(high <= CRD_LATENCY_MAX)) {
+        return crdi_fail(m->ctx, CRD_E_RANGE,
+                         "a latency of %g s with a jitter of %g s is up to %g macro steps of %g s, "
+                         "expected at most %d",
+                         delay, jitter, high, step, CRD_LATENCY_MAX);
+    }
+    v->k_max = (int)ceil(high - 1e-6);
+    const int n = v->k_max - v->k_min + 1;
+    double* share = crdi_arena_new(&m->arena, (size_t)n, sizeof *share);
+    if (!share) { return CRD_E_MEMORY; }
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        const double from = i == 0 ? low : v->k_min + i - 1, to = fmin(v->k_min + i, high);
+        share[i] = fmax(to - from, 0) / (high - low);
+        sum += share[i];
+    }
+    for (int i = 0; i < n; i++) { // but for rounding they are 1 together
+        share[i] /= sum;
+    }
+    v->share = share;
+    return CRD_OK;
+}
+
+crd_status crd_loop_model_vary(crd_loop_model* m, const crd_spread* own, const crd_spread* instead,
+                               double step, double delay)
+{
+    crd_status st = CRD_OK;
+    crd_spread s = *own;
+    crd_variation* v = &m->elements[m->element_count - 1].variation;
+    if (instead && instead->k_max >= 0) {
+        s.k_min = instead->k_min;
+        s.k_max = instead->k_max;
+        s.jitter = NAN;
+    }
+    if (instead && !isnan(instead->jitter)) {
+        s.jitter = instead->jitter;
+        if (instead->k_max < 0) { s.k_min = s.k_max = -1; }
+    }
+    if (instead && !isnan(instead->loss)) {
+        s.loss = instead->loss;
+        s.at_once = instead->at_once;
+    }
+    if (instead && instead->burst >= 0) { s.burst = instead->burst; }
+    CRD_TRY(check_spread(m->ctx, &s));
+    if (s.k_max >= 0) {
+        v->k_min = s.k_min;
+        v->k_max = s.k_max;
+    } else if (s.jitter > 0) {
+        CRD_TRY(spread_delays(m, s.jitter, step, delay, v));
+    }
+    v->loss = isnan(s.loss) ? 0 : s.loss;
+    v->burst_assumed = v->loss > 0 && s.burst < 0;
+    v->at_once = v->loss > 0 ? s.at_once : 1;
+    const int assumed = v->at_once < CRD_BURST_ASSUMED ? CRD_BURST_ASSUMED
+                        : v->at_once > CRD_BURST_MAX   ? CRD_BURST_MAX
+                                                       : v->at_once;
+    v->burst = v->burst_assumed ? assumed : v->loss > 0 ? s.burst : 0;
+fail:
+    return st;
 }
 
 void crd_loop_model_choose(crd_loop_model* m, int variant)

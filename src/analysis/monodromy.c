@@ -63,21 +63,21 @@ static crd_status allocate_sampled(crd_arena* arena, sampled* s)
                : CRD_E_MEMORY;
 }
 
-static crd_status transition(crd_context* ctx, sampled* s, double dT)
+crd_status crdi_plant_transition(crd_context* ctx, const crd_plant* w, double dT, double* phi)
 {
-    const int all = s->n + 2 * s->in;
-    for (int i = 0; i < s->n; i++) {
-        for (int j = 0; j < s->n; j++) {
-            s->phi[i * all + j] = s->w->A[i * s->n + j] * dT;
+    const int n = w->states, in = w->inputs, all = n + 2 * in;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++) {
+            phi[i * all + j] = w->A[i * n + j] * dT;
         }
-        for (int u = 0; u < s->in; u++) {
-            s->phi[i * all + s->n + u] = s->w->B[i * s->in + u] * dT;
+        for (int u = 0; u < in; u++) {
+            phi[i * all + n + u] = w->B[i * in + u] * dT;
         }
     }
-    for (int u = 0; u < s->in; u++) {
-        s->phi[(s->n + u) * all + s->n + s->in + u] = 1; // du/dtheta = u1
+    for (int u = 0; u < in; u++) {
+        phi[(n + u) * all + n + in + u] = 1; // du/dtheta = u1
     }
-    if (crdi_num_expm(all, s->phi, s->phi + (size_t)all * (size_t)all) < 0) {
+    if (crdi_num_expm(all, phi, phi + (size_t)all * (size_t)all) < 0) {
         return crdi_fail(ctx, CRD_E_RANGE, "the units are too fast for a macro step of %g s", dT);
     }
     return CRD_OK;
@@ -217,7 +217,7 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
         st = CRD_E_MEMORY;
         goto fail;
     }
-    CRD_TRY(transition(ctx, &s, dT));
+    CRD_TRY(crdi_plant_transition(ctx, network, dT, s.phi));
     past_inputs(&s);
     CRD_TRY(close_step(ctx, &s, sampling));
     assemble_map(&s, matrix);

@@ -203,6 +203,21 @@ static crd_status same_step(const linearising* z, const crd_master_link* l, doub
                      l->spec->to, step, *dT);
 }
 
+// What the emulated channel does to samples. A latency from elsewhere takes the place of its delay.
+static crd_status vary(const linearising* z, const crd_master_link* l, double step, int k)
+{
+    const crd_coupling_spec* s = l->spec->coupling;
+    crd_spread own = crd_spread_none();
+    double delay = k * step;
+    if (s && s->has_channel) {
+        own.jitter = s->channel.jitter;
+        own.loss = s->channel.loss;
+        own.at_once = s->channel.burst;
+        if (k == (int)ceil(s->channel.delay / step - 1e-9)) { delay = s->channel.delay; }
+    }
+    return crd_loop_model_vary(z->model, &own, &z->o->spread, step, delay);
+}
+
 static crd_status make_link(const linearising* z, const crd_master_link* l, crd_plant_link* out)
 {
     crd_status st = CRD_OK;
@@ -218,6 +233,7 @@ static crd_status make_link(const linearising* z, const crd_master_link* l, crd_
     CRD_TRY(same_step(z, l, step));
     CRD_TRY(crd_loop_latency(z->ctx, z->o, step, k, &k));
     st = crd_loop_model_add(z->model, given ? given : l->element, step, k, &out->element);
+    if (st >= 0 && z->o->varied) { st = vary(z, l, step, k); }
     if (st < 0) {
         st = crdi_fail_in(z->ctx, st, "%s:%d", l->spec->place.file, l->spec->place.line);
     }
@@ -251,6 +267,7 @@ crd_status crd_master_linearise(crd_master* m, const crd_system* s, const crd_lo
 {
     crd_status st = CRD_OK;
     linearising z = {.ctx = out->ctx, .master = m, .system = s, .o = o, .model = out};
+    out->varied = o->varied;
     out->place = crdi_arena_format(&out->arena, "at t = %.9g s", crd_master_time(m));
     if (!out->place) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(choose_links(&z));

@@ -27,6 +27,15 @@ crd_status crdi_num_complex_solve(int n, int columns, const double* factors, con
 /// CRD_E_CONVERGENCE: the QR iteration gave up, or the matrix is not finite.
 crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im);
 
+/// a = L L^T of a symmetric positive definite a (n x n) becomes L, its upper half 0.
+/// CRD_E_CONVERGENCE: it is not positive definite.
+crd_status crdi_num_cholesky(int n, double* a);
+/// a (n x n) becomes L^-1 a L^-T.
+void crdi_num_congruence(int n, const double* l, double* a);
+/// Eigenvalues of a symmetric matrix (n x n, destroyed), ascending; with `vectors` row i of a
+/// becomes the eigenvector of the i-th. CRD_E_CONVERGENCE: it is not finite, or QR gave up.
+crd_status crdi_num_symmetric(int n, double* a, double* values, bool vectors);
+
 /// a becomes exp(a); `work` has 2 n^2 numbers. CRD_E_RANGE: not finite, or too large to scale.
 crd_status crdi_num_expm(int n, double* a, double* work);
 

@@ -1,0 +1,180 @@
+// Mean-square stability under random arrival: the second moments of a linear system that a Markov
+// chain switches go on as (Costa, Fragoso and Marques 2005, ch. 3)
+//     S_w(n+1) = sum over v of p(v -> w) A_vw S_v(n) A_vw^T,
+// S_v being the mean of z z^T where the chain is in v. They die out if and only if the spectral
+// radius of this map is below 1; for control over links that lose samples see Schenato and others
+// (2007). The largest eigenvalue of a positive map is real. Others may have the same modulus (those
+// of an oscillation turn), so that powers alone settle slowly: Arnoldi's method finds it.
+#include "analysis/varied.h"
+
+#include "shared/num.h"
+
+#include <string.h>
+
+enum { KRYLOV = 24, RESTARTS = 40 };
+
+typedef struct moments {
+    const crdi_varied* s;
+    int N;
+    size_t square, length; // of one matrix, of all
+    int* first;            // (states + 1) into edges
+    crdi_next* edges;      // with the chances
+    double* maps;          // (edges x N x N)
+    double *half, *basis;  // (N x N), (KRYLOV + 1 x length)
+    double H[(KRYLOV + 1) * KRYLOV];
+} moments;
+
+// to = the map of from
+static void advance(const moments* m, const double* from, double* to)
+{
+    const int n = m->N;
+    memset(to, 0, m->length * sizeof *to);
+    for (int v = 0; v < m->s->states; v++) {
+        const double* S = from + (size_t)v * m->square;
+        for (int e = m->first[v]; e < m->first[v + 1]; e++) {
+            const double *a = m->maps + (size_t)e * m->square, p = m->edges[e].chance;
+            double* T = to + (size_t)m->edges[e].to * m->square;
+            memset(m->half, 0, m->square * sizeof *m->half);
+            for (int i = 0; i < n; i++) { // half = S A^T, by columns of A^T
+                for (int k = 0; k < n; k++) {
+                    const double x = a[i * n + k];
+                    if (x == 0) { continue; }
+                    for (int j = 0; j < n; j++) {
+                        m->half[i * n + j] += x * S[k * n + j]; // (A S)_ij
+                    }
+                }
+            }
+            for (int j = 0; j < n; j++) {
+                for (int k = 0; k < n; k++) {
+                    const double x = p * a[j * n + k];
+                    if (x == 0) { continue; }
+                    for (int i = 0; i < n; i++) {
+                        T[i * n + j] += x * m->half[i * n + k];
+                    }
+                }
+            }
+        }
+    }
+}
+
+static double dot(size_t n, const double* a, const double* b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static void add_scaled(size_t n, double by, const double* x, double* y)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += by * x[i];
+    }
+}
+
+// A basis of the vectors that the map makes of basis[0]; returns its size.
+static int arnoldi(moments* m)
+{
+    memset(m->H, 0, sizeof m->H);
+    for (int k = 0; k < KRYLOV; k++) {
+        double* next = m->basis + (size_t)(k + 1) * m->length;
+        advance(m, m->basis + (size_t)k * m->length, next);
+        for (int pass = 0; pass < 2; pass++) { // twice is enough
+            for (int i = 0; i <= k; i++) {
+                const double* q = m->basis + (size_t)i * m->length;
+                const double h = dot(m->length, q, next);
+                m->H[i * KRYLOV + k] += h;
+                add_scaled(m->length, -h, q, next);
+            }
+        }
+        const double size = sqrt(dot(m->length, next, next));
+        m->H[(k + 1) * KRYLOV + k] = size;
+        if (!(size > 1e-13 * fabs(m->H[0]))) { return k + 1; }
+        for (size_t i = 0; i < m->length; i++) {
+            next[i] /= size;
+        }
+    }
+    return KRYLOV;
+}
+
+static double largest_real(const moments* m, int n)
+{
+    double a[KRYLOV * KRYLOV], re[KRYLOV], im[KRYLOV], largest = 0;
+    for (int i = 0; i < n; i++) {
+        memcpy(&a[i * n], &m->H[i * KRYLOV], (size_t)n * sizeof *a);
+    }
+    if (crdi_num_eigenvalues(n, a, re, im) < 0) { return NAN; }
+    for (int i = 0; i < n; i++) {
+        largest = fmax(largest, hypot(re[i], im[i]));
+    }
+    return largest;
+}
+
+static crd_status moments_make(moments* m, crd_arena* arena, double effort, bool* fits)
+{
+    const crdi_varied* s = m->s;
+    const double edges = (double)s->transitions;
+    *fits = edges * (double)m->square < 2e7 && (double)m->length * KRYLOV < 4e7 &&
+            edges * (double)m->square * m->N * KRYLOV < effort;
+    if (!*fits) { return CRD_OK; }
+    m->first = crdi_arena_new(arena, (size_t)s->states + 1, sizeof *m->first);
+    m->edges = crdi_arena_new(arena, (size_t)edges + (size_t)crdi_varied_most(s), sizeof *m->edges);
+    m->maps = crdi_arena_new(arena, (size_t)edges * m->square, sizeof *m->maps);
+    m->half = crdi_arena_new(arena, m->square, sizeof *m->half);
+    m->basis = crdi_arena_new(arena, (KRYLOV + 1) * m->length, sizeof *m->basis);
+    if (!m->first || !m->edges || !m->maps || !m->half || !m->basis) { return CRD_E_MEMORY; }
+    for (int v = 0; v < s->states; v++) {
+        const int n = crdi_varied_next(s, v, m->edges + m->first[v]);
+        m->first[v + 1] = m->first[v] + n;
+        for (int e = m->first[v]; e < m->first[v + 1]; e++) {
+            crdi_varied_matrix(s, v, m->edges[e].to, m->maps + (size_t)e * m->square);
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out)
+{
+    crd_status st = CRD_OK;
+    moments m = {.s = s, .N = s->size};
+    crd_arena arena;
+    bool fits = false;
+    crd_arena_init(&arena, s->ctx);
+    m.square = (size_t)m.N * (size_t)m.N;
+    m.length = m.square * (size_t)s->states;
+    *out = NAN;
+    CRD_TRY(moments_make(&m, &arena, *effort, &fits));
+    for (size_t v = 0; fits && v < (size_t)s->states; v++) {
+        for (size_t i = 0; i < (size_t)m.N; i++) {
+            m.basis[v * m.square + i * (size_t)m.N + i] = 1;
+        }
+    }
+    const double each = (double)s->transitions * (double)m.square * m.N * KRYLOV / 2;
+    double before = NAN;
+    for (int i = 0; fits && i<RESTARTS&& * effort> 0; i++) {
+        const double size = sqrt(dot(m.length, m.basis, m.basis));
+        for (size_t k = 0; k < m.length; k++) {
+            m.basis[k] /= size;
+        }
+        const int n = arnoldi(&m);
+        *effort -= each;
+        const double radius = largest_real(&m, n);
+        *out = radius;
+        if (n < KRYLOV || fabs(radius - before) < 1e-11 * radius) { break; }
+        before = radius;
+        // The powers of the map lead to the positive eigenvector: go on from where they are.
+        double* z = m.basis + m.length;
+        *effort -= each;
+        for (int k = 0; k < KRYLOV; k++) {
+            advance(&m, m.basis, z);
+            const double by = 1 / sqrt(dot(m.length, z, z));
+            for (size_t j = 0; j < m.length; j++) {
+                m.basis[j] = by * z[j];
+            }
+        }
+    }
+fail:
+    crd_arena_clear(&arena);
+    return st;
+}
