@@ -271,7 +271,6 @@ class Loops(EndToEnd):
             ("[zoh, zoh]", "[zoh, zohh]", "loop.yaml:7: "),
             ("[zoh, zoh]", "[zoh, {algorithm: zoh, taps: 3}]", "loop.yaml:7: "),
             ("[zoh, zoh]", "zoh", "loop.yaml:7: elements: expected a list"),
-            ("[zoh, zoh]", "[zoh, auto]", "not one linear function"),
             ("elements:", "elemants:", "loop.yaml:7: unknown key 'elemants'"),
             ("transfers:", "transfer:", "expected transfers"),
         )
@@ -364,6 +363,104 @@ class Loops(EndToEnd):
         self.assertTrue(near(self.mode(got["poles"])[0], -7.481156e-5, 1e-9))
         self.assertTrue(near(got["phase_margins"][1][0], 0.066994, 1e-5))
         self.assertTrue(near(got["delay_margin"], 3.022842e-3, 1e-9))
+
+
+SPEED = """loop: 1
+step: 10 ms
+latency: 30 ms
+units:
+  motor: { A: [[-2]], B: [[2]], C: [[1]], inputs: [u], outputs: [speed] }
+  controller: { A: [[0]], B: [[1]], C: [[3]], D: [[2]], inputs: [e], outputs: [u] }
+links:
+  - { from: motor.speed, to: controller.e, gain: -1, element: zoh%s }
+  - { from: controller.u, to: motor.u, element: zoh }
+"""
+
+
+class Varied(EndToEnd):
+    """Latencies that vary, losses, elements that adapt."""
+
+    def test_without_anything_that_varies_nothing_is_said_of_it(self):
+        self.write("speed.yaml", SPEED % "")
+        self.assertNotIn("varied", self.cardan_json("analyze", "speed.yaml"))
+
+    def test_worst_case_and_mean_square(self):
+        self.write("speed.yaml", SPEED % "")
+        v = self.cardan_json("analyze", "speed.yaml", "--jitter", "20ms", "--loss", "20 %",
+                             "--require-stable")["varied"]
+        self.assertEqual(v["worst_case"]["verdict"], "stable")
+        self.assertLess(v["worst_case"]["growth_high"], 1)
+        self.assertEqual(v["mean_square"]["verdict"], "stable")
+        self.assertEqual([(e["k_min"], e["k_max"], e["loss"], e["losses"], e["losses_assumed"])
+                          for e in v["elements"]], [(1, 5, 0.2, 3, True)] * 2)
+        self.assertTrue(any("in a row" in n for n in v["not_covered"]))
+        text = self.cardan("analyze", "speed.yaml", "--jitter", "20ms", "--loss", "0.2").stdout
+        for part in ("3 (assumed)", "stable for every sequence", "mean square: stable", "not covered:"):
+            self.assertIn(part, text)
+
+    def test_a_sequence_that_grows_is_shown(self):
+        self.write("speed.yaml", SPEED % "")
+        v = self.cardan_json("analyze", "speed.yaml", "--element", "foh", "--latency", "2..4")["varied"]
+        worst = v["worst_case"]
+        self.assertEqual(worst["verdict"], "unstable")
+        self.assertGreater(worst["growth_low"], 1)
+        self.assertTrue(all(2 <= a <= 4 for step in worst["ages"] for a in step))
+        self.assertEqual(len(worst["ages"]), len(worst["arrivals"]))
+        self.cardan("analyze", "speed.yaml", "--element", "foh", "--latency", "2..4",
+                    "--require-stable", code=3, says="not stable")
+
+    def test_a_link_has_its_own(self):
+        self.write("speed.yaml", SPEED % ", latency: 1..2, loss: 0.1, losses: 1")
+        elements = self.cardan_json("analyze", "speed.yaml")["varied"]["elements"]
+        self.assertEqual([(e["k_min"], e["k_max"], e["loss"], e["losses"]) for e in elements],
+                         [(1, 2, 0.1, 1), (3, 3, 0, 0)])
+
+    def test_elements_that_adapt_get_a_bound(self):
+        self.write("speed.yaml", SPEED % "")
+        for name in ("auto", "ridge", "rls"):
+            a = self.cardan_json("analyze", "speed.yaml", "--element", name)["varied"]["adapting"]
+            self.assertGreater(a["gain_limit"], 1)
+            self.assertFalse(a["holds"])
+        self.cardan("analyze", "speed.yaml", "--element", "auto", "--require-stable", code=3,
+                    says="gain-limit")
+        limited = "{algorithm: auto, gain-limit: %g}"
+        self.cardan("analyze", "speed.yaml", "--element", limited % 1, "--require-stable")
+        self.cardan("analyze", "speed.yaml", "--element", limited % 5, "--require-stable", code=3,
+                    says="gain-limit")
+
+    def test_channels_of_a_system_count(self):
+        text = SYSTEM.format(one=fmu("lo_fd2"), two=fmu("lo_fd1"), interface="")
+        self.write("system.yaml", text.replace("delay: 3 ms", "delay: 3 ms, jitter: 2 ms, loss: 0.2"))
+        text = self.cardan("analyze", "system.yaml").stdout
+        self.assertIn("what varies is below", text)
+        v = self.cardan_json("analyze", "system.yaml")["varied"]
+        self.assertEqual([(e["k_min"], e["k_max"], e["loss"]) for e in v["elements"]],
+                         [(1, 5, 0.2)] * 3)
+        self.assertIn(v["worst_case"]["verdict"], ("unstable", "not decided"))
+        self.write("burst.yaml", text and SYSTEM.format(
+            one=fmu("lo_fd2"), two=fmu("lo_fd1"), interface="").replace(
+                "delay: 3 ms", "delay: 3 ms, loss: 0.2, burst: 2"))
+        v = self.cardan_json("analyze", "burst.yaml")["varied"]
+        self.assertIn("not independent", v["mean_square"]["reason"])
+
+    def test_bad_input_says_what_would_be_right(self):
+        self.write("speed.yaml", SPEED % "")
+        for options, part in ((("--latency", "5..2"), "the smaller one first"),
+                              (("--latency", ".."), "expected macro steps"),
+                              (("--loss", "1"), "below 1"),
+                              (("--loss", "120 %"), "expected a part"),
+                              (("--latency", "2..5", "--jitter", "10ms"), "expected one of the two"),
+                              (("--jitter", "2 s"), "macro steps"),
+                              (("--losses", "101", "--loss", "0.1"), "at most 100")):
+            self.cardan("analyze", "speed.yaml", *options, code=2, says=part)
+        self.cardan("analyze", "zoh", "--step", "1ms", "-k", "1", "--jitter", "2ms", code=2,
+                    says="for a loop or a system")
+        for line, part in (("loss: 1.5", "loss: 1.5, expected a part"), ("losses: -1", "in a row at most"),
+                           ("latency: 5..2", "'5..2', expected macro steps"), ("jitter: soon", "a time")):
+            self.write("bad.yaml", SPEED % (", " + line))
+            self.cardan("analyze", "bad.yaml", code=2, says=("bad.yaml:8", part))
+        self.write("step.yaml", (SPEED % "").replace("step: 10 ms\n", "jitter: 2 ms\n"))
+        self.cardan("analyze", "step.yaml", code=2, says="expected step")
 
 
 class Recordings(EndToEnd):

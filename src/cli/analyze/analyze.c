@@ -98,6 +98,11 @@ static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_lis
                          "%s: only a loop or a system is stable and has margins, this is %s",
                          arguments->items[0], first == ELEMENTS ? "an element" : "a recording");
     }
+    if ((!isnan(o->jitter) || o->loss || o->losses >= 0) && first != LOOP) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s: --jitter, --loss and --losses are for a loop or a system, this is %s",
+                         arguments->items[0], first == ELEMENTS ? "an element" : "a recording");
+    }
     switch (first) {
     case ELEMENTS:
         return crdi_analyze_elements(cli, o, arguments, out);
@@ -117,12 +122,21 @@ fail:
 static const crdi_option rows[] = {
     {ROW("latency", CRDI_OPT_TEXT, latency), .short_name = 'k', .metavar = "K",
      .help = "age of the newest sample in macro steps when it is used: 6, 0,1,3,6 or 4..9 for "
-             "several at once, or a time such as 60ms; of a loop: instead of what it says"},
+             "several at once, or a time such as 60ms; of a loop: instead of what it says, and "
+             "2..5 if samples take now so many steps and now so many"},
     {ROW("step", CRDI_OPT_QUANTITY, step), .metavar = "TIME", .unit = "s", .range = CRDI_POSITIVE,
      .help = "macro step: the time between two samples"},
     {ROW("element", CRDI_OPT_LIST, elements), .metavar = "ELEMENT",
      .help = "of a loop: this one instead of its own elements; of a recording: for which one a "
              "macro step is recommended"},
+    {ROW("jitter", CRDI_OPT_QUANTITY, jitter), .metavar = "TIME", .unit = "s",
+     .range = CRDI_NOT_NEGATIVE,
+     .help = "of a loop: samples take their latency plus or minus this; instead of what it says"},
+    {ROW("loss", CRDI_OPT_TEXT, loss), .metavar = "PART",
+     .help = "of a loop: part of the samples that never arrive, 0.05 or '5 %'; instead of what it "
+             "says"},
+    {ROW("losses", CRDI_OPT_INT, losses), .metavar = "N",
+     .help = "of a loop: most samples that are lost in a row, for the worst case; 3 unless given"},
     {ROW("magnitude", CRDI_OPT_NUMBER, magnitude), .metavar = "PERCENT", .range = CRDI_POSITIVE,
      .help = "tolerance of the magnitude; 3 unless given"},
     {ROW("phase", CRDI_OPT_NUMBER, phase), .metavar = "DEG", .range = CRDI_POSITIVE,
@@ -179,6 +193,8 @@ static const crdi_analyze_options defaults = {.common = CRDI_COMMON_DEFAULTS,
                                               .min_gain = NAN,
                                               .min_delay = NAN,
                                               .min_distance = NAN,
+                                              .jitter = NAN,
+                                              .losses = -1,
                                               .points = -1,
                                               .modes = -1,
                                               .length = -1};
@@ -195,7 +211,9 @@ const crdi_command crdi_command_analyze = {
         "most, what it does to constants and to noise. Of a network with leaky ReLUs every linear "
         "piece is analysed. LOOP: a loop file (key loop: transfer functions, or matrices and "
         "links), or a system whose FMUs are linearised (Model Exchange, or directional "
-        "derivatives): Nyquist's criterion, margins, poles, and the exact map over one macro step. "
+        "derivatives): Nyquist's criterion, margins, poles, and the exact map over one macro step; "
+        "where samples take a varying time or are lost, whether it holds for every sequence of "
+        "them and in the mean square; for elements that adapt, the gain-limit below which it does. "
         "RECORDING: spectrum of a signal (Welch), its bandwidth, and the macro step that elements "
         "need for it. Exit code 3 if a margin that you ask for is not kept.",
     .examples = {{"cardan analyze eros --latency 6 --step 10ms", "limits and gain peaks"},
@@ -203,6 +221,8 @@ const crdi_command crdi_command_analyze = {
                   "a table over latencies, and a Bode plot"},
                  {"cardan analyze loop.yaml --element foh --min-phase-margin 30",
                   "is the loop stable, and by which margin"},
+                 {"cardan analyze loop.yaml --latency 2..4 --loss 0.1 --losses 2",
+                  "for samples that take 2 to 4 steps, of which 10 % are lost"},
                  {"cardan analyze system.yaml --require-stable --json",
                   "the same for coupled FMUs"},
                  {"cardan analyze run.csv --signal motor.torque --latency 60ms",

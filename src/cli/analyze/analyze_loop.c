@@ -188,13 +188,15 @@ static void analyze_loop_put_loop(const margins* m, crdi_result* out)
 {
     char step[32];
     const crd_loop_model* c = &m->c;
-    crdi_say(out, "%s: %s\n", c->name, m->r.stable ? "stable" : "NOT stable");
+    crdi_say(out, "%s: %s%s\n", c->name, m->r.stable ? "stable" : "NOT stable",
+             crdi_analyze_varies(c) ? " with constant latencies; what varies is below" : "");
     crdi_say(out, "macro step %s", crdi_format_seconds(step, c->loop.dT));
     crdi_put(out, TEXT("loop", c->name), REAL("step", c->loop.dT));
     crdi_result* elements = crdi_array(out, "elements");
     for (int i = 0; i < c->element_count; i++) {
         const crd_loop_element* e = &c->elements[i];
-        crdi_say(out, "%s %s (k = %d)", i ? "," : "; elements", e->label, e->current->k);
+        crdi_say(out, "%s %s (k = %d)%s", i ? "," : "; elements", e->label, e->current->k,
+                 e->adapts ? " taken as a hold" : "");
         crdi_put(crdi_row(elements), TEXT("element", e->label), INT("k", e->current->k));
     }
     if (c->direct) { crdi_say(out, "; %d direct link%s", c->direct, crdi_plural(c->direct)); }
@@ -340,7 +342,11 @@ static crd_status read_loop(margins* m, const char* path, crd_element** given)
         CRD_TRY(crdi_fail(ctx, CRD_E_RANGE, "--element: %d are given, expected one for a loop",
                           o->elements.count));
     }
-    CRD_TRY(crdi_parse_latency(ctx, o->latency, &with));
+    CRD_TRY(crdi_parse_spread(ctx, o->latency, &with));
+    with.varied = true;
+    with.spread.jitter = o->jitter;
+    CRD_TRY(crdi_parse_part(ctx, "loss", o->loss, &with.spread.loss));
+    with.spread.burst = o->losses;
     if (o->elements.count) { CRD_TRY(crdi_load_element(ctx, o->elements.items[0], given)); }
     with.element = *given;
     CRD_TRY(crdi_loop_read(ctx, path, &with, o->at, &m->c));
@@ -360,6 +366,7 @@ crd_status crdi_analyze_loop(crdi_cli* cli, const crdi_analyze_options* o, const
     CRD_TRY(write_curve(&m));
     analyze_loop_put_loop(&m, out);
     CRD_TRY(analyze_loop_check_limits(&m));
+    CRD_TRY(crdi_analyze_varied(cli, &m.c, o->require_stable, out));
 fail:
     crd_free(cli->ctx, m.r.points);
     crd_loop_model_clear(&m.c);

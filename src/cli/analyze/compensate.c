@@ -69,22 +69,6 @@ static crd_status parse_latency(compensation* c)
     return CRD_OK;
 }
 
-// "0.05" or "5 %".
-static crd_status parse_part(crd_context* ctx, const char* option, const char* text, double* out)
-{
-    crd_dimension dim;
-    bool bare = false;
-    double x = 0;
-    if (!text) { return CRD_OK; }
-    if (!crd_quantity_parse(text, &x, &dim, &bare) ||
-        !crd_dimension_equal(&dim, &(crd_dimension){.factor = 1}) || !(x >= 0 && x <= 1)) {
-        return crdi_fail(ctx, CRD_E_RANGE, "--%s = '%s', expected a part such as 0.05 or '5 %%'",
-                         option, text);
-    }
-    *out = x;
-    return CRD_OK;
-}
-
 static crd_status compensate_read_channel(compensation* c)
 {
     crd_status st = CRD_OK;
@@ -93,8 +77,8 @@ static crd_status compensate_read_channel(compensation* c)
     c->channel.step = c->recorded.step;
     if (!isnan(o->jitter)) { c->channel.jitter = o->jitter; }
     CRD_TRY(parse_latency(c));
-    CRD_TRY(parse_part(c->cli->ctx, "loss", o->loss, &c->channel.loss));
-    CRD_TRY(parse_part(c->cli->ctx, "duplicate", o->duplicate, &c->channel.duplicate));
+    CRD_TRY(crdi_parse_part(c->cli->ctx, "loss", o->loss, &c->channel.loss));
+    CRD_TRY(crdi_parse_part(c->cli->ctx, "duplicate", o->duplicate, &c->channel.duplicate));
     if (o->burst == 0) {
         return crdi_fail(c->cli->ctx, CRD_E_RANGE, "--burst = 0, expected at least 1");
     }

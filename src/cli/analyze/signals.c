@@ -11,11 +11,11 @@
 
 static crd_status bad_latency(crd_context* ctx, const char* text)
 {
-    return crdi_fail(
-        ctx, CRD_E_RANGE,
-        "--latency: '%s', expected macro steps (6), several of them (0,1,3 or 4..9, up "
-        "to %d), or a time (60 ms)",
-        text, CRD_LATENCY_MAX);
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "--latency: '%s', expected macro steps (6), several of them (0,1,3 or 4..9, "
+                     "the smaller one "
+                     "first, up to %d), or a time (60 ms)",
+                     text, CRD_LATENCY_MAX);
 }
 
 static bool parse_steps(const char* text, size_t length, int64_t* out)
@@ -66,6 +66,17 @@ crd_status crdi_parse_latencies(crd_context* ctx, const char* text, double step,
     }
 }
 
+crd_status crdi_parse_spread(crd_context* ctx, const char* text, crd_loop_options* o)
+{
+    int k[CRDI_LATENCIES_MAX], count = 0;
+    if (!text || !strstr(text, "..")) { return crdi_parse_latency(ctx, text, o); }
+    const crd_status st = crdi_parse_latencies(ctx, text, NAN, k, &count);
+    if (st < 0) { return st; }
+    o->spread.k_min = k[0];
+    o->spread.k_max = o->latency_steps = k[count - 1];
+    return CRD_OK;
+}
+
 crd_status crdi_parse_latency(crd_context* ctx, const char* text, crd_loop_options* o)
 {
     int k[CRDI_LATENCIES_MAX], count = 0;
@@ -81,6 +92,21 @@ crd_status crdi_parse_latency(crd_context* ctx, const char* text, crd_loop_optio
         return crdi_fail(ctx, CRD_E_RANGE, "--latency: '%s', expected one latency here", text);
     }
     o->latency_steps = k[0];
+    return CRD_OK;
+}
+
+crd_status crdi_parse_part(crd_context* ctx, const char* option, const char* text, double* out)
+{
+    crd_dimension dim;
+    bool bare = false;
+    double x = 0;
+    if (!text) { return CRD_OK; }
+    if (!crd_quantity_parse(text, &x, &dim, &bare) ||
+        !crd_dimension_equal(&dim, &(crd_dimension){.factor = 1}) || !(x >= 0 && x <= 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--%s = '%s', expected a part such as 0.05 or '5 %%'",
+                         option, text);
+    }
+    *out = x;
     return CRD_OK;
 }
 

@@ -11,6 +11,10 @@ crd_status crdi_parse_latencies(crd_context* ctx, const char* text, double step,
                                 int out[CRDI_LATENCIES_MAX], int* count);
 // One latency, in steps or as a time, into `o`; NULL: none.
 crd_status crdi_parse_latency(crd_context* ctx, const char* text, crd_loop_options* o);
+// The same, or a range of steps ("2..5") that samples take: its end is the latency.
+crd_status crdi_parse_spread(crd_context* ctx, const char* text, crd_loop_options* o);
+// "0.05" or "5 %" of an option; NULL leaves `out` as it is.
+crd_status crdi_parse_part(crd_context* ctx, const char* option, const char* text, double* out);
 // "0.1..10", "0.1..10 rad/s", "1..5 Hz"; one number is the upper end, the lower a hundredth of it.
 crd_status crdi_parse_interval(crd_context* ctx, const char* option, const char* text,
                                crd_interval* out);
