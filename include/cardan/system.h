@@ -385,6 +385,10 @@ typedef struct crd_bond_spec {
     crd_correction correct;
     double mu;                  ///< NaN: from the known delays
     double ki, limiter, forget; ///< NaN: as crd_bond_defaults
+    /// Quantities as text, NULL or "": none. factor: what makes the product a power, "0.0012 m2".
+    /// stiffness, damping: action and flow are displacements with a spring between them, "100 N/m",
+    /// "0.1 N.s/m".
+    const char *factor, *stiffness, *damping;
     crd_place place;
 } crd_bond_spec;
 

@@ -28,6 +28,8 @@ void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p);
 void crdi_flow_guard(crdi_flow* f, const crd_guard_spec* g);
 void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c);
 /// Both ends as unit.variable.
+/// Bonds of one name may be these: components between the same units, or a node of three.
+bool crdi_bonds_join(const crd_bond_spec* a, const crd_bond_spec* b);
 void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, const char* flow);
 
 /// What others have to know about a kind of unit. The rows stand in system/read_units.c.

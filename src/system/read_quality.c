@@ -47,7 +47,19 @@ typedef struct bond_draft {
     const char *action, *flow;
 } bond_draft;
 
-enum { B_NAME, B_ACTION, B_FLOW, B_CORRECT, B_MU, B_KI, B_LIMITER, B_FORGET };
+enum {
+    B_NAME,
+    B_ACTION,
+    B_FLOW,
+    B_CORRECT,
+    B_MU,
+    B_KI,
+    B_LIMITER,
+    B_FORGET,
+    B_FACTOR,
+    B_STIFFNESS,
+    B_DAMPING
+};
 
 static const crdi_key bond_keys[] = {
     [B_NAME] = {KEY("name", TEXT, bond_draft, spec.name)},
@@ -58,6 +70,9 @@ static const crdi_key bond_keys[] = {
     [B_KI] = {KEY("ki", NUMBER, bond_draft, spec.ki), .range = CRDI_NOT_NEGATIVE},
     [B_LIMITER] = {KEY("limiter", NUMBER, bond_draft, spec.limiter), .range = CRDI_POSITIVE},
     [B_FORGET] = {KEY("forget", NUMBER, bond_draft, spec.forget), .range = CRDI_POSITIVE},
+    [B_FACTOR] = {KEY("factor", TEXT, bond_draft, spec.factor)},
+    [B_STIFFNESS] = {KEY("stiffness", TEXT, bond_draft, spec.stiffness)},
+    [B_DAMPING] = {KEY("damping", TEXT, bond_draft, spec.damping)},
 };
 
 const crdi_table crdi_control_table = {"control", control_keys, COUNT(control_keys)};
@@ -269,6 +284,44 @@ fail:
 
 // ---- bonds -------------------------------------------------------------------------------------
 
+// "0.0012 m2": a number that is not 0, with a unit.
+static crd_status check_quantity(crd_context* ctx, const char* key, const char* text, bool positive,
+                                 const char* example)
+{
+    double si = 0;
+    crd_dimension dim;
+    bool bare = false;
+    if (!text || !text[0]) { return CRD_OK; }
+    if (!crd_quantity_parse(text, &si, &dim, &bare) || !isfinite(si) || si == 0 ||
+        (positive && si < 0)) {
+        return crdi_fail(
+            ctx, CRD_E_RANGE, "%s = '%s', expected a number %s and its unit, such as %s", key,
+            crdi_clip(text).text, positive ? "greater than 0" : "that is not 0", example);
+    }
+    return CRD_OK;
+}
+
+static crd_status check_quantities(crd_context* ctx, const crd_bond_spec* b, const char** key)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(check_quantity(ctx, *key = "factor", b->factor, false, "0.0012 m2"));
+    CRD_TRY(check_quantity(ctx, *key = "stiffness", b->stiffness, true, "100 N/m"));
+    CRD_TRY(check_quantity(ctx, *key = "damping", b->damping, true, "0.1 N.s/m"));
+    *key = "damping";
+    if (b->damping && b->damping[0] && !(b->stiffness && b->stiffness[0])) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "damping without stiffness, expected both, of a spring between two "
+                         "displacements");
+    }
+    *key = "factor";
+    if (b->factor && b->factor[0] && b->stiffness && b->stiffness[0]) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "factor and stiffness, expected one of them, as a spring needs no factor");
+    }
+fail:
+    return st;
+}
+
 crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key)
 {
     crd_bond o = crd_bond_defaults();
@@ -283,7 +336,7 @@ crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char*
         const crd_status st = crd_bond_check(ctx, &o);
         if (st < 0) { return st; }
     }
-    return CRD_OK;
+    return check_quantities(ctx, b, key);
 }
 
 // [motor.torque, mass1.v]
@@ -326,6 +379,9 @@ static void amend_bond(crd_bond_spec* old, const crd_bond_spec* b, uint64_t give
     if (given & BIT(B_KI)) { old->ki = b->ki; }
     if (given & BIT(B_LIMITER)) { old->limiter = b->limiter; }
     if (given & BIT(B_FORGET)) { old->forget = b->forget; }
+    if (given & BIT(B_FACTOR)) { old->factor = b->factor; }
+    if (given & BIT(B_STIFFNESS)) { old->stiffness = b->stiffness; }
+    if (given & BIT(B_DAMPING)) { old->damping = b->damping; }
     old->place = b->place;
 }
 
@@ -384,7 +440,16 @@ fail:
 }
 
 // Names of bonds are those of columns and rows. A name that is there twice makes one bond with
-// several components (fx and vx, fy and vy), so it has to be one of the same two units.
+// several components (fx and vx, fy and vy) between the same two units, or a node: one unit with
+// several others.
+bool crdi_bonds_join(const crd_bond_spec* a, const crd_bond_spec* b)
+{
+    const bool same = a->action_unit == b->action_unit && a->flow_unit == b->flow_unit;
+    const int shared = (b->action_unit == a->action_unit || b->action_unit == a->flow_unit) +
+                       (b->flow_unit == a->action_unit || b->flow_unit == a->flow_unit);
+    return same || shared == 1;
+}
+
 static crd_status check_bond_names(crdi_reader* r, const crd_system* s)
 {
     crd_status st = CRD_OK;
@@ -396,7 +461,7 @@ static crd_status check_bond_names(crdi_reader* r, const crd_system* s)
         if (b->name[0]) { st = crdi_map_add(&names, b->name, i, &fresh); }
         if (st < 0 || fresh) { continue; }
         const crd_bond_spec* first = &s->bonds[crdi_map_find(&names, b->name)];
-        if (first->action_unit != b->action_unit || first->flow_unit != b->flow_unit) {
+        if (!crdi_bonds_join(first, b)) {
             st = crdi_fail(r->ctx, CRD_E_RANGE,
                            "%sbonds: the name '%s' is there twice, expected one of its own for "
                            "each bond between other units",

@@ -57,6 +57,9 @@ crd_bond_spec crd_bond_spec_defaults(void)
                            .ki = NAN,
                            .limiter = NAN,
                            .forget = NAN,
+                           .factor = "",
+                           .stiffness = "",
+                           .damping = "",
                            .place = {"", 0}};
 }
 
@@ -418,10 +421,14 @@ crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* bond)
                          crdi_clip(s->units[b.action_unit].name).text, crdi_clip(b.action).text,
                          crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, why);
     }
-    if (!system_keep_text(s, &b.name) || !system_keep_text(s, &b.action) ||
-        !system_keep_text(s, &b.flow) || !system_keep_text(s, &b.place.file)) {
-        return CRD_E_MEMORY;
+    const char** texts[] = {&b.name,      &b.action,  &b.flow,      &b.factor,
+                            &b.stiffness, &b.damping, &b.place.file};
+    bool stored = true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!*texts[i]) { *texts[i] = ""; }
+        stored = stored && system_keep_text(s, texts[i]);
     }
+    if (!stored) { return CRD_E_MEMORY; }
     crd_bond_spec* grown =
         crdi_grow(s->ctx, s->bonds, &s->bond_capacity, (size_t)s->bond_count + 1, sizeof *grown);
     if (!grown) { return CRD_E_MEMORY; }

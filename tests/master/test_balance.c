@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2;
+extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2, crd_model_lo_dd1, crd_model_lo_dd2;
 
 enum { LINKS = 3 };
 static const double STORED = 1e4; // J at the start: both masses at 100 m/s, springs at rest
@@ -237,6 +237,87 @@ static void what_explodes_shows_it(void** state)
     check(b.largest >= fabs(b.created) && b.passed > 0);
     check(crd_master_get_report(r.m)->worst_energy > 0.1);
     clear_away(&r);
+}
+
+// ---- other forms -------------------------------------------------------------------------------
+
+// Both units have the spring, and are told where the other is.
+static void two_displacements_and_their_spring_are_a_bond(void** state)
+{
+    (void)state;
+    static const double delays[] = {0, 5e-3, 20e-3};
+    for (int i = 0; i < 6; i++) {
+        const bool damped = i >= 3;
+        rig r = {.ctx = crd_context_create(NULL)};
+        r.s = new_system(r.ctx, 1e-3, 5);
+        const int a = add_unit(r.s, "first", &crd_model_lo_dd1, 0);
+        const int b = add_unit(r.s, "second", &crd_model_lo_dd2, 0);
+        wire(r.s, a, "x1", b, "x1");
+        wire(r.s, a, "v1", b, "v1");
+        wire(r.s, b, "x2", a, "x2");
+        wire(r.s, b, "v2", a, "v2");
+        snprintf(r.element, sizeof r.element, "{\"algorithm\": \"zoh\"}");
+        r.coupling = (crd_coupling_spec){
+            .element = r.element,
+            .channel = {.step = NAN, .burst = 1, .seed = 1, .delay = delays[i % 3]},
+            .has_channel = delays[i % 3] > 0,
+        };
+        for (int k = 0; k < 4; k++) {
+            r.s->connections[k].coupling = &r.coupling;
+        }
+        if (damped) {
+            set(r.s, a, "cc", "2");
+            set(r.s, b, "cc", "2");
+        }
+        crd_bond_spec* bond = tie(&r, CRD_CORRECT_NONE);
+        bond->action = "x1";
+        bond->flow = "x2";
+        bond->stiffness = "0.1 N/mm";
+        bond->damping = damped ? "2 N.s/m" : "";
+        begin(&r);
+        double lost = 0, last = 200; // in the damper: the speed as a line, right to 1e-4
+        for (int n = 0; n < 5000; n++) {
+            check_run(crd_master_advance(r.m, 1), r.ctx);
+            const double v = value(r.m, "first.v1") - value(r.m, "second.v2");
+            lost += damped ? 1e-3 * (v * v + v * last + last * last) / 3 * 2 : 0;
+            last = v;
+        }
+        const double x1 = value(r.m, "first.x1"), v1 = value(r.m, "first.v1");
+        const double x2 = value(r.m, "second.x2"), v2 = value(r.m, "second.v2");
+        const double now =
+            0.5 * (v1 * v1 + 10 * x1 * x1 + v2 * v2 + 1000 * x2 * x2 + 100 * (x1 - x2) * (x1 - x2));
+        char what[64];
+        snprintf(what, sizeof what, "dd, %g ms, damping %d", 1e3 * delays[i % 3], damped);
+        const double gained = now + lost - STORED;
+        if (fabs(created(&r) - gained) > 0.02 * fabs(gained) + (damped ? 2e-4 * STORED : 0)) {
+            printf("%s: %.6g J, expected %.6g J\n", what, created(&r), gained);
+            fail();
+        }
+        clear_away(&r);
+    }
+}
+
+// The spring's force as a pressure on an area: connections with gains, and a factor that undoes
+// them.
+static void a_factor_makes_a_power(void** state)
+{
+    (void)state;
+    double sum[2];
+    for (int i = 0; i < 2; i++) {
+        rig r;
+        lay(&r, 1e-3, 2);
+        if (i) {
+            crd_bond_spec* b = tie(&r, CRD_CORRECT_LEAD);
+            b->factor = "2";
+        } else {
+            tie(&r, CRD_CORRECT_LEAD);
+        }
+        run(&r);
+        const crd_bond_report* b = crd_master_get_report(r.m)->bonds;
+        sum[i] = b->energy + b->work;
+        clear_away(&r);
+    }
+    check_near(sum[1], 2 * sum[0], 1e-9 * fabs(sum[0]));
 }
 
 // ---- benches -----------------------------------------------------------------------------------
@@ -478,6 +559,8 @@ int main(void)
         cmocka_unit_test(two_rates_are_balanced_each_at_its_own),
         cmocka_unit_test(the_balance_does_not_depend_on_the_order),
         cmocka_unit_test(what_explodes_shows_it),
+        cmocka_unit_test(two_displacements_and_their_spring_are_a_bond),
+        cmocka_unit_test(a_factor_makes_a_power),
         cmocka_unit_test(a_bench_tells_what_its_age_creates),
         cmocka_unit_test(late_links_conserve_energy_for_a_thousand_periods),
         cmocka_unit_test(the_model_beside_a_machine_is_corrected),

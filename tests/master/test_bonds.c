@@ -1026,6 +1026,82 @@ static void components_agree(void** state)
     }
 }
 
+// One force moves two masses, and hears of both speeds: a node of three units, one balance.
+static void a_node_of_three_units_is_the_sum_of_its_bonds(void** state)
+{
+    (void)state;
+    double sum[2] = {0};
+    for (int node = 0; node < 2; node++) {
+        bench t = lay(1e-3);
+        add_unit(t.s, "third", &second_model, 0);
+        set(t.s, 0, "c", "3");
+        hold(t.s, 1, "vs", 0, "v2s");
+        hold(t.s, 2, "vk", 0, "v2k");
+        hold(t.s, 0, "fs", 1, "fs");
+        hold(t.s, 0, "fs", 2, "fs");
+        crd_bond_spec* b = tie(&t, "fs", "vs", CRD_CORRECT_NONE);
+        if (node) { b->name = "rod"; }
+        b = tie(&t, "fs", "vk", CRD_CORRECT_NONE);
+        b->flow_unit = 2;
+        if (node) { b->name = "rod"; }
+        run(&t);
+        check_int(t.m->energy.bond_count, node ? 1 : 2);
+        for (int i = 0; i < t.m->energy.bond_count; i++) {
+            sum[node] += crdi_bond_get_balance(&t.m->energy.bonds[i]).created;
+        }
+        if (node) {
+            assert_string_equal(t.m->energy.bonds[0].flow_name, "second.vs, third.vk");
+            check_int(t.m->energy.bonds[0].axis_count, 2);
+        }
+        clear_away(&t);
+    }
+    check(fabs(sum[0]) > 1);
+    check_near(sum[1], sum[0], 1e-9 * fabs(sum[0]));
+    bench t = lay(1e-3);
+    add_unit(t.s, "third", &second_model, 0);
+    hold(t.s, 1, "vs", 0, "v2s");
+    hold(t.s, 2, "vk", 0, "v2k");
+    hold(t.s, 0, "fs", 1, "fs");
+    hold(t.s, 0, "fs", 2, "fs");
+    tie(&t, "fs", "vs", CRD_CORRECT_LEAD)->name = "rod";
+    crd_bond_spec* b = tie(&t, "fs", "vk", CRD_CORRECT_LEAD);
+    b->flow_unit = 2;
+    b->name = "rod";
+    REFUSED(&t, "a node of several units is watched, not corrected", "'correct: lead'");
+}
+
+// N.m per rad does not matter: 0.5 of "m" makes N and 1/s a power.
+static void a_factor_makes_a_power_of_a_product(void** state)
+{
+    (void)state;
+    double sum[2];
+    for (int i = 0; i < 2; i++) {
+        bench t = lay(1e-3);
+        wire_scalars(&t);
+        crd_bond_spec* b = tie(&t, "fs", "vs", CRD_CORRECT_LEAD);
+        if (i) { b->factor = "0.25"; }
+        run(&t);
+        const crd_bond_report* r = crd_master_get_report(t.m)->bonds;
+        sum[i] = r->energy + r->work;
+        check_relative(energy(&t), 9.86e+03, 0.01); // the correction is in the unit of f
+        clear_away(&t);
+    }
+    check_relative(sum[1], 0.25 * sum[0], 1e-9);
+    bench t = lay(1e-3);
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_NONE)->factor = "3 m2";
+    REFUSED(&t, "with its factor 3 m2 is not a power", "a quantity in m-2");
+    t = lay(1e-3);
+    wire_scalars(&t);
+    tie(&t, "fs", "xs", CRD_CORRECT_NONE);
+    REFUSED(&t, "what is missing is a 'factor:' in s-1");
+    t = lay(1e-3);
+    wire_scalars(&t);
+    tie(&t, "fs", "xs", CRD_CORRECT_NONE)->factor = "2 1/s"; // a power, if an odd one
+    run(&t);
+    clear_away(&t);
+}
+
 static void what_cannot_be_corrected_is_told(void** state)
 {
     (void)state;
@@ -1219,6 +1295,8 @@ int main(void)
         cmocka_unit_test(corrections_work_with_a_variable_step),
         cmocka_unit_test(bonds_that_nobody_looks_at_cost_nothing),
         cmocka_unit_test(a_correction_without_feedthrough_is_warned_of),
+        cmocka_unit_test(a_node_of_three_units_is_the_sum_of_its_bonds),
+        cmocka_unit_test(a_factor_makes_a_power_of_a_product),
         cmocka_unit_test(probing_beats_corrections_that_know_nothing),
         cmocka_unit_test(probing_finds_the_feedthrough),
         cmocka_unit_test(others_see_the_action_fresh),

@@ -7,13 +7,15 @@
 //
 // told is what the unit acted with over its step, whatever has made it: hold, prediction, channel,
 // element, correction. So delays of all kinds are in it without being known, and with them energy
-// that is on its way. Over a step an output is a line o(s); where it follows an input at once it
-// jumps with it, by the gain D = do/du, at the beginning of the step:
+// that is on its way. Where an output o(s) follows an input at once it jumps with it, by the gain D
+// = do/du, at the beginning of the step:
 //
 //   o(0+) = o_0 + D (u(0) - u_shown),  o(h) = o_1 + D (u(h) - u_shown)
 //
-// u_shown being the input that o_0, or o_1, was evaluated with. A line is exact to second order in
-// the step; jumps are of first order and would be half of what a held input creates.
+// u_shown being the input that o_0, or o_1, was evaluated with. Within the step it follows D u(s),
+// and what moves by itself is a line, or a parabola where the derivative at the end is known: exact
+// to second or third order in the step. Jumps are of first order and would be half of what a held
+// input creates.
 #include "master/master.h"
 
 #include <math.h>
@@ -61,6 +63,9 @@ static void plan_port(const crdi_plan* plan, crdi_port* p, const crdi_connection
     p->refreshed =
         crdi_refresh_has(plan, p->index) && crd_defect_scheme_refreshes(plan->sys->run.feedthrough);
     p->through[0] = follows(p, in);
+    if (p->member->rates[0] && out->rate_order > 0) {
+        p->rate = p->member->rates[0] + out->from.slot;
+    }
 }
 
 void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x)
@@ -184,6 +189,23 @@ static bool gain_by_asking(const crdi_plan* plan, const crdi_port* p, const crdi
     return ok && *p->out == before;
 }
 
+// Circuits and others that give neither, but can be linearised. Takes memory: at the start only.
+static bool gain_by_matrices(const crdi_port* p, const crdi_connection* k, double* out)
+{
+    crd_unit* u = p->member->unit;
+    const crd_unit_port in = {k->to.variable, k->to.element};
+    const crd_unit_port of = {p->of->from.variable, p->of->from.element};
+    crd_linearised l;
+    if (p->member->async || (u->info.flags & CRD_UNIT_IN_REAL_TIME) ||
+        crd_unit_linearise(u, &in, 1, &of, 1, &l) < 0) {
+        return false;
+    }
+    *out = l.D[0];
+    const bool sure = !l.guessed;
+    crd_linearised_clear(&l);
+    return sure;
+}
+
 static void find_gains(const crd_master* m, crdi_port* p, bool ask)
 {
     for (int i = 0; i < 2 && p->in[i]; i++) {
@@ -191,7 +213,9 @@ static void find_gains(const crd_master* m, crdi_port* p, bool ask)
         const crdi_connection* k = p->in[i];
         if (!p->through[i]) { continue; }
         bool known = gain_by_derivative(p, k, &raw);
-        if (!known && ask) { known = gain_by_asking(m->plan, p, k, &raw); }
+        if (!known && ask) {
+            known = gain_by_asking(m->plan, p, k, &raw) || gain_by_matrices(p, k, &raw);
+        }
         if (!known && p->known[i]) { continue; } // that of the start
         const double D = raw * p->out_gain / p->in_gain[i];
         p->known[i] = known && isfinite(D);
@@ -203,7 +227,7 @@ static void find_gains(const crd_master* m, crdi_port* p, bool ask)
 // ---- run ---------------------------------------------------------------------------------------
 
 // What the unit acted with over the step of length h that has just ended.
-static crd_poly told_over(const crd_master* m, const crdi_connection* k, double h, double held)
+crd_poly crdi_told_over(const crd_master* m, const crdi_connection* k, double h, double held)
 {
     if (k->prediction) { return crdi_prediction_told(k->prediction, h); }
     if (!k->curve || k->routed) { return (crd_poly){.c = {held}}; }
@@ -224,21 +248,15 @@ static crd_poly to_frame(const crdi_port* p, int i, crd_poly u)
     return u;
 }
 
-// The input that outputs of a refreshed unit were evaluated with in the end.
-static double shown_now(const crdi_port* p, int i, double end)
+// int a b ds over the step
+static double integral(const crd_poly* a, const crd_poly* b, double h)
 {
-    const crdi_prediction* f = p->in[i]->prediction;
-    return p->refreshed && f
-               ? p->in_gain[i] * (f->past.sample[0].y[0] + f->correction) + p->in_offset[i]
-               : end;
-}
-
-// int (o0 + (o1 - o0) s / h) u ds over the step, for u of any degree
-static double line_times(double o0, double o1, const crd_poly* u, double h)
-{
-    double sum = 0, power = h;
-    for (int d = 0; d <= u->degree; d++, power *= h) {
-        sum += u->c[d] * power * (o0 / (d + 1) + (o1 - o0) / (d + 2));
+    double sum = 0, outer = h;
+    for (int i = 0; i <= a->degree; i++, outer *= h) {
+        double power = outer;
+        for (int k = 0; k <= b->degree; k++, power *= h) {
+            sum += a->c[i] * b->c[k] * power / (i + k + 1);
+        }
     }
     return sum;
 }
@@ -262,47 +280,101 @@ static bool jumps_unknown(const crdi_port* p)
 }
 
 // The part of it that corrections have: held over the step.
-static void note_correction(crdi_port* p, double plus, double last, double before, double h)
+static void note_correction(crdi_port* p, const crd_poly* o, double before, double h)
 {
-    const double c = p->in_gain[0] * crdi_connection_correction(p->in[0]);
-    p->corrected[0] += 0.5 * (plus + last) * h * c;
+    const crd_poly c = {.c = {p->in_gain[0] * crdi_connection_correction(p->in[0])}};
+    p->corrected[0] += integral(o, &c, h);
     if (p->in[1]) {
         const double x = p->in_gain[1] * crdi_connection_correction(p->in[1]);
-        p->corrected[1] += 0.5 * (before + plus) * (x - p->correction);
+        p->corrected[1] += 0.5 * (before + o->c[0]) * (x - p->correction);
         p->correction = x;
     }
 }
 
+// The inputs over a step, and at which of them the output at its end was evaluated.
+typedef struct acting {
+    crd_poly u[2];
+    double end[2], shown[2];
+    double rate[2]; // of the inputs that were shown; NaN: not known
+} acting;
+
+static acting look_back(const crd_master* m, const crdi_port* p, double h)
+{
+    acting a = {0};
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        const crdi_prediction* f = p->in[i]->prediction;
+        a.u[i] = to_frame(p, i, crdi_told_over(m, p->in[i], h, p->held[i]));
+        a.end[i] = a.shown[i] = crd_poly_eval(&a.u[i], h);
+        a.rate[i] = crd_poly_derivative(&a.u[i], 1, h);
+        if (p->refreshed && f) { // with the newest inputs
+            const crd_sample* y = &f->past.sample[0];
+            a.shown[i] = p->in_gain[i] * (y->y[0] + f->correction) + p->in_offset[i];
+            a.rate[i] = y->order > 0 ? p->in_gain[i] * y->y[1] : (double)NAN;
+        }
+    }
+    return a;
+}
+
+// The derivative of what moves by itself, of an output with the inputs that were shown.
+static double rate_now(const crdi_port* p, const acting* a)
+{
+    double rate = p->rate ? p->out_gain * *p->rate : (double)NAN;
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        rate -= p->D[i] != 0 ? p->D[i] * a->rate[i] : 0;
+    }
+    return rate;
+}
+
+// o(s) = D u(s) + what moves by itself: a line, with the derivative at the end a parabola, with
+// that at the beginning, which only a unit that is asked again gives, of third degree.
+static crd_poly output_over(const crdi_port* p, const acting* a, double plus, double last, double h)
+{
+    double first = plus, end = last;
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        first -= p->D[i] * a->u[i].c[0];
+        end -= p->D[i] * a->end[i];
+    }
+    const double change = (end - first) / h, rate = rate_now(p, a);
+    crd_poly o = {.degree = 1, .c = {first, change}};
+    if (isfinite(rate) && isfinite(p->rate_last)) {
+        o = (crd_poly){.degree = 3,
+                       .c = {first, p->rate_last, (3 * change - 2 * p->rate_last - rate) / h,
+                             (p->rate_last + rate - 2 * change) / (h * h)}};
+    } else if (isfinite(rate)) {
+        o = (crd_poly){.degree = 2, .c = {first, 2 * change - rate, (rate - change) / h}};
+    }
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        for (int d = 0; p->D[i] != 0 && d <= a->u[i].degree; d++) {
+            o.c[d] += p->D[i] * a->u[i].c[d];
+            if (d > o.degree) { o.degree = d; }
+        }
+    }
+    return o;
+}
+
 static void port_step(const crd_master* m, crdi_port* p, double h)
 {
-    crd_poly u[2];
-    double begin[2] = {0}, end[2] = {0}, shown[2] = {0};
-    double before = p->o, plus = p->o, last = output_now(p);
-    const double o1 = last;
+    const acting a = look_back(m, p, h);
+    const double now = output_now(p);
+    double before = p->o, plus = p->o, last = now;
     for (int i = 0; i < 2 && p->in[i]; i++) {
-        u[i] = to_frame(p, i, told_over(m, p->in[i], h, p->held[i]));
-        begin[i] = u[i].c[0];
-        end[i] = crd_poly_eval(&u[i], h);
-        shown[i] = shown_now(p, i, end[i]);
         before += p->D[i] * (p->end[i] - p->shown[i]);
-        plus += p->D[i] * (begin[i] - p->shown[i]);
-        last += p->D[i] * (end[i] - shown[i]);
+        plus += p->D[i] * (a.u[i].c[0] - p->shown[i]);
+        last += p->D[i] * (a.end[i] - a.shown[i]);
     }
     if (jumps_unknown(p)) { plus = last; }
-    const double by_partner = line_times(plus, last, &u[0], h);
-    double by_motion = by_partner;
+    const crd_poly o = output_over(p, &a, plus, last, h);
+    p->work[0] += integral(&o, &a.u[0], h);
     if (p->in[1]) {
-        const crd_poly rate = derivative(&u[1]);
-        by_motion =
-            0.5 * (before + plus) * (begin[1] - p->end[1]) + line_times(plus, last, &rate, h);
+        const crd_poly rate = derivative(&a.u[1]);
+        p->work[1] += 0.5 * (before + plus) * (a.u[1].c[0] - p->end[1]) + integral(&o, &rate, h);
     }
-    p->work[0] += by_partner;
-    p->work[1] += by_motion;
-    note_correction(p, plus, last, before, h);
-    p->o = o1;
+    note_correction(p, &o, before, h);
+    p->o = now;
+    p->rate_last = p->refreshed ? rate_now(p, &a) : (double)NAN;
     for (int i = 0; i < 2 && p->in[i]; i++) {
-        p->end[i] = end[i];
-        p->shown[i] = shown[i];
+        p->end[i] = a.end[i];
+        p->shown[i] = a.shown[i];
         p->held[i] = p->in[i]->gain * *(const double*)crdi_connection_from(m->plan, p->in[i]) +
                      p->in[i]->offset;
     }
@@ -312,6 +384,7 @@ static void port_start(const crd_master* m, crdi_port* p)
 {
     p->work[0] = p->work[1] = p->corrected[0] = p->corrected[1] = p->correction = 0;
     p->o = output_now(p);
+    p->rate_last = NAN;
     p->time = m->clock.time;
     for (int i = 0; i < 2 && p->in[i]; i++) {
         const crdi_connection* k = p->in[i];
@@ -331,6 +404,7 @@ void crdi_balance_start(crd_master* m, crdi_axis* x)
     x->x_last = x->x_seen = x->x ? x->x_gain * *x->x : 0;
     x->lasting = 0;
     x->moved = x->missed = 0;
+    if (x->spring) { crdi_spring_start(m, x); }
 }
 
 // Is what is taken as the displacement the integral of the flow? An angle that starts again at 0
@@ -361,6 +435,13 @@ enum { LOOKS = 500 }; // times per run that gains are looked for, unless they ar
 void crdi_balance_step(crd_master* m, crdi_axis* x)
 {
     const int64_t rest = m->plan->times.tick_count / LOOKS + 1;
+    if (x->spring) {
+        const double h = m->clock.time - x->ports[0].time;
+        if (m->clock.n % x->ports[0].member->ticks != 0 || !(h > 0)) { return; }
+        crdi_spring_step(m, x, h);
+        x->ports[0].time = m->clock.time;
+        return;
+    }
     for (int side = 0; side < 2; side++) {
         crdi_port* p = &x->ports[side];
         if (m->clock.n % p->member->ticks != 0) { continue; }
@@ -368,7 +449,7 @@ void crdi_balance_step(crd_master* m, crdi_axis* x)
         if (!(h > 0)) { continue; }
         p->time = m->clock.time;
         if (crdi_member_is_far(p->member->unit)) {
-            const crd_poly u = to_frame(p, 0, told_over(m, p->in[0], h, p->held[0]));
+            const crd_poly u = to_frame(p, 0, crdi_told_over(m, p->in[0], h, p->held[0]));
             p->age = crdi_member_age(m, p->index);
             far_step(p, p->far, m->clock.n, crd_poly_mean(&u, 0, h), h);
             continue;
@@ -399,11 +480,13 @@ static double difference(const crdi_axis* x, const double force[2], const double
 
 double crdi_balance_of(const crdi_axis* x)
 {
+    if (x->spring) { return crdi_spring_created(x); }
     if (x->ports[0].far) { return far_difference(x); }
     return difference(x, x->ports[x->flipped].work, x->ports[!x->flipped].work);
 }
 
 double crdi_balance_of_corrections(const crdi_axis* x)
 {
+    if (x->spring) { return 0; }
     return difference(x, x->ports[x->flipped].corrected, x->ports[!x->flipped].corrected);
 }

@@ -6,8 +6,10 @@
 // Everything is in SI here: f as it arrives at the unit that gives v, v as that unit gives it.
 #include "master/master.h"
 #include "shared/base_names.h"
+#include "shared/system.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,10 +234,87 @@ static crd_status bonds_measure(const cut* c, const end* e, const crdi_connectio
                           source->name, e->text, source->name);
 }
 
+static crd_dimension product(const crd_dimension* a, const crd_dimension* b)
+{
+    return (crd_dimension){.kg = (int8_t)(a->kg + b->kg),
+                           .m = (int8_t)(a->m + b->m),
+                           .s = (int8_t)(a->s + b->s),
+                           .A = (int8_t)(a->A + b->A),
+                           .K = (int8_t)(a->K + b->K),
+                           .mol = (int8_t)(a->mol + b->mol),
+                           .cd = (int8_t)(a->cd + b->cd)};
+}
+
 bool crdi_bond_is_power(const crd_dimension* f, const crd_dimension* v)
 {
-    return f->kg + v->kg == 1 && f->m + v->m == 2 && f->s + v->s == -3 && f->A + v->A == 0 &&
-           f->K + v->K == 0 && f->mol + v->mol == 0 && f->cd + v->cd == 0; // radians do not count
+    const crd_dimension p = product(f, v);
+    return p.kg == 1 && p.m == 2 && p.s == -3 && p.A == 0 && p.K == 0 && p.mol == 0 && p.cd == 0;
+}
+
+// What is to be multiplied by `has` to make a power, "m2": radians do not count.
+static const char* missing_for_power(const crd_dimension* has, char* out, size_t size)
+{
+    const int of[] = {1 - has->kg, 2 - has->m, -3 - has->s, -has->A, -has->K, -has->mol, -has->cd};
+    static const char* const names[] = {"kg", "m", "s", "A", "K", "mol", "cd"};
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < 7; i++) {
+        if (of[i] == 0 || n + 16 > size) { continue; }
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "." : "", names[i]);
+        if (of[i] != 1) { n += (size_t)snprintf(out + n, size - n, "%d", of[i]); }
+    }
+    return out;
+}
+
+// A quantity of the description, which has read it before; 1 if there is none.
+static double quantity_of(const char* text, crd_dimension* dim)
+{
+    double si = 1;
+    bool bare;
+    *dim = (crd_dimension){.factor = 1};
+    if (!text || !text[0]) { return 1; }
+    return crd_quantity_parse(text, &si, dim, &bare) ? si : 1;
+}
+
+// The product with its factor, or the power of a spring between both displacements.
+static crd_status check_power(const cut* c, const crd_dimension* f, const crd_dimension* v,
+                              double* factor)
+{
+    const crd_bond_spec* s = c->spec;
+    const bool spring = s->stiffness && s->stiffness[0], given = s->factor && s->factor[0];
+    crd_dimension k;
+    *factor = quantity_of(spring ? s->stiffness : s->factor, &k);
+    crd_dimension all = product(f, &k);
+    all.s -= spring; // of a displacement over a time
+    if (crdi_bond_is_power(&all, v)) { return CRD_OK; }
+    all = product(&all, v);
+    const crd_variable *a = bonds_variable_of(c->plan, &c->action),
+                       *b = bonds_variable_of(c->plan, &c->flow);
+    const char *first = unit_of(c->plan, c->action.member)->name,
+               *second = unit_of(c->plan, c->flow.member)->name;
+    const char *f_unit = a->unit ? a->unit : "", *v_unit = b->unit ? b->unit : "";
+    char lacks[96];
+    missing_for_power(&all, lacks, sizeof lacks);
+    if (spring) {
+        return COMPLAIN(
+            c,
+            "%s.%s is in '%s' and %s.%s in '%s': with 'stiffness: %s' both have to be "
+            "displacements and it a force over one (m and N/m, rad and N.m/rad); what is "
+            "missing is a quantity in %s",
+            first, c->action.text, f_unit, second, c->flow.text, v_unit, s->stiffness, lacks);
+    }
+    return COMPLAIN(
+        c,
+        "%s.%s is in '%s' and %s.%s in '%s': the product%s%s is not a power (as of N "
+        "and m/s, N.m and rad/s, V and A): %s %s",
+        first, c->action.text, f_unit, second, c->flow.text, v_unit,
+        given ? " with its factor " : "", given ? s->factor : "",
+        given ? "what is missing beside it is a quantity in"
+        : crd_dimension_equal(f, v)
+            ? "two displacements need the 'stiffness:' of the spring between them, other "
+              "pairs a 'factor:' in"
+            : "what is missing is a 'factor:' in",
+        lacks);
 }
 
 static crd_status measure_axis(const cut* c, const crdi_connection* there,
@@ -243,30 +322,22 @@ static crd_status measure_axis(const cut* c, const crdi_connection* there,
 {
     crd_status st = CRD_OK;
     crd_dimension f, v, v_in;
+    double factor = 1;
     CRD_TRY(bonds_measure(c, &c->action, there, true, &f));
     CRD_TRY(bonds_measure(c, &c->flow, back, false, &v));
     CRD_TRY(bonds_measure(c, &c->flow, back, true, &v_in));
-    if (!crdi_bond_is_power(&f, &v)) {
-        const crd_variable *a = bonds_variable_of(c->plan, &c->action),
-                           *b = bonds_variable_of(c->plan, &c->flow);
-        return COMPLAIN(c,
-                        "%s.%s is in '%s' and %s.%s in '%s': the product is not a power (as of N "
-                        "and m/s, N.m and rad/s, V and A)",
-                        unit_of(c->plan, c->action.member)->name, c->action.text,
-                        a->unit ? a->unit : "", unit_of(c->plan, c->flow.member)->name,
-                        c->flow.text, b->unit ? b->unit : "");
-    }
-    x->flipped = f.kg == 0;
+    CRD_TRY(check_power(c, &f, &v, &factor));
+    x->flipped = f.kg == 0 && !(c->spec->stiffness && c->spec->stiffness[0]);
     const bool shifted = !bonds_variable_of(c->plan, &c->action)->relative_quantity;
     const bool v_shifted = !bonds_variable_of(c->plan, &c->flow)->relative_quantity;
     const double gain = there->transform ? there->gain : 1;
     const double offset = there->transform ? there->offset : 0;
-    x->gain = gain * f.factor;
-    x->offset = offset * f.factor + (shifted ? f.offset : 0);
+    x->gain = gain * f.factor * factor;
+    x->offset = (offset * f.factor + (shifted ? f.offset : 0)) * factor;
     x->v_gain = v.factor;
     x->v_offset = v_shifted ? v.offset : 0;
     x->back_gain = (back->transform ? back->gain : 1) * v_in.factor / v.factor;
-    x->in_unit = 1 / f.factor;
+    x->in_unit = 1 / (f.factor * factor);
     x->back_in_unit = 1 / v_in.factor;
 fail:
     return st;
@@ -281,6 +352,10 @@ static crd_status make_axis(const cut* c, int i, crdi_axis* x)
     x->action = there;
     x->flow = back;
     CRD_TRY(measure_axis(c, there, back, x));
+    if (c->spec->stiffness && c->spec->stiffness[0]) {
+        st = crdi_spring_plan(c->plan, c->spec, c->name, x);
+        goto fail;
+    }
     x->motion = crdi_balance_displacement(c->plan, x->flipped ? there : back);
 fail:
     return st;
@@ -341,6 +416,11 @@ static crd_status choose_side(const cut* c, crdi_bond* p)
     p->feeds = f_feeds || p->swapped;
     p->corrects_flow = p->swapped;
     if (c->spec->correct == CRD_CORRECT_NONE) { return CRD_OK; }
+    if (p->axes[0].spring) {
+        return COMPLAIN(
+            c, "a bond of two displacements is watched, not corrected: remove 'correct: %s'",
+            crd_correction_name(c->spec->correct));
+    }
     if (c->spec->correct == CRD_CORRECT_PROBE) {
         crdi_connection *there = p->axes[0].action, *back = p->axes[0].flow;
         return crdi_probing_plan(plan, c->energy, p, p->swapped ? back : there,
@@ -403,11 +483,19 @@ static bool same_name(const cut* a, const cut* b)
 static crd_status check_together(const cut* first, const cut* c)
 {
     const crd_bond_spec *a = first->spec, *b = c->spec;
-    if (a->action_unit != b->action_unit || a->flow_unit != b->flow_unit) {
+    if (!crdi_bonds_join(a, b)) {
         return COMPLAIN(c,
                         "the bond of this name in line %d has other units: bonds with the same "
-                        "name are components of one",
+                        "name are components of one, or share the unit of a node",
                         a->place.line);
+    }
+    const bool node = a->action_unit != b->action_unit || a->flow_unit != b->flow_unit;
+    if (node && b->correct != CRD_CORRECT_NONE) {
+        return COMPLAIN(
+            c,
+            "a node of several units is watched, not corrected: remove 'correct: %s', or "
+            "give this bond a name of its own",
+            crd_correction_name(b->correct));
     }
     if (a->correct != b->correct || !same_number(a->mu, b->mu) || !same_number(a->ki, b->ki) ||
         !same_number(a->limiter, b->limiter) || !same_number(a->forget, b->forget)) {
@@ -573,6 +661,7 @@ crd_status crdi_bonds_bind(crdi_plan* plan, crdi_energy* energy)
             }
             crdi_balance_bind(plan, x);
             CRD_TRY(crdi_balance_make_room(plan, x));
+            if (x->spring) { CRD_TRY(crdi_spring_bind(plan, p, x)); }
         }
         if (p->probing) { CRD_TRY(crdi_probing_bind(plan, p)); }
         crdi_bond_find_mu(plan, p);
@@ -580,140 +669,4 @@ crd_status crdi_bonds_bind(crdi_plan* plan, crdi_energy* energy)
     }
 fail:
     return st;
-}
-
-// As it is given now, or, where it comes late and is corrected there, as the element tells it.
-static double seen(const crdi_axis* x, int side)
-{
-    const crdi_port *p = &x->ports[side], *other = &x->ports[!side];
-    const crdi_connection* k = other->in[0];
-    if (k == x->target && k->coupled) {
-        return other->in_gain[0] * k->coupled->estimators[0].estimate + other->in_offset[0];
-    }
-    return p->out_gain * *p->out + p->out_offset;
-}
-
-// f and v as they are now. With the roles swapped v is the action and -f the flow: the residual
-// power is the same.
-static void bonds_look(const crdi_bond* p)
-{
-    for (int i = 0; i < p->axis_count; i++) {
-        const crdi_axis* x = &p->axes[i];
-        const double f = seen(x, 0), v = seen(x, 1);
-        p->parts[i].f = p->corrects_flow ? x->back_gain * v : f;
-        p->parts[i].v = p->corrects_flow ? -f / x->back_gain : v;
-    }
-}
-
-// The displacement is led by its change as the flow is by its own; what else corrects the flow is
-// integrated, and forgotten, or it would stay for ever.
-static void apply_motion(const crdi_bond* p, crdi_axis* x, const crd_bond_axis* part, double h,
-                         double next)
-{
-    enum { FORGET = 3 }; // periods of the motion
-    const crdi_coupled* late = x->motion->coupled;
-    const double gain = x->ports[x->flipped].in_gain[1];
-    const double now = late ? gain * late->estimators[0].estimate : x->x_gain * *x->x;
-    const double lead = h > 0 ? crd_bond_lead(&p->bond, &p->state, h) * next / h : 0;
-    const double rest = (part->B - lead * part->df) / (p->corrects_flow ? x->back_gain : 1);
-    const double period = FORGET * p->state.period;
-    x->lasting += rest * next;
-    if (period > 0) { x->lasting *= fmax(0, 1 - next / period); }
-    *crdi_connection_corrects(x->motion) = (lead * (now - x->x_seen) + x->lasting) / gain;
-    x->x_seen = now;
-}
-
-static void apply(const crdi_bond* p, double h, double next)
-{
-    for (int i = 0; i < p->axis_count; i++) {
-        crdi_axis* x = &p->axes[i];
-        if (!x->target) { continue; }
-        *crdi_connection_corrects(x->target) =
-            p->parts[i].B * (p->corrects_flow ? x->back_in_unit : x->in_unit);
-        if (x->moves) { apply_motion(p, x, &p->parts[i], h, next); }
-    }
-}
-
-void crdi_bonds_start(crd_master* m)
-{
-    for (int i = 0; i < m->energy.bond_count; i++) {
-        crdi_bond* p = &m->energy.bonds[i];
-        bonds_look(p);
-        crd_bond_start_axes(&p->state, p->axis_count, p->parts);
-        p->time = m->clock.time;
-        p->late_sum = p->late_time = 0;
-        p->created = p->largest = p->worked = p->power = 0;
-        for (int k = 0; k < p->axis_count; k++) {
-            crdi_balance_start(m, &p->axes[k]);
-        }
-        if (p->probing) { crdi_probing_start(m, p); }
-        apply(p, 0, 0);
-    }
-}
-
-static void add_up(crdi_bond* p, double h)
-{
-    double created = 0;
-    p->worked = 0;
-    for (int k = 0; k < p->axis_count; k++) {
-        created += crdi_balance_of(&p->axes[k]);
-        p->worked += crdi_balance_of_corrections(&p->axes[k]);
-    }
-    p->power = (created - p->created) / h;
-    p->created = created;
-    p->largest = crd_defect_larger(p->largest, fabs(created));
-}
-
-crdi_bond_balance crdi_bond_get_balance(const crdi_bond* p)
-{
-    return (crdi_bond_balance){p->created, p->largest, p->state.scale, p->power};
-}
-
-void crdi_bonds_balance(crd_master* m)
-{
-    const double now = m->clock.time;
-    for (int i = 0; i < m->energy.bond_count; i++) {
-        crdi_bond* p = &m->energy.bonds[i];
-        for (int k = 0; k < p->axis_count; k++) {
-            crdi_balance_step(m, &p->axes[k]);
-        }
-        if (m->clock.n % p->every != 0) { continue; }
-        const double h = now - p->time;
-        if (!(h > 0)) { continue; }
-        double next = m->plan->rule->ahead(m, p->every);
-        if (!(next > 0)) { next = h; } // the end
-        add_up(p, h);
-        p->state.balance = p->axes[0].flipped ? -p->created : p->created; // as f v is signed
-        crdi_bond_follow_delay(m, p, h);
-        bonds_look(p);
-        crd_bond_step_axes(&p->bond, &p->state, h, next, p->axis_count, p->parts);
-        if (p->probing) {
-            crdi_probing_apply(p->probing);
-            const crdi_axis* x = &p->axes[0];
-            p->parts[0].B = p->probing->lead / (p->corrects_flow ? x->back_in_unit : x->in_unit);
-            p->state.B = p->parts[0].B;
-        }
-        p->time = now;
-        apply(p, h, next);
-    }
-}
-
-void crdi_bond_report(const crdi_bond* p, crd_bond_report* r)
-{
-    const crd_bond_state* s = &p->state;
-    const double net = p->created;
-    *r = (crd_bond_report){
-        .name = p->name,
-        .action = p->action_name,
-        .flow = p->flow_name,
-        .correct = p->bond.correction,
-        .mu = p->bond.mu,
-        .energy = net - p->worked,
-        .residual = s->energy,
-        .work = p->worked,
-        .transferred = s->scale,
-        .relative = net == 0 ? 0 : net / s->scale,
-        .power_min = s->power_min,
-        .power_max = s->power_max,
-    };
 }

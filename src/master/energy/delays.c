@@ -149,6 +149,11 @@ void crdi_bond_find_mu(crdi_plan* plan, crdi_bond* p)
     const crdi_member *a = &plan->members[p->action_member], *b = &plan->members[p->flow_member];
     const double fa = (double)a->ticks, fb = (double)b->ticks;
     p->every = common_ticks(a->ticks, b->ticks);
+    for (int i = 1; i < p->axis_count; i++) { // of a node
+        for (int side = 0; side < 2; side++) {
+            p->every = common_ticks(p->every, p->axes[i].ports[side].member->ticks);
+        }
+    }
     if (!isnan(p->spec->mu)) { return; }
     if (p->probing) { // f is fresh, but a held one is half a step late
         p->bond.mu = 0.25;

@@ -9,15 +9,16 @@ typedef struct crdi_port {
     const crdi_member* member;
     const crdi_connection* of;    // of what it gives
     const crdi_connection* in[2]; // the partner's signal; the displacement beside a flow, NULL
-    const double* out;
+    const double *out, *rate;     // what it gives; its derivative, NULL: not known
     double out_gain, out_offset, in_gain[2], in_offset[2];
-    bool refreshed;                   // outputs are evaluated again with fresh inputs
-    bool through[2];                  // what it gives follows the input at once ...
-    bool known[2];                    // run: ... and D says how much
-    double D[2];                      // run
-    bool moving;                      // run: D changes
-    double time;                      // run: of the last end of a step
-    double o;                         // run: what it gave then
+    bool refreshed;   // outputs are evaluated again with fresh inputs
+    bool through[2];  // what it gives follows the input at once ...
+    bool known[2];    // run: ... and D says how much
+    double D[2];      // run
+    bool moving;      // run: D changes
+    double time;      // run: of the last end of a step
+    double rate_last; // run: derivative of what moves by itself then, NaN: not known
+    double o;         // run: what it gave then
     double end[2], shown[2], held[2]; // run: inputs at the end, at which o was evaluated, and as
                                       // sampled then
     double work[2];                   // run: J, along the partner's signal; along the displacement
@@ -39,6 +40,7 @@ typedef struct crdi_axis {
     crdi_connection* motion;        // the displacement beside the velocity, NULL: none is connected
     bool moves;                     // that is corrected with it
     double x_seen, lasting;         // run: displacement at the last exchange; correction that stays
+    struct crdi_spring* spring;     // f and v are displacements with it between them; NULL: no
     bool flipped;                   // written the other way round: f is a velocity, v a force
     crdi_port ports[2];             // of the unit that gives f, of the one that gives v
     const double* x;                // displacement beside v, NULL: none is connected
@@ -125,6 +127,17 @@ double crdi_balance_of(const crdi_axis* x);             ///< J created so far
 double crdi_balance_of_corrections(const crdi_axis* x); ///< of them by corrections, as they acted
 /// f works along the displacement that is told, not along the flow.
 bool crdi_balance_by_motion(const crdi_axis* x);
+// spring.c: bonds of two displacements
+/// `name` of the bond, for messages. Both velocities are looked for if there is a damping.
+crd_status crdi_spring_plan(crdi_plan* plan, const crd_bond_spec* spec, const char* name,
+                            crdi_axis* x);
+crd_status crdi_spring_bind(const crdi_plan* plan, const crdi_bond* p, crdi_axis* x);
+void crdi_spring_start(const crd_master* m, crdi_axis* x);
+void crdi_spring_step(const crd_master* m, crdi_axis* x, double h);
+double crdi_spring_created(const crdi_axis* x);
+double crdi_spring_speed(const crdi_axis* x); ///< of the second displacement, over the last step
+/// What a connection told its unit over the step of length h that has just ended, in its own unit.
+crd_poly crdi_told_over(const crd_master* m, const crdi_connection* k, double h, double held);
 // probing.c: power bonds whose feedthrough is found by probing
 crd_status crdi_probing_plan(crdi_plan* plan, const crdi_energy* energy, crdi_bond* p,
                              crdi_connection* action, crdi_connection* flow);
