@@ -248,8 +248,10 @@ CRD_API crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const c
                                  crd_arena* arena, crd_tune_result* out);
 /// The smallest noise (thesis_q of the published filter, else that of all sources by one factor,
 /// without sources state_noise) whose innovations are white: Ljung-Box <= 1.3 per degree of freedom
-/// and a flat periodogram. `sources` (source_count, a copy of spec's) is changed and spec points to
-/// it then. CRD_E_LIMIT: none is; spec has the best one: an error of the model, not of the noise.
+/// and a periodogram as flat as that of white noise of this length (`*flatness` is relative to
+/// it; >= 0.915). CRD_E_RANGE: too few rows to tell. `sources` (source_count, a copy of spec's) is
+/// changed and spec points to it then. CRD_E_LIMIT: none is; spec has the best one: an error of the
+/// model, not of the noise.
 CRD_API crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec* spec,
                                    crd_twin_source* sources, const crd_twin_data* data,
                                    double* ljung_box, double* flatness);

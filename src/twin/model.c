@@ -104,7 +104,9 @@ crd_status crdi_twin_matrices(crd_twin* w)
     const crd_status st = crd_reduction_discretise(w->reduction, w->h, groups, w->k, w->f, w->d0,
                                                    w->d1, w->df, w->dd0, w->dd1, w->work);
     w->linearised = st == CRD_OK;
-    return st;
+    return st == CRD_E_RANGE
+               ? crdi_fail(w->ctx, st, "twin: a step of %g s is too long for the network", w->h)
+               : st;
 }
 
 // sum_j m_j v_j of one row, with first-order terms in theta

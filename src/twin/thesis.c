@@ -340,7 +340,6 @@ static crd_status correct(crd_twin* w)
         t->lu[(ptrdiff_t)i * y + i] += sd * sd;
         w->sensors[i].now.innovation = t->inn[i];
         w->sensors[i].now.sd = sqrt(t->lu[(ptrdiff_t)i * y + i]);
-        w->sensors[i].now.used++;
     }
     if (!crdi_dense_factor(y, t->lu, t->pivots, &at)) {
         return crdi_fail(
@@ -378,7 +377,9 @@ crd_status crdi_thesis_step(crd_twin* w, const double* measurements)
     inputs(w, w->v1, w->vector);
     memset(t->h, 0, (size_t)t->y * (size_t)t->n * sizeof(double));
     for (int i = 0; i < w->spec.sensor_count; i++) {
+        crd_twin_sensor_state* now = &w->sensors[i].now;
         any = any || !isnan(measurements[i]);
+        ++*(isnan(measurements[i]) ? &now->missing : &now->used);
     }
     if (!any) { // a row outside the window: the model alone, no correction at all
         for (int i = 0; i < t->p; i++) {

@@ -88,13 +88,23 @@ double crd_flatness(const double* x, int64_t count)
     return sum > 0 ? exp(logs / bins) / (sum / bins) : (double)NAN;
 }
 
+// What the flatness of white noise is expected to be: the logarithm of a mean of K periodograms is
+// psi(K) - ln K below that of its expectation; neighbouring Hann segments are correlated by 1/6.
+static double white_flatness(int64_t count)
+{
+    const double segments = (double)((count - SEGMENT) / (SEGMENT / 2) + 1);
+    const double k = segments / (1 + 2.0 / 36 * (segments - 1) / segments);
+    return exp(-1 / (2 * k) - 1 / (12 * k * k));
+}
+
 // ---- the smallest noise ------------------------------------------------------------------------
 
 typedef struct trial {
     crd_context* ctx;
     const crd_netlist* n;
     const crd_twin_data* data;
-    double* innovations; // (sensors x rows), those that count
+    double* innovations;    // (sensors x rows), those that count
+    int64_t *counts, *seen; // (sensors) how many; measurements up to the row before
 } trial;
 
 // Worst of all sensors
@@ -103,8 +113,8 @@ static crd_status white_judge(trial* t, const crd_twin_spec* spec, double* ljung
 {
     crd_twin* w = NULL;
     crd_status st = crd_twin_create(t->ctx, t->n, spec, &w);
-    int64_t count = 0;
     const int sensors = spec->sensor_count;
+    memset(t->counts, 0, 2 * (size_t)sensors * sizeof *t->counts);
     if (st == CRD_OK) { st = crd_twin_begin(w, t->data->start); }
     for (int64_t row = 0; row < t->data->rows && st == CRD_OK; row++) {
         st = crd_twin_follow(w, t->data, row);
@@ -112,16 +122,20 @@ static crd_status white_judge(trial* t, const crd_twin_spec* spec, double* ljung
         if (now < t->data->from || now > t->data->to) { continue; }
         for (int i = 0; i < sensors; i++) {
             const crd_twin_sensor_state s = crd_twin_sensor_now(w, i);
-            t->innovations[i * t->data->rows + count] = s.sd > 0 ? s.innovation / s.sd : 0;
+            const bool measured = s.used + s.gated > t->seen[i] && s.sd > 0;
+            t->seen[i] = s.used + s.gated;
+            if (!measured) { continue; }
+            t->innovations[i * t->data->rows + t->counts[i]++] = s.innovation / s.sd;
         }
-        count++;
     }
     *ljung_box = 0;
     *flatness = 1;
     for (int i = 0; i < sensors && st == CRD_OK; i++) {
         const double* x = t->innovations + i * t->data->rows;
+        const int64_t count = t->counts[i];
         *ljung_box = fmax(*ljung_box, crd_ljung_box(x, count, LAGS));
-        *flatness = fmin(*flatness, crd_flatness(x, count));
+        // of what white noise of that length has; too few to tell: 1
+        *flatness = fmin(*flatness, crd_flatness(x, count) / white_flatness(count));
     }
     crd_twin_destroy(w);
     return st;
@@ -149,10 +163,21 @@ crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec
 {
     const crd_twin_spec given = *spec;
     crd_twin_spec now = given, best = given;
+    if (data->rows <= LAGS + 1) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "twin: %lld rows do not tell which noise is right, expected more than %d",
+                         (long long)data->rows, LAGS + 1);
+    }
     trial t = {.ctx = ctx, .n = n, .data = data};
     t.innovations =
         crdi_new_array(ctx, (size_t)(spec->sensor_count * data->rows) + 1, sizeof(double));
-    if (!t.innovations) { return CRD_E_MEMORY; }
+    t.counts = crdi_new_array(ctx, 2 * (size_t)spec->sensor_count + 1, sizeof *t.counts);
+    t.seen = t.counts + spec->sensor_count;
+    if (!t.innovations || !t.counts) {
+        crd_free(ctx, t.innovations);
+        crd_free(ctx, t.counts);
+        return CRD_E_MEMORY;
+    }
     const bool states = given.filter != CRD_TWIN_THESIS && given.source_count == 0;
     const double first = states ? -8 : given.filter == CRD_TWIN_THESIS ? -2 : -6;
     double lowest = (double)INFINITY, chosen = 0;
@@ -166,7 +191,7 @@ crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec
         const crd_status tried = white_judge(&t, &now, &lb, &flat);
         if (tried == CRD_E_MEMORY) { st = tried; }
         if (tried < 0) { continue; } // diverged: too little noise
-        white = lb <= 1.3 && flat >= 0.9;
+        white = lb <= 1.3 && flat >= 0.915;
         if (white || lb < lowest) {
             lowest = lb;
             chosen = factor;
@@ -176,6 +201,7 @@ crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec
         }
     }
     crd_free(ctx, t.innovations);
+    crd_free(ctx, t.counts);
     if (st < 0) { return st; }
     if (!isfinite(lowest)) {
         return crdi_fail(ctx, CRD_E_CONVERGENCE,

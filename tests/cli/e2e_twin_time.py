@@ -211,6 +211,15 @@ class BadInput(TwinTime):
                            "--estimate", "c1,c2", "-m", "test.csv")
         self.assertIn("is the time in seconds?", done.stderr)
 
+    def test_rows_that_are_too_near_are_said(self):
+        times = [t + d for t in grid(STEP, 100) for d in (0, 5e-5)]
+        self.record(times, random.Random(1))
+        for command in (["run", "twin.yaml"], ["run", "twin.yaml", "--step", "10 ms"]):
+            done = self.cardan("twin", *command, "-m", "test.csv")
+            self.assertRegex(done.stdout, r"crowded +100 rows less than 0.02 of a step")
+        self.write("test.csv", "time,T2,T3\n" + "".join(f"{k}e307,1,2\n" for k in range(9)))
+        self.refused("--step", "1e307", says="too long for the network")
+
     def test_too_few_rows(self):
         self.record([0.1], random.Random(1))
         self.refused(says=["test.csv", "1 row, expected three or more"])
@@ -219,6 +228,17 @@ class BadInput(TwinTime):
                            "--estimate", "c1", "-m", "test.csv")
         self.assertIn("cannot be told from so few rows", done.stdout)
         self.assertNotIn("Ljung-Box", done.stdout)
+        self.record(grid(STEP, 50), random.Random(1))
+        self.refused("--auto-noise", says="50 rows do not tell which noise is right")
+
+    def test_noise_is_chosen_with_gaps_and_few_rows(self):
+        """Rows without a measurement are no innovations, and short recordings are less flat."""
+        times = grid(STEP, 500)
+        self.record(times[:150] + times[300:], random.Random(5))
+        self.write("twin.yaml", TWIN.replace("constant", "walk, noise: 1e-4"))
+        done = self.cardan("twin", "run", "twin.yaml", "-m", "test.csv", "--auto-noise")
+        self.assertRegex(done.stdout, r"noise +\S+ of q0 per step: Ljung-Box")
+        self.assertNotIn("misses something", done.stderr)
 
     def test_a_start_after_the_recording(self):
         self.record(grid(0, 100), random.Random(1))

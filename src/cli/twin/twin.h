@@ -59,6 +59,7 @@ typedef struct crdi_twin_job {
     double *factor, *offset; // (sensors) to the sensor's unit
     int64_t missing;         // measurements that are not there
     int64_t gaps, before;    // instants between rows that lie apart; rows before the start
+    int64_t crowded;         // rows too near to one before, not used
     bool irregular;          // rows are not a step apart
 } crdi_twin_job;
 

@@ -421,6 +421,7 @@ static void find_start(crdi_twin_job* j, const all_stamps* all)
 static crd_status merge_stamps(crdi_twin_job* j, all_stamps* all, double* to, int64_t most)
 {
     const double step = j->spec.step;
+    const stamps* of_last = NULL;
     double last = j->data.start, longest = 0, shortest = INFINITY;
     int64_t count = 0;
     for (;;) {
@@ -433,6 +434,7 @@ static crd_status merge_stamps(crdi_twin_job* j, all_stamps* all, double* to, in
         const double t = next->time[next->at++];
         if (t <= last + NEAR * step) {
             j->before += t < j->data.start - NEAR * step;
+            j->crowded += next == of_last; // else it is another sensor at the same instant
             continue;
         }
         const double from = last;
@@ -450,6 +452,7 @@ static crd_status merge_stamps(crdi_twin_job* j, all_stamps* all, double* to, in
         longest = fmax(longest, t - last);
         shortest = fmin(shortest, t - last);
         to[count++] = last = t;
+        of_last = next;
     }
     if (!count) {
         return crdi_fail(j->cli->ctx, CRD_E_RANGE,
@@ -538,7 +541,7 @@ static crd_status fill_inputs(crdi_twin_job* j)
                                  "known",
                                  in->name, *x);
             }
-            if (!isfinite(*x)) {
+            if (column >= 0 && !isfinite(*x)) {
                 return crdi_fail(j->cli->ctx, CRD_E_RANGE,
                                  "%s: column %s has no number at %g s; an input has to be known",
                                  j->table->path, j->table->columns[column].name, t);
@@ -676,7 +679,8 @@ void crdi_twin_put_time(crdi_result* out, const crdi_twin_job* j)
     if (!j->table) { return; }
     crdi_put(crdi_object(out, "time"), REAL("start", d->start),
              BOOL("start_known", !d->start_unknown), BOOL("irregular", j->irregular),
-             INT("gaps", j->gaps), INT("rows_before_start", j->before));
+             INT("gaps", j->gaps), INT("rows_crowded", j->crowded),
+             INT("rows_before_start", j->before));
     if (d->start_unknown) {
         crdi_say(out,
                  "start    not known: the recording begins at %g s, not at 0; the state before "
@@ -689,6 +693,11 @@ void crdi_twin_put_time(crdi_result* out, const crdi_twin_job* j)
     if (j->gaps) {
         crdi_say(out, "gaps     %lld steps without a row, which the model goes alone\n",
                  (long long)j->gaps);
+    }
+    if (j->crowded) {
+        crdi_say(out,
+                 "crowded  %lld rows less than %g of a step behind another are not used (--step)\n",
+                 (long long)j->crowded, NEAR);
     }
     if (j->before) {
         crdi_say(out, "before   %lld rows before the start at %g s are not used\n",

@@ -209,7 +209,8 @@ fail:
 }
 
 // Sensors are taken one after the other, each given those before it: their innovations are
-// independent, and the sum of nu^2 / s is nu' S^-1 nu of all.
+// independent, and the sum of nu^2 / s is nu' S^-1 nu of all. (The published filter takes them
+// together; of theirs the mean is right, and the bounds of all sensors are a little narrow.)
 static void add_innovations(run* r, int64_t row)
 {
     const int sensors = r->j.spec.sensor_count;
