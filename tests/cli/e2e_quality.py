@@ -297,5 +297,111 @@ class Record(Quality):
         self.assertIn("## Quality", text)
 
 
+LATE = """
+cardan: 1
+units:
+  first: { fmu: lo_fd1.fmu }
+  second: { fmu: lo_fd2.fmu }
+connections:
+  - { from: second.x2, to: first.x2, coupling: { algorithm: ALGORITHM, channel: { delay: 5 ms } } }
+  - { from: second.v2, to: first.v2, coupling: { algorithm: ALGORITHM, channel: { delay: 5 ms } } }
+  - { from: first.f, to: second.f, coupling: { algorithm: ALGORITHM, channel: { delay: 5 ms } } }
+bonds: [ { action: first.f, flow: second.v2, correct: CORRECT } ]
+run: { step: 1 ms, stop: 10 s, guard: off }
+"""
+
+SPLIT = {"a.cir": """left half
+.input il unit=A start=0
+V1 s 0 sin(0 10 5)
+R1 s a 1
+L1 a b 0.01 ic=0
+C1 b 0 1m ic=0
+B1 b 0 i={il}
+.tran 10u 1 uic
+.output vb=v(b)
+.end
+""", "b.cir": """right half
+.input vb unit=V start=0
+B1 b 0 v={vb}
+R2 b c 0.5
+C2 c 0 2m ic=0
+R3 c 0 5
+.tran 10u 1 uic
+.output i2=i(R2) vc=v(c)
+.end
+""", "split.yaml": """cardan: 1
+units:
+  a: { circuit: a.cir, solver: { method: tr, step: 5 us } }
+  b: { circuit: b.cir, solver: { method: tr, step: 5 us } }
+connections: [ a.vb -> b.vb, b.i2 -> a.il ]
+bonds: [ [a.vb, b.i2] ]
+run: { step: 1 ms, stop: 0.2 s, scheme: gauss-seidel, predict: quadratic, guard: off }
+"""}
+
+
+class Energy(Quality):
+    def stored(self, name):
+        """Of both masses and the springs at the end of a result, J."""
+        with open(self.path(name), encoding="utf-8") as f:
+            names = f.readline().strip().split(",")
+            for line in f:
+                pass
+        at = dict(zip(names, map(float, line.split(","))))
+        x1, x2 = at["first.x1"], at["second.x2"]
+        return 0.5 * (at["first.v1"] ** 2 + 10 * x1 ** 2 + at["second.v2"] ** 2 + 1000 * x2 ** 2 +
+                      100 * (x1 - x2) ** 2)
+
+    def late(self, algorithm, correct):
+        self.write("late.yaml", LATE.replace("ALGORITHM", algorithm).replace("CORRECT", correct))
+        j = self.cardan_json("run", "late.yaml", "-q", "-o", "late.csv")
+        return j, j["bonds"][0], self.stored("late.csv") - 1e4
+
+    def test_a_late_bond_says_what_it_creates(self):
+        j, bond, gained = self.late("zoh", "none")
+        self.assertGreater(gained, 1e9)
+        self.assertAlmostEqual(bond["energy"], gained, delta=0.05 * gained)
+        self.assertAlmostEqual(bond["mu"], 5.5, delta=0.1)  # ten steps on the way, one held
+        self.assertTrue(any("correct: balance" in a for a in j["advice"]), j["advice"])
+
+    def test_compensation_and_correction_work_together(self):
+        for algorithm in ("zoh", "foh", "eros", "auto"):
+            for correct in ("lead", "power", "gated", "balance"):
+                _, bond, gained = self.late(algorithm, correct)
+                self.assertAlmostEqual(bond["energy"] + bond["work"], gained, delta=0.05 * abs(gained) + 100)
+                if correct == "balance":
+                    self.assertLess(abs(gained), 200, (algorithm, gained))
+
+    def test_a_correction_beside_a_machine_does_what_it_says(self):
+        left = {}
+        for correct in ("none", "power", "lead"):
+            text = SYSTEM.replace("lo_fd2.fmu", "lo_fd2.fmu, real: true").replace("PREDICT", "hold")
+            text = text.replace("5 ms", "1 ms").replace("2 s", "10 s")
+            self.write("real.yaml", text.replace(
+                "BONDS", "bonds: [ { action: first.f, flow: second.v2, correct: %s } ]" % correct))
+            bond = self.cardan_json("run", "real.yaml", "-q", "-o", "real.csv", "--guard", "off")["bonds"][0]
+            left[correct] = self.stored("real.csv") - 1e4
+            self.assertAlmostEqual(bond["energy"] + bond["work"], left[correct],
+                                   delta=0.05 * abs(left[correct]))
+        self.assertLess(left["power"], 0.5 * left["none"])
+        self.assertLess(left["lead"], 0.5 * left["none"])
+
+    def test_an_exploding_network_has_an_exploding_balance(self):
+        for name, text in SPLIT.items():
+            self.write(name, text)
+        bond = self.cardan_json("run", "split.yaml", "-q", "-o", "none")["bonds"][0]
+        self.assertGreater(bond["transferred"], 1e20)
+        self.assertGreater(bond["energy"], 0.05 * bond["transferred"])
+
+    def test_what_is_missing_to_a_power_is_said(self):
+        for bond, says in (("first.f, flow: second.x2", "'factor:' in s-1"),
+                           ("first.f, flow: second.v2, factor: 3 m2", "a quantity in m-2"),
+                           ("first.f, flow: second.x2, stiffness: 1 N/m", "both have to be displacements"),
+                           ("first.f, flow: second.v2, factor: wide", "factor = 'wide'")):
+            self.system("odd.yaml", "hold", "bonds: [ { action: %s } ]" % bond)
+            self.cardan("run", "odd.yaml", "-q", code=2, says=says)
+        self.system("even.yaml", "hold", "bonds: [ { action: first.f, flow: second.x2, factor: 2 1/s } ]")
+        self.cardan("run", "even.yaml", "-q", "-o", "none", "--guard", "off")
+
+
 if __name__ == "__main__":
     unittest.main()
