@@ -119,8 +119,8 @@ static bool may_be_late(const crdi_plan* plan, const crdi_connection* k)
     return k->coupled ? !predicts_latency(k->coupled) && (k->coupled->channel || far) : far;
 }
 
-// In real time a unit that does not date its outputs is known by the age of its data; the way to it
-// is taken to be as long as the way back.
+// In real time a unit that does not date its outputs is known by the age of its data and, for the
+// way to it, by half the time that requests take.
 double crdi_member_age(crd_master* m, int member)
 {
     const crd_unit* u = unit_of(m->plan, member);
@@ -131,7 +131,8 @@ double crdi_member_age(crd_master* m, int member)
     if (!(u->info.flags & CRD_UNIT_IN_REAL_TIME) || !crdi_member_link(m, member, &link)) {
         return 0;
     }
-    return isfinite(link.age) ? 2 * link.age : 0;
+    if (!isfinite(link.age)) { return 0; }
+    return link.age + (isfinite(link.round_trip) ? 0.5 * link.round_trip : 0);
 }
 
 // s that what is told now is late: as the element counts it, or the age of a bench's data, which
