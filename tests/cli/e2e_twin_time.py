@@ -153,6 +153,18 @@ class Intervals(TwinTime):
         self.check(self.monte_carlo(cut, "--fit-start", runs=15), fits=0)
 
 
+    def test_a_model_that_misses_something_is_said(self):
+        """A capacity that is wrong by a third and not looked for."""
+        self.write("rc.cir", RC.replace("c2 3 0.2", "c2 3 0.15"))
+        for seed in range(5):
+            self.record(grid(STEP, 500), random.Random(seed))
+            told = self.cardan_json("twin", "tune", "rc.cir", "--sensors", "T1,T2,T3", "--sd",
+                                    "0.5", "--estimate", "r1,r2,r3", "-m", "test.csv")
+            left = told["residual"]
+            self.assertFalse(left["white"], left)
+            self.assertGreater(left["variance"], left["variance_high"])
+
+
 class Bands(TwinTime):
     def test_bands_of_a_run_hold_wherever_the_recording_begins(self):
         for first, start in ((STEP, NETLIST_START), (42.0, (25, -10))):

@@ -35,13 +35,16 @@ static void put_values(crdi_result* out, const crdi_twin_job* j, const crd_tune_
     crdi_put_numbers(out, "covariance", r->covariance, (int64_t)r->unknowns * r->unknowns);
 }
 
-// Three tests, of which each is wrong about a right model once in a hundred times: no correlation
+// Three tests, each wrong about a right model in one or two of a hundred cases: no correlation
 // (Ljung-Box over 50 lags, the worst of all sensors), the size that the sensors' sd say, and no
 // better explanation by another start.
 static void put_judgement(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r)
 {
     const double freedom = (double)(r->measurements - r->unknowns), none = NAN;
-    const double white = crdi_num_chi2_quantile(1 - 0.01 / j->spec.sensor_count, 50) / 50;
+    // Of n white values Ljung-Box over m lags varies by 1 + 2 m / n more than chi-square of m.
+    const double lags = 50, n = (double)r->measurements / j->spec.sensor_count;
+    const double limit = crdi_num_chi2_quantile(1 - 0.01 / j->spec.sensor_count, lags);
+    const double white = 1 + (limit / lags - 1) * (1 + 2 * lags / n);
     const double size = freedom > 0 ? r->squares / freedom : none;
     const double low = freedom > 0 ? crdi_num_chi2_quantile(0.005, freedom) / freedom : none;
     const double high = freedom > 0 ? crdi_num_chi2_quantile(0.995, freedom) / freedom : none;
