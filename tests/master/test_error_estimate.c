@@ -142,6 +142,71 @@ static void of_controlled_steps(void** state)
     check_systems(CONTROL, true, 7001);
 }
 
+// ---- one fixed point ---------------------------------------------------------------------------
+
+typedef struct course {
+    const random_linear* system;
+    double* y; // (steps x outputs)
+} course;
+
+static void iterate_well(void* user, crd_system* s)
+{
+    (void)user;
+    s->run.iterate.on = true;
+    s->run.iterate.sweeps = 50;
+    s->run.iterate.tolerance = iterated_to;
+}
+
+static void keep(void* user, crd_master* m, int64_t n)
+{
+    const course* c = user;
+    const int count = random_linear_outputs(c->system);
+    for (int i = 0; i < count; i++) {
+        (void)crd_master_value(m, random_linear_name(c->system, i), &c->y[(n - 1) * count + i]);
+    }
+}
+
+static void all_converged(void* user, crd_master* m, const crd_master_report* r)
+{
+    (void)user;
+    (void)m;
+    check_int(r->iteration.failed, 0);
+}
+
+// Jacobi or Gauss-Seidel, hold or auto: an iteration has one result, to ten of its tolerances.
+static void iterations_have_one_result(void** state)
+{
+    (void)state;
+    static double y[4][STEPS * RANDOM_OUTPUTS];
+    double worst = 0;
+    for (uint64_t seed = 8001; seed < 8051; seed++) {
+        random_traits t = random_traits_of(seed);
+        t.save = true;
+        t.noise = 0;
+        t.jump = t.multirate = false;
+        t.c = fmin(t.c, 0.5); // every step converges
+        t.steps = STEPS;
+        for (int k = 0; k < 4; k++) {
+            t.gauss_seidel = k & 1;
+            random_linear* s = random_linear_create(seed, &t);
+            course c = {s, y[k]};
+            const random_run run = {.predict = k & 2 ? CRD_PREDICTION_AUTO : CRD_PREDICTION_HOLD,
+                                    .change = iterate_well,
+                                    .tick = keep,
+                                    .end = all_converged,
+                                    .user = &c};
+            check_ok(random_linear_run(s, &run).status);
+            const int count = random_linear_outputs(s);
+            for (int i = 0; i < STEPS * count; i++) {
+                worst = fmax(worst, fabs(y[k][i] - y[0][i]) / random_linear_rms(s, i % count));
+            }
+            random_linear_destroy(s);
+        }
+    }
+    print_message("  largest difference %.2g of the signals\n", worst);
+    check(worst <= 10 * iterated_to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +214,7 @@ int main(void)
         cmocka_unit_test(of_predicted_connections),
         cmocka_unit_test(of_iterated_steps),
         cmocka_unit_test(of_controlled_steps),
+        cmocka_unit_test(iterations_have_one_result),
     };
     return cmocka_run_group_tests_name("estimated errors", tests, NULL, NULL);
 }
