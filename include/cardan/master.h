@@ -222,6 +222,7 @@ typedef struct crd_flow_report {
     double output_rms;           ///< output defect from mid-step samples; NaN: not measured
     double relative;             ///< the larger RMS of the two / scale
     double error_rms, error_max; ///< estimated error of the output (linearised); NaN: not known
+    double error_bound;          ///< what its RMS cannot exceed, of linear units; NaN: not known
     int64_t jumps, switches;     ///< discontinuities; changes of the predictor
 } crd_flow_report;
 

@@ -55,3 +55,13 @@ crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im)
                ? CRD_OK
                : CRD_E_CONVERGENCE;
 }
+
+crd_status crdi_num_eigenvectors(int n, double* a, double* re, double* im, double* v)
+{
+    for (size_t i = 0; i < (size_t)n * (size_t)n; i++) {
+        if (!isfinite(a[i])) { return CRD_E_CONVERGENCE; }
+    }
+    return LAPACKE_dgeev(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, NULL, 1, v, n) == 0
+               ? CRD_OK
+               : CRD_E_CONVERGENCE;
+}

@@ -26,6 +26,9 @@ crd_status crdi_num_complex_solve(int n, int columns, const double* factors, con
 /// Eigenvalues of a real matrix (n x n, destroyed), in no particular order.
 /// CRD_E_CONVERGENCE: the QR iteration gave up, or the matrix is not finite.
 crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im);
+/// And right eigenvectors v (n x n) of length 1. Here a and v lie column by column; of a pair re +-
+/// j im the real part is where the first of them stands, the imaginary part where the second does.
+crd_status crdi_num_eigenvectors(int n, double* a, double* re, double* im, double* v);
 
 /// a = L L^T of a symmetric positive definite a (n x n) becomes L, its upper half 0.
 /// CRD_E_CONVERGENCE: it is not positive definite.

@@ -129,6 +129,40 @@ static void what_decays_fast_is_forgotten_however_long_the_step(void** state)
     crd_arena_clear(arena);
 }
 
+// x' = -2 x + 3 d, y = x: |d| = 1 for 0.5 s makes no more than 3/2 (1 - 1/e), and of y = 5 x five
+// times that. An oscillator of 10 rad/s is a rotation: nothing grows.
+static void the_bound_is_the_one_worked_out_by_hand(void** state)
+{
+    crd_arena* arena = new_arena(*state);
+    crdi_errors s = {
+        .states = 1, .inputs = 1, .outputs = 1, .source = (int[]){-1}, .gain = (double[]){1}};
+    check_ok(crdi_errors_init(arena, &s));
+    s.A[0] = -2;
+    s.B[0] = 3;
+    s.C[0] = 5;
+    check_ok(crdi_errors_close(&s));
+    for (int i = 0; i < CRDI_NORMS; i++) {
+        crdi_bound b = {0};
+        check_ok(crdi_bound_init(arena, &s, (crdi_norm)i, &b));
+        check_near(b.growth, -2, 1e-14);
+        const crdi_drive d = {.most = 1};
+        crdi_bound_step(&b, &s, 0.5, &d);
+        check_near(b.out[0] * b.size, 5 * 1.5 * (1 - exp(-1)), 1e-13);
+        check_near(b.square[0], 0.5 * pow(5 * 1.5 * (1 - exp(-1)), 2), 1e-12);
+    }
+    crdi_errors o = {.states = 2, .source = (int[]){0}, .gain = (double[]){0}};
+    check_ok(crdi_errors_init(arena, &o));
+    o.A[1] = -100; // column by column
+    o.A[2] = 1;
+    check_ok(crdi_errors_close(&o));
+    for (int i = 0; i < CRDI_NORMS; i++) {
+        crdi_bound b = {0};
+        check_ok(crdi_bound_init(arena, &o, (crdi_norm)i, &b));
+        check_near(b.growth, 0, 1e-12);
+    }
+    crd_arena_clear(arena);
+}
+
 static void errors_without_end_are_reported(void** state)
 {
     crd_arena* arena = new_arena(*state);
@@ -974,6 +1008,7 @@ int main(void)
         cmocka_unit_test(the_closed_loop_is_the_one_worked_out_by_hand),
         cmocka_unit_test(a_step_is_the_exponential_to_order_five),
         cmocka_unit_test(what_decays_fast_is_forgotten_however_long_the_step),
+        cmocka_unit_test(the_bound_is_the_one_worked_out_by_hand),
         cmocka_unit_test(errors_without_end_are_reported),
         cmocka_unit_test(errors_of_held_connections_are_known),
         cmocka_unit_test(errors_of_the_units_solvers_are_not_in_it),

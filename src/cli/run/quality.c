@@ -122,7 +122,8 @@ static void put_flow(crdi_result* j, const crd_flow_report* f)
              AS(REAL("defect_rms", f->rms), isnan(f->rms) ? "not finite" : NULL),
              REAL("defect_max", f->max), REAL("defect_max_time", f->max_time),
              REAL("output_defect_rms", f->output_rms), REAL("relative", f->relative),
-             REAL("error_rms", f->error_rms), REAL("error_max", f->error_max));
+             REAL("error_rms", f->error_rms), REAL("error_max", f->error_max),
+             REAL("error_bound", f->error_bound));
     crdi_put(j, INT("jumps", f->jumps), INT("switches", f->switches));
 }
 

@@ -46,13 +46,15 @@ struct crdi_estimate {
     int** index;        // per member, per real output: its index, NO_ERROR, NOT_KNOWN
     part* parts;
     int part_count;
-    origin* origins;         // (inputs)
-    int* source;             // (inputs)
-    double* gain;            // (inputs)
-    int* degree;             // (inputs)
-    crdi_drive* drive;       // run: (inputs)
-    double look, look_every; // run: time of the next linearisation; s
-    crdi_errors errors;      // run
+    origin* origins;               // (inputs)
+    int* source;                   // (inputs)
+    double* gain;                  // (inputs)
+    int* degree;                   // (inputs)
+    crdi_drive* drive;             // run: (inputs)
+    double look, look_every;       // run: time of the next linearisation; s
+    crdi_errors errors;            // run
+    crdi_bound bounds[CRDI_NORMS]; // run
+    bool linear;                   // run: all units were the same whenever they were looked at
 };
 
 #define ADVICE ": run it again with half the step and `cardan compare --richardson`"
@@ -287,6 +289,9 @@ static void drive(const crd_master* m, int input, double now, double h)
     if (m->plan->times.multirate && !crdi_member_is_due(m, o->link->to.member)) {
         d.end = s->drive[input].end;
     }
+    const crdi_prediction* f = o->link->prediction;
+    d.most = fmax(f ? f->max + fabs(f->correction) : 0,
+                  fabs(d.mean) + 0.5 * fabs(d.change) + fabs(d.shape));
     s->drive[input] = d;
 }
 
@@ -380,7 +385,9 @@ static void look_again(crd_master* m)
         p->wait = p->rest;
         other = other || changed;
     }
-    if (other) { close_loop(s); }
+    if (!other) { return; }
+    s->linear = false;
+    close_loop(s);
 }
 
 // ---- the run -----------------------------------------------------------------------------------
@@ -397,6 +404,11 @@ static crd_status estimate_start(crd_master* m)
     if (s->note) { return CRD_OK; }
     CRD_TRY(linearise_all(m));
     if (!s->note) { close_loop(s); }
+    if (s->note) { return CRD_OK; }
+    s->linear = !m->plan->times.multirate; // whose defects are not known in every tick
+    for (int i = 0; i < CRDI_NORMS && s->linear; i++) {
+        CRD_TRY(crdi_bound_init(&m->arena, &s->errors, (crdi_norm)i, &s->bounds[i]));
+    }
 fail:
     return st;
 }
@@ -421,6 +433,9 @@ void crdi_estimate_step(crd_master* m, double h)
     for (int i = 0; i < s->errors.inputs; i++) {
         drive(m, i, now, h);
     }
+    for (int i = 0; i < CRDI_NORMS && s->linear; i++) {
+        crdi_bound_step(&s->bounds[i], &s->errors, h, s->drive);
+    }
     if (crdi_errors_step(&s->errors, h, s->drive) < 0) {
         s->note = "the linearised error grows beyond all numbers" ADVICE;
     } else if (now >= s->look) {
@@ -437,6 +452,19 @@ void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, do
     if (i < 0 || s->note) { return; }
     *rms = s->errors.time > 0 ? sqrt(s->errors.square[i] / s->errors.time) : 0;
     *max = s->errors.max[i];
+}
+
+double crdi_estimate_bound(const crd_master* m, int member, int slot)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    const int i = s ? s->index[member][slot] : NOT_KNOWN;
+    if (i == NO_ERROR) { return 0; }
+    if (i < 0 || s->note || !s->linear || !(s->errors.time > 0)) { return (double)NAN; }
+    double x = INFINITY;
+    for (int k = 0; k < CRDI_NORMS; k++) {
+        x = fmin(x, sqrt(s->bounds[k].square[i] / s->errors.time)); // not one that is NaN
+    }
+    return isfinite(x) ? x : (double)NAN;
 }
 
 const char* crdi_estimate_note(const crd_master* m)

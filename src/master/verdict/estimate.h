@@ -43,6 +43,7 @@ typedef struct crdi_drive {
     double mean, change; // of d = u - y: over the step; from its beginning to its end
     double end;          // s = u - y of the sample at its end
     double shape;        // of d: its Legendre coefficient of the unit's degree + 1
+    double most;         // largest |d| on the step
 } crdi_drive;
 
 /// Room for everything, zeroed; the three sizes, source and gain are set. CRD_E_MEMORY.
@@ -52,3 +53,21 @@ crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s);
 crd_status crdi_errors_close(crdi_errors* s);
 /// One step of length h. CRD_E_RANGE: the errors are no longer finite.
 crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive);
+
+/// A bound of the errors of linear units, in one norm; bound.c.
+typedef struct crdi_bound {
+    double growth;  // 1/s, L; NaN: this norm is none
+    double* into;   // (inputs) |B_j|
+    double* back;   // (inputs) |F_j|
+    double* out;    // (outputs) that times |e| is no less than an error
+    double size;    // run: bound of |e|
+    double* square; // run: (outputs) integral of the square of the bound
+} crdi_bound;
+
+/// States scaled so that rows and columns are of one size, or the modes of the coupled system.
+typedef enum crdi_norm { CRDI_NORM_BALANCED, CRDI_NORM_MODES, CRDI_NORMS } crdi_norm;
+
+/// For the closed loop of `e`. CRD_E_MEMORY.
+crd_status crdi_bound_init(crd_arena* arena, const crdi_errors* e, crdi_norm norm, crdi_bound* b);
+/// One step, before crdi_errors_step.
+void crdi_bound_step(crdi_bound* b, const crdi_errors* e, double h, const crdi_drive* drive);

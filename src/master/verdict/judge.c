@@ -213,6 +213,10 @@ static void report_error(const crd_master* m, const crdi_connection* k, crd_flow
     if (from) { crdi_estimate_of(m, k->from.member, k->from.slot, &rms, &max); }
     r->error_rms = fabs(k->gain) * rms;
     r->error_max = fabs(k->gain) * max;
+    r->error_bound = (double)NAN;
+    if (from) {
+        r->error_bound = fabs(k->gain) * crdi_estimate_bound(m, k->from.member, k->from.slot);
+    }
 }
 
 static void report_defect(const crd_master* m, const crdi_connection* k, crd_flow_report* r)

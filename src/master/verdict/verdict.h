@@ -26,6 +26,8 @@ crd_status crdi_estimate_start(crd_master* m);
 void crdi_estimate_step(crd_master* m, double h); ///< after each accepted step
 /// RMS and maximum of the estimated error of an output so far, NaN: not known.
 void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, double* max);
+/// What that RMS cannot exceed where all units are linear; NaN: they are not, or it is not known.
+double crdi_estimate_bound(const crd_master* m, int member, int slot);
 /// Why there are no estimates, a sentence; "" if there are.
 const char* crdi_estimate_note(const crd_master* m);
 // judge.c: the verdict
