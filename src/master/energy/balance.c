@@ -478,11 +478,25 @@ static double difference(const crdi_axis* x, const double force[2], const double
     return velocity[0] - force[crdi_balance_by_motion(x) ? 1 : 0];
 }
 
+// What the unit that gives f would still do if it were told now where the other one is: J that are
+// on their way, and belong to neither. With f = o + D (x - x_told) that is o dx + D dx^2 / 2.
+static double on_its_way(const crdi_axis* x)
+{
+    const crdi_port* p = &x->ports[x->flipped];
+    if (!crdi_balance_by_motion(x)) { return 0; }
+    const double told = p->end[1], dx = x->x_gain * *x->x - told;
+    double o = p->o;
+    for (int i = 0; i < 2; i++) {
+        o += p->D[i] * (p->end[i] - p->shown[i]);
+    }
+    return (o + 0.5 * p->D[1] * dx) * dx;
+}
+
 double crdi_balance_of(const crdi_axis* x)
 {
     if (x->spring) { return crdi_spring_created(x); }
     if (x->ports[0].far) { return far_difference(x); }
-    return difference(x, x->ports[x->flipped].work, x->ports[!x->flipped].work);
+    return difference(x, x->ports[x->flipped].work, x->ports[!x->flipped].work) - on_its_way(x);
 }
 
 double crdi_balance_of_corrections(const crdi_axis* x)
