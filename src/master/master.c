@@ -111,6 +111,7 @@ void crd_master_destroy(crd_master* m)
     crdi_rollback_free(m);
     const bool alone = crdi_async_clear(m);
     crdi_models_free(m);
+    crdi_ladder_free(m);
     destroy_members(m);
     if (!alone) { return; } // a thread of a unit is still at it: what it may touch stays
     crd_context* ctx = m->ctx;

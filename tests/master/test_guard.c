@@ -2,6 +2,8 @@
 // and a pendulum that falls by itself.
 #include "models.h"
 
+#include "unit/standby/standby.h"
+
 #include <stdio.h>
 
 extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2;
@@ -140,6 +142,74 @@ static void limits_act_while_it_runs(void** state)
     check_state(&g, CRD_GUARD_LIMIT, CRD_END_GUARD);
     check(g.r->time < 9);
     check_contains(g.r->guard.text, "--max-defect = 1 %");
+    clear_away(&g);
+}
+
+// ---- hardware ----------------------------------------------------------------------------------
+
+static int warnings;
+static void count_warnings(void* user, crd_level level, const char* text)
+{
+    (void)user;
+    warnings += level == CRD_LOG_WARNING && strstr(text, "the guard has put in") != NULL;
+}
+
+// The second mass is a bench with a stand-in; samples go through an element that extrapolates.
+static void bench(rig* g, bool stand_in)
+{
+    static const crd_coupling_spec ahead = {
+        .element = "{\"algorithm\": \"foh\"}",
+        .channel = {.step = NAN, .burst = 1, .seed = 1, .delay = 20e-3},
+        .has_channel = true,
+    };
+    static crd_unit_spec model;
+    crd_context_options o = crd_context_defaults();
+    o.log = count_warnings;
+    *g = (rig){.ctx = crd_context_create(&o)};
+    g->s = new_system(g->ctx, 20e-3, 20);
+    model = crd_unit_spec_defaults();
+    model.source = CRD_UNIT_NATIVE;
+    model.model = &crd_model_lo_fd2;
+    crd_unit_spec second = model;
+    second.name = "second";
+    if (stand_in) { second.standby.model = &model; }
+    const int a = add_unit(g->s, "first", &crd_model_lo_fd1, 0);
+    int b = -1;
+    check_ok(crd_system_add_unit(g->s, &second, &b));
+    wire(g->s, a, "f", b, "f");
+    wire(g->s, b, "x2", a, "x2");
+    wire(g->s, b, "v2", a, "v2");
+    hold_all(g);
+    for (int i = 0; i < g->s->connection_count; i++) {
+        g->s->connections[i].coupling = &ahead;
+    }
+    g->s->run.guard.action = CRD_GUARD_LADDER;
+}
+
+// It explodes whatever is done: a calmer element, the stand-in, the stop.
+static void a_ladder_is_climbed_to_its_end(void** state)
+{
+    (void)state;
+    rig g;
+    warnings = 0;
+    crdi_standby_has_threads = false;
+    bench(&g, true);
+    run(&g);
+    check_int(warnings, 2);
+    check(g.r->end == CRD_END_GUARD && g.r->guard.stopped);
+    check_contains(g.r->couplings[0].taps[0].label, "zoh, from t = ");
+    check(g.r->units[1].standby && g.r->units[1].standby->takeovers == 1);
+    clear_away(&g);
+}
+
+static void a_ladder_needs_its_rungs(void** state)
+{
+    (void)state;
+    rig g;
+    bench(&g, false);
+    check_run(crd_master_create(g.ctx, g.s, NULL, &g.m), g.ctx);
+    check_status(crd_master_initialize(g.m), CRD_E_RANGE);
+    check_contains(crd_error_text(g.ctx), "no loop has a unit that is hardware");
     clear_away(&g);
 }
 
@@ -286,6 +356,8 @@ int main(void)
         cmocka_unit_test(a_late_link_is_in_the_map),
         cmocka_unit_test(a_warning_goes_on_and_off_sees_nothing),
         cmocka_unit_test(limits_act_while_it_runs),
+        cmocka_unit_test(a_ladder_is_climbed_to_its_end),
+        cmocka_unit_test(a_ladder_needs_its_rungs),
         cmocka_unit_test(a_pendulum_falls_unstopped),
         cmocka_unit_test(a_falling_black_box_is_undecided),
     };

@@ -19,6 +19,7 @@
 
 typedef struct crdi_plan crdi_plan;
 
+enum { CRDI_COUPLED_PAST = 64 }; // samples that a new coupling element begins with
 enum { CRDI_TEXT = 320 }; // bytes of a text for the record, which cuts it at a whole character
 
 /// In the order in which inputs are written.
@@ -366,6 +367,12 @@ void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* 
 /// SplitMix64: the bits of a number well mixed.
 uint64_t crdi_scramble(uint64_t x);
 void crdi_coupled_clear(crdi_coupled* c);
+/// Another element (its description, and its latency) takes the place of the one in use, whose
+/// parts are handed back. It begins with the newest samples, and what it says differently fades, so
+/// that the input has no step.
+crdi_estimator crdi_coupled_swap(crd_master* m, crdi_coupled* c, const crdi_estimator* by);
+/// Newest samples are kept from now on, for an element that may come.
+crd_status crdi_coupled_remember(crd_master* m, crdi_coupled* c);
 void crdi_coupled_start(crd_master* m); ///< the samples of the start
 void crdi_coupled_report(crd_master* m);
 /// Says what was not as it should be, once, at the end.

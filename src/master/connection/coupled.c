@@ -288,6 +288,45 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 
 const crdi_connection_kind crdi_kind_coupled = {.begin = begin_all, .accept = accept_all};
 
+crdi_estimator crdi_coupled_swap(crd_master* m, crdi_coupled* c, const crdi_estimator* by)
+{
+    crdi_estimator* p = &c->estimators[0];
+    const crdi_estimator old = *p;
+    const double t = crd_master_time(m);
+    p->element = by->element;
+    p->description = by->description;
+    p->learn = NULL;
+    p->label = by->description->label;
+    p->latency = by->latency;
+    const int first = c->past_count < c->past_room ? 0 : c->past_at;
+    for (int i = 0; i < c->past_count; i++) {
+        const crdi_flight* f = &c->past[(first + i) % c->past_room];
+        crd_coupling_push(p->element, f->value,
+                          isnan(p->latency) ? f->stamp : f->arrival - p->latency, f->sequence);
+    }
+    c->fade = 0;
+    if (c->arrived && m->clock.n > 0) {
+        const double difference = p->estimate - crd_coupling_eval(p->element, t);
+        c->fade = isfinite(difference) ? difference : 0;
+        c->fade_begin = t;
+        c->fade_span = (2 + (double)c->k) * c->interval;
+    }
+    c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values);
+    c->swapped = true;
+    c->swapped_at = t;
+    p->score = (crd_score){0};
+    memset(p->made_for, 0xFF, (size_t)c->ring * sizeof *p->made_for);
+    return old;
+}
+
+crd_status crdi_coupled_remember(crd_master* m, crdi_coupled* c)
+{
+    if (c->past) { return CRD_OK; }
+    c->past = crdi_arena_new(&m->arena, CRDI_COUPLED_PAST, sizeof *c->past);
+    if (c->past) { c->past_room = CRDI_COUPLED_PAST; }
+    return c->past ? CRD_OK : CRD_E_MEMORY;
+}
+
 void crdi_coupled_clear(crdi_coupled* c)
 {
     for (int i = 0; i < c->estimator_count; i++) {

@@ -47,7 +47,8 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
 // The worst that happened is what the verdict has; equals keep the first.
 static bool claim(crdi_guard* g, crd_guard_state state, double time)
 {
-    if (state <= g->state) { return false; }
+    const bool again = g->spec.action == CRD_GUARD_LADDER && state == g->state;
+    if (state < g->state || (state == g->state && !again)) { return false; }
     g->state = state;
     g->time = time;
     g->help[0] = 0;
@@ -72,6 +73,21 @@ static void say(crd_master* m)
 {
     const crdi_guard* g = &m->guard;
     crdi_log(m->log, CRD_LOG_WARNING, "guard: %s%s%s", g->text, g->help[0] ? "; " : "", g->help);
+}
+
+// As asked: stops, climbs the ladder, or says it.
+static void act(crd_master* m, crdi_guard_loop* l, bool proven)
+{
+    crdi_guard* g = &m->guard;
+    const crd_guard_action action = g->spec.action;
+    if (action == CRD_GUARD_LADDER && crdi_ladder_climb(m, (int)(l - g->loops))) { return; }
+    const bool stops = action == CRD_GUARD_STOP || action == CRD_GUARD_LADDER ||
+                       (proven && action == CRD_GUARD_AUTO);
+    if (stops) {
+        crdi_guard_stop(m);
+    } else {
+        say(m);
+    }
 }
 
 // By what is left of the run.
@@ -137,6 +153,7 @@ crd_status crdi_guard_start(crd_master* m)
         crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
     }
     CRD_TRY(note_unknown(m));
+    if (g->spec.action == CRD_GUARD_LADDER) { CRD_TRY(crdi_ladder_plan(m)); }
     g->block = m->plan->times.tick_count / CRDI_WATCH_BLOCKS + 1;
     g->on = g->guarded_count > 0 || g->limited;
 fail:
@@ -170,11 +187,7 @@ static void diverge(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
              m->clock.time, l->names, from ? from : "", 100 * expm1(crdi_guard_excess(l)),
              l->exact > slowest ? "grow more slowly" : "not grow", why);
     crdi_guard_advise(m, l, g->help, sizeof g->help);
-    if (g->spec.action == CRD_GUARD_WARN) {
-        say(m);
-    } else {
-        crdi_guard_stop(m);
-    }
+    act(m, l, true);
 }
 
 // Without a map: the growth is too fast for the samples, which no plant does that they resolve.
@@ -192,11 +205,7 @@ static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
              l->unknown ? "; it is not proven: " : "", l->unknown ? l->unknown : "");
     snprintf(g->help, sizeof g->help, "a step of %s instead of %s would tell, and help",
              crdi_duration_text(0.5 * m->plan->times.tick, 4).text, tick_text(m).text);
-    if (g->spec.action == CRD_GUARD_STOP) {
-        crdi_guard_stop(m);
-    } else {
-        say(m);
-    }
+    act(m, l, false);
 }
 
 // Samples follow the growth: a plant that grows by itself looks the same.
@@ -213,8 +222,12 @@ static void wonder(crd_master* m, crdi_guard_loop* l, double rate, double time)
              "'--step %s' would tell: growth by the coupling becomes slower, that of the plant "
              "stays",
              crdi_duration_text(0.5 * m->plan->times.tick, 4).text);
-    crdi_events_note(m, CRD_EVENT_MARK, g->text);
-    if (g->spec.action == CRD_GUARD_STOP) { crdi_guard_stop(m); }
+    const bool acts = g->spec.action == CRD_GUARD_STOP || g->spec.action == CRD_GUARD_LADDER;
+    if (acts && m->life.end == CRD_END_NONE) {
+        act(m, l, false);
+    } else {
+        crdi_events_note(m, CRD_EVENT_MARK, g->text);
+    }
 }
 
 // Slow growth that samples do not follow is that of a plant more often than not: of 1500 unstable

@@ -17,6 +17,14 @@
 
 enum { CRDI_GUARD_TEXT = 900 };
 
+/// What can be done about a loop with hardware, one after the other.
+typedef enum crdi_rung {
+    CRDI_RUNG_NONE,
+    CRDI_RUNG_ELEMENT,  // a calmer element on its links
+    CRDI_RUNG_STAND_IN, // the models of its benches
+    CRDI_RUNG_STOP,
+} crdi_rung;
+
 /// One connection of a loop that is watched.
 typedef struct crdi_guarded {
     const crdi_connection* of;
@@ -42,7 +50,28 @@ typedef struct crdi_guard_loop {
     bool suspect;           // the map says that it will diverge
     bool other;             // units are not what they were at the start
     bool done;              // something was said that is not said twice
+    crdi_rung rung;         // run: of the ladder, what was done
 } crdi_guard_loop;
+
+/// A coupling with the calm element that waits for it, and then with the one that it had.
+typedef struct crdi_calm {
+    crdi_coupled* of;
+    int loop;
+    crdi_estimator spare;
+} crdi_calm;
+
+/// A bench with a stand-in.
+typedef struct crdi_bench_use {
+    int member, loop;
+    crd_binding* use; // standby.use
+} crdi_bench_use;
+
+typedef struct crdi_ladder {
+    crdi_calm* calms;
+    int calm_count;
+    crdi_bench_use* benches;
+    int bench_count;
+} crdi_ladder;
 
 typedef struct crdi_guard {
     bool on;
@@ -59,6 +88,7 @@ typedef struct crdi_guard {
     char text[CRDI_GUARD_TEXT]; // run: what and why
     char help[CRDI_GUARD_TEXT]; // run: what would help
     const char* note;           // what is not known, ""
+    crdi_ladder ladder;
 } crdi_guard;
 
 // guard.c
@@ -85,6 +115,11 @@ double crdi_guard_try_level(const crd_master* m, crdi_guard_loop* l, int first, 
 void crdi_guard_advise(crd_master* m, crdi_guard_loop* l, char* text, size_t size);
 /// Why it does not hold: "the step of 20 ms is too long for it".
 void crdi_guard_explain(crd_master* m, crdi_guard_loop* l, char* text, size_t size);
+// ladder.c: links with hardware
+crd_status crdi_ladder_plan(crd_master* m);
+/// The next thing is done about a loop. false: nothing is left but to stop.
+bool crdi_ladder_climb(crd_master* m, int loop);
+void crdi_ladder_free(crd_master* m); ///< before the units go
 // limits.c
 crd_status crdi_guard_check_limits(crd_master* m); ///< can be kept at all
 void crdi_guard_watch_limits(crd_master* m);

@@ -90,40 +90,13 @@ static crd_status set_postponed(crdi_live* l)
 
 // ---- couplings ---------------------------------------------------------------------------------
 
-// The new element begins with the newest samples, and what it says differently from the old one
-// fades, so that the input has no step.
 static void swap_element(crdi_live* l, const crdi_live_order* o)
 {
-    crd_master* m = l->m;
-    crdi_coupled* c = l->wires[o->link].couple;
-    crdi_estimator* p = &c->estimators[0];
-    const double t = crd_master_time(m);
-    const crdi_leftover old = {p->element, p->description, p->learn, -1};
-    p->element = o->element;
-    p->description = o->description;
-    p->learn = NULL;
-    p->label = o->description->label;
-    p->latency = o->latency;
-    const int first = c->past_count < CRDI_LIVE_PAST ? 0 : c->past_at;
-    for (int i = 0; i < c->past_count; i++) {
-        const crdi_flight* f = &c->past[(first + i) % CRDI_LIVE_PAST];
-        crd_coupling_push(p->element, f->value,
-                          isnan(p->latency) ? f->stamp : f->arrival - p->latency, f->sequence);
-    }
-    c->fade = 0;
-    if (c->arrived && m->clock.n > 0) {
-        const double difference = p->estimate - crd_coupling_eval(p->element, t);
-        c->fade = isfinite(difference) ? difference : 0;
-        c->fade_begin = t;
-        c->fade_span = (2 + (double)c->k) * c->interval;
-    }
-    c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values);
-    c->swapped = true;
-    c->swapped_at = t;
-    p->score = (crd_score){0};
-    memset(p->made_for, 0xFF, (size_t)c->ring * sizeof *p->made_for);
-    leave(l, &old);
-    crdi_events_note(m, CRD_EVENT_MARK, o->text);
+    const crdi_estimator by = {
+        .element = o->element, .description = o->description, .latency = o->latency};
+    const crdi_estimator old = crdi_coupled_swap(l->m, l->wires[o->link].couple, &by);
+    leave(l, &(crdi_leftover){old.element, old.description, old.learn, -1});
+    crdi_events_note(l->m, CRD_EVENT_MARK, o->text);
 }
 
 // ---- all of them -------------------------------------------------------------------------------

@@ -31,13 +31,10 @@ static crd_status live_make_room(crd_master* m)
         const int held = second < most ? (int)second + 2 : most;
         const int capacity = c->flight_capacity + (c->channel ? 2 : 1) * held;
         crdi_flight* flights = crdi_arena_new(&m->arena, (size_t)capacity, sizeof *flights);
-        crdi_flight* past = crdi_arena_new(&m->arena, CRDI_LIVE_PAST, sizeof *past);
-        if (!flights || !past) { return CRD_E_MEMORY; }
+        if (!flights || crdi_coupled_remember(m, c) < 0) { return CRD_E_MEMORY; }
         c->flights = flights; // nothing is on its way yet
         c->flight_capacity = capacity;
         c->delay_max = fmin(1, (held - 2) * c->interval);
-        c->past = past;
-        c->past_room = CRDI_LIVE_PAST;
     }
     return CRD_OK;
 }

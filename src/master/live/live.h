@@ -14,7 +14,6 @@ enum {
     CRDI_LIVE_ORDERS = 64,    // that wait
     CRDI_LIVE_EVENTS = 1024,  // that are kept, a power of two
     CRDI_LIVE_TEXT = 256,     // bytes of an event's text
-    CRDI_LIVE_PAST = 64,      // samples that a new coupling element begins with
     CRDI_LIVE_FLIGHTS = 4096, // samples that a delay can hold back, of one coupling
     CRDI_LIVE_SPEEDS = 16,
 };
