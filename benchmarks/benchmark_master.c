@@ -1,7 +1,8 @@
 // master/chain: N trivial FMUs in a chain, fixed-step Jacobi, one real signal per connection that
 // is held. The floor is a plain loop in this process that calls the same FMI functions of the same
 // FMUs. master/chain-monitors, master/bonds-monitors: what watching costs; the floor is the same
-// run without it. master/chain-auto: what finding the best prediction costs; the floor is hold.
+// run without it. master/loops-guard: what the guard costs. master/chain-auto: what finding the
+// best prediction costs; the floor is hold.
 #include "benchmark.h"
 
 #include <dlfcn.h>
@@ -19,6 +20,7 @@ typedef struct setting {
     const char* results;
     bool bonds; // not a chain but pairs of FMUs, linear oscillators with a power bond each
     unsigned monitor;
+    bool guard;
     crd_prediction predict;
 } setting;
 
@@ -94,6 +96,7 @@ static void open_chain(chain* c, const setting* s)
     c->sys->run.stop = step * (double)s->steps;
     c->sys->run.threads = 1;
     c->sys->run.monitor = s->monitor;
+    c->sys->run.guard.action = s->guard ? CRD_GUARD_AUTO : CRD_GUARD_NONE;
     c->sys->results.path = s->results;
     benchmark_must(c->ctx, crd_master_create(c->ctx, c->sys, NULL, &c->m));
 }
@@ -363,6 +366,22 @@ static void bond_monitor_cases(benchmark* b)
     }
 }
 
+// Pairs are loops, whose connections the guard watches; a chain has none.
+static void guard_cases(benchmark* b)
+{
+    for (int i = 0; i < 2 * LENGTHS; i++) {
+        const int n = lengths[i % LENGTHS];
+        setting s = {.version = 2 + i / LENGTHS,
+                     .n = n,
+                     .steps = 1000000 / n,
+                     .bonds = true,
+                     .predict = CRD_PREDICTION_HOLD};
+        const setting without = s;
+        s.guard = true;
+        compare_with(b, "master/loops-guard", &s, &without, 2, "not guarded");
+    }
+}
+
 static void chain_auto_cases(benchmark* b)
 {
     for (int i = 0; i < 2 * LENGTHS; i++) {
@@ -383,6 +402,7 @@ const benchmark_case benchmark_master_cases[] = {
     {"master/chain-csv", chain_csv_cases},
     {"master/chain-monitors", chain_monitor_cases},
     {"master/bonds-monitors", bond_monitor_cases},
+    {"master/loops-guard", guard_cases},
     {"master/chain-auto", chain_auto_cases},
     {NULL, NULL},
 };

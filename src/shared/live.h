@@ -171,6 +171,7 @@ typedef struct crdi_live_status {
     double speed;       ///< simulated / elapsed over the last snapshots
     int64_t rows, warnings;
     char message[512];           ///< why it ended, ""
+    char guard[512];             ///< what the guard says about a loop, ""
     crd_pace_report pace;        ///< .on false: not paced; busy is counted all the same
     crdi_live_unit_state* units; ///< (unit_count)
     crdi_live_link_state* links; ///< (link_count)

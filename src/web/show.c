@@ -299,6 +299,7 @@ void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_inf
 {
     static const crdi_web_field progress[] = {
         STATUS(message),
+        STATUS(guard),
         STATUS(time),
         STATUS(h),
         STATUS(cycles),

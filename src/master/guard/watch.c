@@ -82,6 +82,8 @@ static crdi_growth judge_window(crdi_growth_watch* w, int window, bool suspect)
     if (!grows_for_long(p, window)) { return CRDI_GROWTH_NONE; }
     w->rate = log(p->E[0] / p->E[4]) / (4 * steps);
     w->calm = p->size[4];
+    w->roughness = p->R[0];
+    w->share = p->E[0] / w->size;
     if (p->R[0] > 0.25 && p->R[1] > 0.25 && p->E[0] > 0.1 * w->size) {
         return CRDI_GROWTH_UNRESOLVED;
     }

@@ -37,6 +37,8 @@ typedef struct crdi_growth_watch {
     double size;                 // largest |y|
     double calm;                 // of the alarm: largest |y| before the growth that is seen
     double rate;                 // of the alarm: ln of the growth per step
+    double roughness;            // of the alarm: R
+    double share;                // of the alarm: E of the size
     double step[3], step_before; // |d| of the newest steps, and the largest before them
     crdi_growth_window windows[CRDI_WATCH_WINDOWS];
     double block[CRDI_WATCH_BLOCKS]; // largest |y| of each stretch

@@ -185,6 +185,7 @@ void crdi_live_snapshot(crdi_live* l, int64_t now)
     s->pace.on = m->plan->paced;
     if (!m->plan->paced) { s->pace.busy = l->busy; }
     crdi_live_copy_text(s->message, sizeof s->message, over ? crdi_live_reason(m) : "");
+    crdi_live_copy_text(s->guard, sizeof s->guard, crdi_guard_get_report(m).text);
     for (int i = 0; i < l->info.unit_count; i++) {
         show_unit(m, i, &s->units[i]);
     }

@@ -56,7 +56,7 @@ function banner() {
     let kind = "", word = "", text = "", again = false;
     if (stopping() && (ended() || anyBench())) {
         const s = standing(), results = (run.hello || run.early).results;
-        kind = s.end === "failed" ? "bad" : "done";
+        kind = s.end === "failed" || s.end === "guard" ? "bad" : "done";
         word = ENDS[s.end] || ENDS.none;
         text = s.message || "";
         const where = !ended() ? "The benches come to rest." : !run.status ? ""
@@ -73,6 +73,10 @@ function banner() {
         kind = "wait";
         word = "The run waits before its first step.";
         text = run.hello.read_only ? "Somebody has to start it; this page is read-only." : "Press Start or the space bar.";
+    } else if (run.status && run.status.guard) {
+        kind = "wait";
+        word = "The guard:";
+        text = run.status.guard + ".";
     }
     show($("banner"), kind !== "");
     mark($("banner"), "data-kind", kind);
