@@ -269,12 +269,12 @@ CRD_API double crd_flatness(const double* x, int64_t count);
 ///
 /// Errors (truth - estimate) of some quantities, of parameters those of their logarithms, each less
 /// what the ones before it say about it, and over its sd: z (count) has sd 1 and is independent,
-/// and the sum of its squares is the NEES of all. A quantity that follows from those before has z =
-/// 0. Returns how many do not, the degrees of freedom. `work`: count (n + 2) + 2 n numbers, n =
-/// crd_twin_size. z is NaN where a quantity or its truth is.
+/// and the sum of its squares is the NEES of all. NaN: a quantity that follows from those before,
+/// or whose truth (or that of one before) is NaN. `work`: count (n + 2) + 2 n numbers, n =
+/// crd_twin_size.
 CRD_API int crd_twin_size(const crd_twin* w); ///< of the filter: states, sources, parameters
-CRD_API int crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double* truth,
-                            int count, double* z, double* work);
+CRD_API void crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double* truth,
+                             int count, double* z, double* work);
 
 typedef enum crd_verdict {
     CRD_VERDICT_NONE, ///< nothing to judge by
@@ -292,11 +292,11 @@ typedef struct crd_consistency {
     double effective; ///< rows that are worth independent ones
     crd_verdict verdict;
 } crd_consistency;
-/// Of normalised innovations or errors z (rows x width), `freedom` (rows) of which count in a row;
-/// the others are 0. A row with NaN does not count. `correlated`: those of neighbouring rows are,
-/// as errors of estimates, and rows are worth less; innovations of a filter that is right are not.
-CRD_API crd_consistency crd_consistency_judge(const double* z, int width, const int* freedom,
-                                              int64_t rows, bool correlated);
+/// Of normalised innovations or errors: `width` numbers a row, rows `stride` numbers apart; NaN:
+/// does not count. `correlated`: those of neighbouring rows are, as errors of estimates, and rows
+/// are worth less; innovations of a filter that is right are not.
+CRD_API crd_consistency crd_consistency_judge(const double* z, int width, int stride, int64_t rows,
+                                              bool correlated);
 
 // ---- observability -----------------------------------------------------------------------------
 

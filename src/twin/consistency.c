@@ -31,13 +31,12 @@ static double covariance(const crd_twin* w, const double* a, const double* b, do
 // e' P^-1 e = |z|^2 with L z = e, P = L L'. L is not made: the rows h of the quantities are made
 // independent one after the other, h_i <- h_i - sum_j cov(h_i, h_j) / var(h_j) h_j, and e_i
 // likewise.
-int crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double* truth, int count,
-                    double* z, double* work)
+void crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double* truth, int count,
+                     double* z, double* work)
 {
     const int n = w->n;
     double *rows = work, *error = work + (ptrdiff_t)count * n, *variance = error + count;
     double* room = variance + count;
-    int freedom = 0;
     for (int i = 0; i < count; i++) {
         double* h = rows + (ptrdiff_t)i * n;
         const double value = crdi_twin_quantity(w, q[i], h);
@@ -55,10 +54,8 @@ int crd_twin_errors(const crd_twin* w, const crd_twin_quantity* q, const double*
         }
         const double left = crdi_twin_variance(w, h);
         variance[i] = left > DEPENDENT * alone ? left : 0;
-        z[i] = variance[i] > 0 || isnan(error[i]) ? error[i] / sqrt(variance[i]) : 0;
-        freedom += variance[i] > 0;
+        z[i] = variance[i] > 0 ? error[i] / sqrt(variance[i]) : (double)NAN;
     }
-    return freedom;
 }
 
 const char* crd_verdict_text(crd_verdict v)
@@ -68,34 +65,22 @@ const char* crd_verdict_text(crd_verdict v)
     return words[v];
 }
 
-// The sum of squares of a row; NaN: it does not count
-static double row_square(const double* z, int width, const int* freedom, int64_t row)
-{
-    double sum = freedom[row] > 0 ? 0 : (double)NAN;
-    for (int i = 0; i < width; i++) {
-        sum += z[row * width + i] * z[row * width + i];
-    }
-    return sum;
-}
-
 // How many independent rows tell as much. Squares of normal variables whose correlation over l rows
 // is r(l) are correlated by r(l)^2, so rows / (1 + 2 sum r(l)^2). Errors have the mean 0, which is
 // not taken from them: one that stays the same is worth one row. Lags 1, 2, 4, ..., in between
 // r^2 is linear, up to the first that is not to be told from 0.
-static double effective_rows(const double* z, int width, const int* freedom, int64_t rows,
-                             int64_t counted)
+static double effective_rows(const double* z, int width, int stride, int64_t rows, int64_t counted)
 {
     double before = 1, sum = 0;
     for (int64_t lag = 1, last = 0; lag < rows; last = lag, lag *= 2) {
         double product = 0, squares = 0;
         for (int64_t i = lag; i < rows; i++) {
-            const double a = row_square(z, width, freedom, i);
-            const double b = row_square(z, width, freedom, i - lag);
-            if (isnan(a) || isnan(b)) { continue; }
             for (int k = 0; k < width; k++) {
-                product += z[i * width + k] * z[(i - lag) * width + k];
+                const double a = z[i * stride + k], b = z[(i - lag) * stride + k];
+                if (isnan(a) || isnan(b)) { continue; }
+                product += a * b;
+                squares += 0.5 * (a * a + b * b);
             }
-            squares += 0.5 * (a + b);
         }
         const double r = squares > 0 ? product / squares : 0;
         if (r < 2 / sqrt((double)counted)) { break; }
@@ -105,30 +90,37 @@ static double effective_rows(const double* z, int width, const int* freedom, int
     return fmax(1, (double)counted / (1 + 2 * sum));
 }
 
-crd_consistency crd_consistency_judge(const double* z, int width, const int* freedom, int64_t rows,
+crd_consistency crd_consistency_judge(const double* z, int width, int stride, int64_t rows,
                                       bool correlated)
 {
     crd_consistency c = {0};
     double sum = 0, low = 0, high = 0;
     int64_t inside = 0;
     for (int64_t i = 0, bounds = 0; i < rows; i++) {
-        const double square = row_square(z, width, freedom, i);
-        if (isnan(square)) { continue; }
-        if (freedom[i] != bounds) {
-            bounds = freedom[i];
+        int freedom = 0;
+        double square = 0;
+        for (int k = 0; k < width; k++) {
+            const double x = z[i * stride + k];
+            if (isnan(x)) { continue; }
+            square += x * x;
+            freedom++;
+        }
+        if (!freedom) { continue; }
+        if (freedom != bounds) {
+            bounds = freedom;
             low = crdi_num_chi2_quantile((1 - INSIDE) / 2, (double)bounds);
             high = crdi_num_chi2_quantile((1 + INSIDE) / 2, (double)bounds);
         }
         inside += square >= low && square <= high;
         sum += square;
-        c.freedom += freedom[i];
+        c.freedom += freedom;
         c.count++;
     }
     c.mean = c.low = c.high = c.inside = (double)NAN;
     if (!c.count) { return c; }
     c.mean = sum / c.freedom;
     c.inside = (double)inside / (double)c.count;
-    c.effective = correlated ? effective_rows(z, width, freedom, rows, c.count) : (double)c.count;
+    c.effective = correlated ? effective_rows(z, width, stride, rows, c.count) : (double)c.count;
     const double worth = c.freedom * c.effective / (double)c.count;
     // errors that are small by chance look less correlated than they are: fewer rows below
     const double below = correlated ? worth / 4 : worth;

@@ -135,7 +135,7 @@ class Consistency(EndToEnd):
         self.record(1, change=lambda rows: [[*r[:5], r[5] if k % 10 == 0 else None]
                                             for k, r in enumerate(rows)])
         told = self.cardan_json("twin", "run", "twin.yaml", "-m", "test.csv", *TRUTH)
-        self.assertEqual([c["rows"] for c in told["consistency"][3:]], [500, 500, 50, 50])
+        self.assertEqual([c["rows"] for c in told["consistency"][3:]], [500, 500, 50, 500])
 
     def test_truths_that_are_none(self):
         self.record(1)

@@ -13,7 +13,6 @@ typedef struct counts {
 static counts judge_many(double scale, double r, int width, bool correlated)
 {
     static double z[ROWS * 3];
-    static int freedom[ROWS];
     counts c = {0};
     noise seeded = {.state = 11};
     for (int run = 0; run < RUNS; run++) {
@@ -24,10 +23,7 @@ static counts judge_many(double scale, double r, int width, bool correlated)
                 x = r * x + sqrt(1 - r * r) * noise_next(&seeded);
             }
         }
-        for (int i = 0; i < ROWS; i++) {
-            freedom[i] = width;
-        }
-        const crd_consistency now = crd_consistency_judge(z, width, freedom, ROWS, correlated);
+        const crd_consistency now = crd_consistency_judge(z, width, width, ROWS, correlated);
         c.consistent += now.verdict == CRD_VERDICT_CONSISTENT;
         c.confident += now.verdict == CRD_VERDICT_CONFIDENT;
         c.cautious += now.verdict == CRD_VERDICT_CAUTIOUS;
@@ -59,14 +55,13 @@ static void wrong_sequences_are_called_by_name(void** state)
 static void bounds_and_shares_are_those_of_the_distribution(void** state)
 {
     (void)state;
-    static double z[ROWS];
-    static int freedom[ROWS];
+    static double z[2 * ROWS]; // the second of two a row
     noise seeded = {.state = 5};
     for (int i = 0; i < ROWS; i++) {
-        z[i] = i % 4 == 3 ? 0 : noise_next(&seeded);
-        freedom[i] = i % 4 != 3; // a quarter was not measured
+        z[2 * i] = 100;
+        z[2 * i + 1] = i % 4 == 3 ? (double)NAN : noise_next(&seeded); // a quarter is missing
     }
-    const crd_consistency c = crd_consistency_judge(z, 1, freedom, ROWS, false);
+    const crd_consistency c = crd_consistency_judge(z + 1, 1, 2, ROWS, false);
     check_int(c.count, 300);
     check_near(c.freedom, 300, 0);
     // chi-square of 300, 0.5 % and 99.5 %: 240.66 and 366.84 (printed tables)
@@ -78,12 +73,12 @@ static void bounds_and_shares_are_those_of_the_distribution(void** state)
 static void what_is_not_there_is_not_judged(void** state)
 {
     (void)state;
-    const double z[4] = {(double)NAN, 1, 2, 0};
-    const int none[4] = {0, 0, 0, 0}, some[4] = {1, 1, 0, 0};
-    const crd_consistency c = crd_consistency_judge(z, 1, none, 4, true);
+    const double nan = (double)NAN, z[4] = {nan, nan, nan, 1};
+    const crd_consistency c = crd_consistency_judge(z, 1, 1, 3, true);
     check_int(c.count, 0);
     check(isnan(c.mean) && c.verdict == CRD_VERDICT_NONE);
-    check_int(crd_consistency_judge(z, 1, some, 4, true).count, 1);
+    check_int(crd_consistency_judge(z, 1, 1, 4, true).count, 1);
+    check_near(crd_consistency_judge(z, 2, 2, 2, true).freedom, 1, 0);
     check_text(crd_verdict_text(CRD_VERDICT_NONE), "nothing to judge by");
     check_text(crd_verdict_text(CRD_VERDICT_CONFIDENT), "too confident");
 }
@@ -110,12 +105,12 @@ static void quantities_that_follow_from_others_do_not_count(void** state)
     const double a = crd_twin_output(w, 0).value, b = crd_twin_output(w, 1).value;
     const double truth[3] = {a + 0.5, b - 2, a + b - 1.5};
     double z[3], room[3 * 4 + 4];
-    check_int(crd_twin_errors(w, q, truth, 3, z, room), 2);
+    crd_twin_errors(w, q, truth, 3, z, room);
     check_near(z[0], 0.5, 1e-9);
     check_near(z[1], -2, 1e-9);
-    check_near(z[2], 0, 0);
+    check(isnan(z[2]));
     // the sum alone has the variance 2
-    check_int(crd_twin_errors(w, q + 2, truth + 2, 1, z, room), 1);
+    crd_twin_errors(w, q + 2, truth + 2, 1, z, room);
     check_near(z[0], -1.5 / sqrt(2), 1e-9);
     const double unknown = (double)NAN;
     crd_twin_errors(w, q, &unknown, 1, z, room);

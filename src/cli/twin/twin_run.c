@@ -17,12 +17,6 @@ typedef struct quantity { // one estimate: its value and its 95 % band
     const char *name, *unit;
 } quantity;
 
-typedef struct series { // normalised innovations or errors of rows, and how many of them count
-    int width;
-    double* z; // (rows x width)
-    int* freedom;
-} series;
-
 typedef struct truth { // a column that says what is true
     quantity of;
     int column;
@@ -41,7 +35,7 @@ typedef struct run {
     int64_t steps;
     double lb, flat; // of --noise auto
     // consistency: NIS per sensor and of all, NEES per truth and of all
-    series *nis, *nees; // (sensors + 1), (truths + 1)
+    double *nis, *nees, *alone; // (rows x sensors), (rows x truths): together, each by itself
     truth* truths;
     int truth_count;
     crd_twin_quantity* whats; // (truths)
@@ -135,21 +129,6 @@ static crd_status record(run* r, double t, const double* y) // NULL: it does not
 
 // ---- consistency -------------------------------------------------------------------------------
 
-// One of width 1 for each, and one for all
-static crd_status new_series(run* r, int count, series** out)
-{
-    const size_t rows = (size_t)r->j.data.rows;
-    *out = crdi_arena_new(&r->j.arena, (size_t)count + 1, sizeof **out);
-    for (int i = 0; *out && i <= count; i++) {
-        series* s = &(*out)[i];
-        s->width = i < count ? 1 : count;
-        s->z = crdi_arena_new(&r->j.arena, rows * (size_t)s->width + 1, sizeof *s->z);
-        s->freedom = crdi_arena_new(&r->j.arena, rows, sizeof *s->freedom);
-        if (!s->z || !s->freedom) { return CRD_E_MEMORY; }
-    }
-    return *out ? CRD_OK : CRD_E_MEMORY;
-}
-
 // COLUMN[=NAME], NAME an output, source, value or node
 static crd_status find_truth(run* r, const char* text, truth* out)
 {
@@ -188,20 +167,23 @@ static crd_status prepare_consistency(run* r)
     crd_status st = CRD_OK;
     const crdi_list* list = &r->o->truth;
     const size_t count = (size_t)list->count, n = (size_t)crd_twin_size(r->w);
-    const int sensors = r->j.spec.sensor_count;
+    const size_t sensors = (size_t)r->j.spec.sensor_count, rows = (size_t)r->j.data.rows;
+    r->nis = crdi_arena_new(&r->j.arena, rows * sensors, sizeof *r->nis);
+    r->nees = crdi_arena_new(&r->j.arena, 2 * rows * count + 1, sizeof *r->nees);
+    r->alone = r->nees + rows * count;
     r->truths = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->truths);
     r->values = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->values);
     r->room = crdi_arena_new(&r->j.arena, count * (n + 2) + 2 * n + 1, sizeof *r->room);
-    r->used = crdi_arena_new(&r->j.arena, (size_t)sensors, sizeof *r->used);
+    r->used = crdi_arena_new(&r->j.arena, sensors, sizeof *r->used);
     r->whats = crdi_arena_new(&r->j.arena, count + 1, sizeof *r->whats);
-    CRD_TRY(r->truths && r->whats && r->values && r->room && r->used ? CRD_OK : CRD_E_MEMORY);
+    CRD_TRY(r->nis && r->nees && r->truths && r->whats && r->values && r->room && r->used
+                ? CRD_OK
+                : CRD_E_MEMORY);
     for (int i = 0; i < list->count; i++) {
         CRD_TRY(find_truth(r, list->items[i], &r->truths[i]));
         r->whats[i] = r->truths[i].of.what;
     }
     r->truth_count = list->count;
-    CRD_TRY(new_series(r, sensors, &r->nis));
-    CRD_TRY(new_series(r, list->count, &r->nees));
     // As in diffuse filters: the first innovations say where it began, not how good the filter is.
     r->first = r->j.data.start_unknown ? crd_twin_states(r->w) : 0;
 fail:
@@ -214,36 +196,26 @@ fail:
 static void add_innovations(run* r, int64_t row)
 {
     const int sensors = r->j.spec.sensor_count;
-    series* all = &r->nis[sensors];
     for (int i = 0; i < sensors; i++) {
         const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
         const bool taken = s.used > r->used[i] && s.sd > 0;
+        const bool counts = taken && r->first == 0;
         r->used[i] = s.used;
-        if (!taken) { continue; }
-        if (r->first > 0) {
-            r->first--;
-            continue;
-        }
-        r->nis[i].z[row] = all->z[row * sensors + i] = s.innovation / s.sd;
-        r->nis[i].freedom[row] = 1;
-        all->freedom[row]++;
+        if (taken && r->first > 0) { r->first--; }
+        r->nis[row * sensors + i] = counts ? s.innovation / s.sd : NAN;
     }
 }
 
 static void add_errors(run* r, int64_t row)
 {
     const int count = r->truth_count;
-    series* all = &r->nees[count];
     for (int i = 0; i < count; i++) {
         truth* k = &r->truths[i];
-        series* one = &r->nees[i];
         const crd_table_column* c = &r->j.table->columns[k->column];
         r->values[i] = k->factor * crdi_twin_cell(&r->j, c, row, &k->at) + k->offset;
-        one->freedom[row] =
-            crd_twin_errors(r->w, &r->whats[i], &r->values[i], 1, &one->z[row], r->room);
+        crd_twin_errors(r->w, &r->whats[i], &r->values[i], 1, &r->alone[row * count + i], r->room);
     }
-    all->freedom[row] =
-        crd_twin_errors(r->w, r->whats, r->values, count, &all->z[row * count], r->room);
+    crd_twin_errors(r->w, r->whats, r->values, count, &r->nees[row * count], r->room);
 }
 
 static crd_status follow_recording(run* r)
@@ -328,11 +300,6 @@ static crdi_result* put_judged(crdi_result* row, crdi_result* out, const char* n
     return row;
 }
 
-static crd_consistency judge_series(const run* r, const series* s, bool correlated)
-{
-    return crd_consistency_judge(s->z, s->width, s->freedom, r->j.data.rows, correlated);
-}
-
 static void put_consistency(crdi_result* out, const run* r)
 {
     static const crdi_column columns[] = {{"consistency", "name", "%s"},
@@ -342,7 +309,8 @@ static void put_consistency(crdi_result* out, const run* r)
                                           {">in 95 %", "inside", "100*%.1f %%"},
                                           {" ", "said", "%s"},
                                           {0}};
-    const int sensors = r->j.spec.sensor_count;
+    const int sensors = r->j.spec.sensor_count, truths = r->truth_count;
+    const int64_t rows = r->j.data.rows;
     crdi_result* all = crdi_array(out, "consistency");
     bool refused = false;
     for (int i = 0; i < sensors; i++) {
@@ -353,17 +321,17 @@ static void put_consistency(crdi_result* out, const run* r)
                                 : "";
         refused = refused || many;
         put_judged(crdi_row(all), out, r->j.spec.sensors[i].name, "NIS",
-                   judge_series(r, &r->nis[i], false), more);
+                   crd_consistency_judge(r->nis + i, 1, sensors, rows, false), more);
     }
-    crd_consistency c = judge_series(r, &r->nis[sensors], false);
+    crd_consistency c = crd_consistency_judge(r->nis, sensors, sensors, rows, false);
     put_judged(crdi_row(all), out, "all sensors", "NIS", c, "");
     crd_verdict verdict = c.verdict;
     for (int i = 0; i < r->truth_count; i++) {
         put_judged(crdi_row(all), out, r->truths[i].of.name, "NEES",
-                   judge_series(r, &r->nees[i], true), "");
+                   crd_consistency_judge(r->alone + i, 1, truths, rows, true), "");
     }
     if (r->truth_count) {
-        c = judge_series(r, &r->nees[r->truth_count], true);
+        c = crd_consistency_judge(r->nees, truths, truths, rows, true);
         put_judged(crdi_row(all), out, "all truths", "NEES", c, "");
         if (c.verdict == CRD_VERDICT_CONFIDENT || verdict != CRD_VERDICT_CONFIDENT) {
             verdict = c.verdict > CRD_VERDICT_CONSISTENT ? c.verdict : verdict;
