@@ -92,8 +92,8 @@ double crd_flatness(const double* x, int64_t count)
 // psi(K) - ln K below that of its expectation; neighbouring Hann segments are correlated by 1/6.
 static double white_flatness(int64_t count)
 {
-    const double segments = (double)((count - SEGMENT) / (SEGMENT / 2) + 1);
-    const double k = segments / (1 + 2.0 / 36 * (segments - 1) / segments);
+    const int64_t segments = (count - SEGMENT) / (SEGMENT / 2) + 1;
+    const double n = (double)segments, k = n / (1 + 2.0 / 36 * (n - 1) / n);
     return exp(-1 / (2 * k) - 1 / (12 * k * k));
 }
 
