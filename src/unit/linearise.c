@@ -124,7 +124,12 @@ static crd_status find_states(job* j)
     case CRD_UNIT_NATIVE:
         st = find_native_states(j);
         break;
-    default: // signals and recordings: their outputs follow time alone
+    case CRD_UNIT_SIGNAL: // their outputs follow time alone
+    case CRD_UNIT_REPLAY:
+        break;
+    default: // a slave, a twin: there is an inside that nobody tells of
+        st = crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
+                       "it cannot be linearised: a unit of this kind tells nothing of its states");
         break;
     }
     for (int32_t r = 0; r < j->rows && st == CRD_OK; r++) {
@@ -412,9 +417,7 @@ static crd_status linearise(job* j)
     }
     CRD_TRY(find_states(j));
     CRD_TRY(linearise_allocate(j->l));
-    const bool source =
-        j->unit->spec->source != CRD_UNIT_FMU && j->unit->spec->source != CRD_UNIT_NATIVE;
-    if (source) {
+    if (j->unit->info.flags & CRD_UNIT_IS_SOURCE) {
         j->l->exact = true;
     } else if ((j->unit->info.flags & CRD_UNIT_HAS_DIRECTIONAL) && all_states_named(j)) {
         CRD_TRY(by_directions(j));
