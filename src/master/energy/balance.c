@@ -53,6 +53,16 @@ crdi_connection* crdi_balance_displacement(const crdi_plan* plan, const crdi_con
     return best;
 }
 
+// The unit says what the output depends on.
+static bool is_declared(const crd_unit* u, int32_t variable)
+{
+    const crd_dependencies* d = u->info.outputs;
+    for (int32_t r = 0; d && r < d->count; r++) {
+        if (d->unknown[r] == variable) { return !(d->on_all && d->on_all[r]); }
+    }
+    return false;
+}
+
 static void plan_port(const crdi_plan* plan, crdi_port* p, const crdi_connection* out,
                       const crdi_connection* in)
 {
@@ -63,6 +73,7 @@ static void plan_port(const crdi_plan* plan, crdi_port* p, const crdi_connection
     p->refreshed =
         crdi_refresh_has(plan, p->index) && crd_defect_scheme_refreshes(plan->sys->run.feedthrough);
     p->through[0] = follows(p, in);
+    p->declared = is_declared(p->member->unit, out->from.variable);
     if (p->member->rates[0] && out->rate_order > 0) {
         p->rate = p->member->rates[0] + out->from.slot;
     }
@@ -189,6 +200,22 @@ static bool gain_by_asking(const crdi_plan* plan, const crdi_port* p, const crdi
     return ok && *p->out == before;
 }
 
+// Of a bond that probes, gains are found in the run, and f is freed of the probes with them.
+void crdi_balance_probe(crdi_axis* x, const crdi_probing* q)
+{
+    for (int side = 0; side < 2; side++) {
+        crdi_port* p = &x->ports[side];
+        for (int i = 0; p->index == q->member && i < 2 && p->in[i]; i++) {
+            for (int k = 0; k < q->probe.inputs; k++) {
+                if (q->taken[k] != p->in[i]) { continue; }
+                // f as it arrives, per what is told
+                p->D[i] = q->state.gain[k] * x->ports[!side].in_gain[0] / p->in_gain[i];
+                p->known[i] = p->refreshed = p->probed = true;
+            }
+        }
+    }
+}
+
 // Circuits and others that give neither, but can be linearised. Takes memory: at the start only.
 static bool gain_by_matrices(const crdi_port* p, const crdi_connection* k, double* out)
 {
@@ -211,7 +238,7 @@ static void find_gains(const crd_master* m, crdi_port* p, bool ask)
     for (int i = 0; i < 2 && p->in[i]; i++) {
         double raw = 0;
         const crdi_connection* k = p->in[i];
-        if (!p->through[i]) { continue; }
+        if (!p->through[i] || p->probed) { continue; }
         bool known = gain_by_derivative(p, k, &raw);
         if (!known && ask) {
             known = gain_by_asking(m->plan, p, k, &raw) || gain_by_matrices(p, k, &raw);
@@ -271,12 +298,12 @@ static crd_poly derivative(const crd_poly* u)
 }
 
 // Where an output follows inputs at once and nobody knows how much, all that it moved over the step
-// is taken as a jump at its beginning.
+// is taken as a jump at its beginning. Where nobody says whether it does, a force that is told a
+// displacement is taken to follow it, anything else not to.
 static bool jumps_unknown(const crdi_port* p)
 {
-    const bool declared = p->member->unit->info.outputs != NULL;
-    return declared &&
-           ((p->through[0] && !p->known[0]) || (p->in[1] && p->through[1] && !p->known[1]));
+    if (p->in[1] && p->through[1]) { return !p->known[1]; }
+    return p->declared && p->through[0] && !p->known[0];
 }
 
 // The part of it that corrections have: held over the step.
@@ -308,7 +335,8 @@ static acting look_back(const crd_master* m, const crdi_port* p, double h)
         a.rate[i] = crd_poly_derivative(&a.u[i], 1, h);
         if (p->refreshed && f) { // with the newest inputs
             const crd_sample* y = &f->past.sample[0];
-            a.shown[i] = p->in_gain[i] * (y->y[0] + f->correction) + p->in_offset[i];
+            const double added = p->probed ? 0 : f->correction; // of a probe: what f is freed of
+            a.shown[i] = p->in_gain[i] * (y->y[0] + added) + p->in_offset[i];
             a.rate[i] = y->order > 0 ? p->in_gain[i] * y->y[1] : (double)NAN;
         }
     }

@@ -97,6 +97,7 @@ void crdi_bonds_balance(crd_master* m)
     for (int i = 0; i < m->energy.bond_count; i++) {
         crdi_bond* p = &m->energy.bonds[i];
         for (int k = 0; k < p->axis_count; k++) {
+            if (p->probing) { crdi_balance_probe(&p->axes[k], p->probing); }
             crdi_balance_step(m, &p->axes[k]);
         }
         if (m->clock.n % p->every != 0) { continue; }

@@ -12,6 +12,8 @@ typedef struct crdi_port {
     const double *out, *rate;     // what it gives; its derivative, NULL: not known
     double out_gain, out_offset, in_gain[2], in_offset[2];
     bool refreshed;   // outputs are evaluated again with fresh inputs
+    bool probed;      // run: D is that of the bond's probes
+    bool declared;    // its unit says what it follows
     bool through[2];  // what it gives follows the input at once ...
     bool known[2];    // run: ... and D says how much
     double D[2];      // run
@@ -122,6 +124,7 @@ crdi_connection* crdi_balance_displacement(const crdi_plan* plan, const crdi_con
 void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x);
 crd_status crdi_balance_make_room(crdi_plan* plan, crdi_axis* x); ///< behind bind
 void crdi_balance_start(crd_master* m, crdi_axis* x);
+void crdi_balance_probe(crdi_axis* x, const crdi_probing* q);
 void crdi_balance_step(crd_master* m, crdi_axis* x);    ///< at the end of each tick
 double crdi_balance_of(const crdi_axis* x);             ///< J created so far
 double crdi_balance_of_corrections(const crdi_axis* x); ///< of them by corrections, as they acted
