@@ -480,7 +480,9 @@ typedef struct crd_varied_report {
 
     crd_sure mean_square;  ///< when samples are lost and late independently of each other
     double moment;         ///< factor of second moments per step; NaN: see no_moment
+    double moment_error;   ///< residual of the moments that belong to it
     const char* no_moment; ///< why not; NULL
+    bool shared;           ///< said of links that share their packets: apart they are too many
     double loss_limit;     ///< loss of all that lose at which it is not stable any more, NaN
     double loss_tried;     ///< up to where this was looked for; NaN: it was not
 

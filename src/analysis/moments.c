@@ -21,6 +21,7 @@ typedef struct moments {
     crdi_next* edges;      // with the chances
     double* maps;          // (edges x N x N)
     double *half, *basis;  // (N x N), (KRYLOV + 1 x length)
+    double cost;           // operations of one round of Arnoldi's method
     double H[(KRYLOV + 1) * KRYLOV];
 } moments;
 
@@ -98,32 +99,84 @@ static int arnoldi(moments* m)
     return KRYLOV;
 }
 
-static double largest_real(const moments* m, int n)
+// The largest eigenvalue of H (n x n), its vector y (n) by inverse iteration, and what is left of
+// H y = theta y in the whole space: the last element of y times h_{n+1,n}.
+static double ritz(const moments* m, int n, double* y, double* residual)
 {
     double a[KRYLOV * KRYLOV], re[KRYLOV], im[KRYLOV], largest = 0;
+    int32_t pivots[KRYLOV];
     for (int i = 0; i < n; i++) {
         memcpy(&a[i * n], &m->H[i * KRYLOV], (size_t)n * sizeof *a);
+        y[i] = i == 0 ? 1 : 0;
     }
+    *residual = INFINITY;
     if (crdi_num_eigenvalues(n, a, re, im) < 0) { return NAN; }
     for (int i = 0; i < n; i++) {
         largest = fmax(largest, hypot(re[i], im[i]));
     }
+    for (int round = 0; round < 4; round++) {
+        double size = 0;
+        for (int i = 0; i < n; i++) {
+            memcpy(&a[i * n], &m->H[i * KRYLOV], (size_t)n * sizeof *a);
+            a[i * n + i] -= largest * (1 + 1e-12);
+        }
+        if (crdi_num_solve(n, a, y, pivots) < 0) { return largest; }
+        for (int i = 0; i < n; i++) {
+            size += y[i] * y[i];
+        }
+        for (int i = 0; i < n; i++) {
+            y[i] /= sqrt(size);
+        }
+    }
+    double rest = pow(m->H[n * KRYLOV + n - 1] * y[n - 1], 2); // and that of H itself, if theta
+    for (int i = 0; i < n; i++) {                              // is not real
+        double sum = -largest * y[i];
+        for (int k = 0; k < n; k++) {
+            sum += m->H[i * KRYLOV + k] * y[k];
+        }
+        rest += sum * sum;
+    }
+    *residual = sqrt(rest);
     return largest;
+}
+
+// basis[0] becomes the sum of y_i basis[i].
+static void restart(moments* m, const double* y, int n)
+{
+    double* first = m->basis;
+    for (size_t k = 0; k < m->length; k++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) {
+            sum += y[i] * m->basis[(size_t)i * m->length + k];
+        }
+        first[k] = sum;
+    }
+    const double size = sqrt(dot(m->length, first, first));
+    for (size_t k = 0; k < m->length; k++) {
+        first[k] /= size;
+    }
 }
 
 static crd_status moments_make(moments* m, crd_arena* arena, double effort, bool* fits)
 {
     const crdi_varied* s = m->s;
     const double edges = (double)s->transitions;
-    *fits = edges * (double)m->square < 2e7 && (double)m->length * KRYLOV < 4e7 &&
-            edges * (double)m->square * m->N * KRYLOV < effort;
+    m->half = crdi_arena_new(arena, m->square, sizeof *m->half);
+    if (!m->half) { return CRD_E_MEMORY; }
+    double full = 0; // elements of a map that are not 0
+    crdi_varied_matrix(s, 0, 0, m->half);
+    for (size_t i = 0; i < m->square; i++) {
+        full += m->half[i] != 0;
+    }
+    m->cost =
+        KRYLOV * (edges * (2 * full * m->N + (double)m->square) + 2.0 * KRYLOV * (double)m->length);
+    *fits = edges * (double)m->square < 2e7 && (double)m->length * KRYLOV < 4e7 && m->cost < effort;
     if (!*fits) { return CRD_OK; }
     m->first = crdi_arena_new(arena, (size_t)s->states + 1, sizeof *m->first);
     m->edges = crdi_arena_new(arena, (size_t)edges + (size_t)crdi_varied_most(s), sizeof *m->edges);
     m->maps = crdi_arena_new(arena, (size_t)edges * m->square, sizeof *m->maps);
-    m->half = crdi_arena_new(arena, m->square, sizeof *m->half);
     m->basis = crdi_arena_new(arena, (KRYLOV + 1) * m->length, sizeof *m->basis);
-    if (!m->first || !m->edges || !m->maps || !m->half || !m->basis) { return CRD_E_MEMORY; }
+    if (!m->first || !m->edges || !m->maps || !m->basis) { return CRD_E_MEMORY; }
     for (int v = 0; v < s->states; v++) {
         const int n = crdi_varied_next(s, v, m->edges + m->first[v]);
         m->first[v + 1] = m->first[v] + n;
@@ -134,45 +187,33 @@ static crd_status moments_make(moments* m, crd_arena* arena, double effort, bool
     return CRD_OK;
 }
 
-crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out)
+crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out, double* error)
 {
     crd_status st = CRD_OK;
     moments m = {.s = s, .N = s->size};
     crd_arena arena;
     bool fits = false;
+    double y[KRYLOV];
     crd_arena_init(&arena, s->ctx);
     m.square = (size_t)m.N * (size_t)m.N;
     m.length = m.square * (size_t)s->states;
-    *out = NAN;
+    *out = *error = NAN;
     CRD_TRY(moments_make(&m, &arena, *effort, &fits));
-    for (size_t v = 0; fits && v < (size_t)s->states; v++) {
+    if (!fits) { goto fail; }
+    const double part = 1 / sqrt((double)s->states * m.N);
+    for (size_t v = 0; v < (size_t)s->states; v++) {
         for (size_t i = 0; i < (size_t)m.N; i++) {
-            m.basis[v * m.square + i * (size_t)m.N + i] = 1;
+            m.basis[v * m.square + i * (size_t)m.N + i] = part;
         }
     }
-    const double each = (double)s->transitions * (double)m.square * m.N * KRYLOV / 2;
-    double before = NAN;
-    for (int i = 0; fits && i<RESTARTS&& * effort> 0; i++) {
-        const double size = sqrt(dot(m.length, m.basis, m.basis));
-        for (size_t k = 0; k < m.length; k++) {
-            m.basis[k] /= size;
-        }
+    for (int i = 0; i<RESTARTS&& * effort> 0; i++) {
         const int n = arnoldi(&m);
-        *effort -= each;
-        const double radius = largest_real(&m, n);
-        *out = radius;
-        if (n < KRYLOV || fabs(radius - before) < 1e-11 * radius) { break; }
-        before = radius;
-        // The powers of the map lead to the positive eigenvector: go on from where they are.
-        double* z = m.basis + m.length;
-        *effort -= each;
-        for (int k = 0; k < KRYLOV; k++) {
-            advance(&m, m.basis, z);
-            const double by = 1 / sqrt(dot(m.length, z, z));
-            for (size_t j = 0; j < m.length; j++) {
-                m.basis[j] = by * z[j];
-            }
-        }
+        *effort -= m.cost;
+        *out = ritz(&m, n, y, error);
+        if (n < KRYLOV) { *error = 0; } // the space is closed
+        const bool clear = *error < 1e-7 && fabs(*out - 1) > 1e4 * *error;
+        if (n < KRYLOV || isnan(*out) || clear || *error < 1e-11 * *out) { break; }
+        restart(&m, y, n);
     }
 fail:
     crd_arena_clear(&arena);

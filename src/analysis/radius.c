@@ -209,7 +209,8 @@ static void bound_above(bounding* b)
 {
     const double n3 = (double)b->N * b->N * b->N;
     const double joins = b->norms > 1 ? (double)b->s->transitions : b->s->states;
-    const double cost = n3 * (joins + 12 * b->norms);
+    const double cost =
+        joins * (n3 + 2e3) + b->norms * (12 * n3 + 3e4); // small ones, too, take time
     if (!start_norms(b)) {
         for (int v = 0; v < b->norms; v++) {
             set_identity(b, norm_of(b, b->P, v), 1);
@@ -232,7 +233,7 @@ static void bound_above(bounding* b)
         }
         const bool sure = ratio >= 1 || is_below_one(b, ratio, size);
         if (sure) { b->out->high = fmin(b->out->high, sqrt(ratio)); }
-        if (b->out->high < 1 || !(size < 1e13)) { return; }
+        if (b->out->high < 1 || !(size < 1e8)) { return; } // beyond it rounding decides
         memcpy(b->P, b->next, (size_t)b->norms * b->square * sizeof *b->P);
     }
     b->out->stopped = true;

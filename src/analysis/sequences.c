@@ -1,7 +1,7 @@
 // What holds of a loop whose samples come late, overtake one another and are lost.
 #include "analysis/varied.h"
 
-static const double worst_effort = 4e9, moment_effort = 2e9, limit_effort = 1e9; // operations
+static const double worst_effort = 4e9, moment_effort = 3e9, limit_effort = 1e9; // operations
 
 static crd_sure compare_with_one(double radius)
 {
@@ -59,9 +59,9 @@ static crd_status find_worst(crd_loop_model* m, crd_varied_report* out)
     out->allowed = g.allowed > 0 ? 0.999 * g.allowed : g.allowed; // four digits may be rounded up
     CRD_TRY(crdi_radius_bound(&s, worst_effort, &r));
     out->low = r.low;
-    out->high = r.high;
+    out->high = s.shared ? INFINITY : r.high; // of some sequences only
     if (r.period) { CRD_TRY(tell_sequence(m, &s, &r, out)); }
-    if (r.high < 1) {
+    if (out->high < 1) {
         out->worst = CRD_SURE_STABLE;
         out->by = "norm";
     } else if (g.known && g.loop < 1) {
@@ -70,6 +70,9 @@ static crd_status find_worst(crd_loop_model* m, crd_varied_report* out)
         out->high = fmin(out->high, 1);
     } else if (compare_with_one(r.low) == CRD_SURE_UNSTABLE) {
         out->worst = CRD_SURE_UNSTABLE;
+    } else if (s.shared) {
+        out->stopped = "the links together can be in too many states; sequences that are the same "
+                       "for all links do not grow";
     } else if (r.stopped) {
         out->stopped = "no more effort was made";
     }
@@ -80,17 +83,26 @@ fail:
 
 // ---- mean square -------------------------------------------------------------------------------
 
-static crd_status moment_at(const crd_loop_model* m, double loss, double* effort, double* out,
-                            const char** stopped)
+// Eigenvalues of maps that are not normal may be off by many times the residual.
+static crd_sure compare_moment(double radius, double error)
+{
+    return fabs(radius - 1) > 1000 * error ? compare_with_one(radius) : CRD_SURE_OPEN;
+}
+
+static crd_status moment_at(const crd_loop_model* m, double loss, double* effort,
+                            crd_varied_report* out)
 {
     crdi_varied s = {0};
-    *out = NAN;
+    out->moment = out->moment_error = NAN;
+    out->mean_square = CRD_SURE_OPEN;
     crd_status st = crdi_varied_make(m, true, loss, &s);
     if (st >= 0 && !s.stopped) {
-        st = crdi_moment_radius(&s, effort, out);
-        if (isnan(*out)) { s.stopped = "it would be too much effort"; }
+        st = crdi_moment_radius(&s, effort, &out->moment, &out->moment_error);
+        if (isnan(out->moment)) { s.stopped = "it would be too much effort"; }
     }
-    if (stopped) { *stopped = s.stopped; }
+    if (!isnan(out->moment)) { out->mean_square = compare_moment(out->moment, out->moment_error); }
+    out->no_moment = s.stopped;
+    out->shared = s.shared;
     crdi_varied_clear(&s);
     return st;
 }
@@ -101,22 +113,23 @@ static crd_status find_loss_limit(const crd_loop_model* m, double loss, crd_vari
 {
     enum { STEPS = 12, HALVES = 14 };
     const double most = 0.95;
-    double low = loss, radius = 0, effort = limit_effort;
+    double low = loss, effort = limit_effort;
+    crd_varied_report at = {0};
     if (!(loss > 0) || out->mean_square != CRD_SURE_STABLE) { return CRD_OK; }
     for (int i = 1; i <= STEPS && low < most; i++) {
         double high = loss + (most - loss) * i / STEPS;
-        crd_status st = moment_at(m, high, &effort, &radius, NULL);
-        if (st < 0 || isnan(radius)) { return st; }
+        crd_status st = moment_at(m, high, &effort, &at);
+        if (st < 0 || at.no_moment || at.mean_square == CRD_SURE_OPEN) { return st; }
         out->loss_tried = high;
-        if (radius < 1) {
+        if (at.mean_square == CRD_SURE_STABLE) {
             low = high;
             continue;
         }
         for (int k = 0; k < HALVES; k++) {
             const double middle = (low + high) / 2;
-            st = moment_at(m, middle, &effort, &radius, NULL);
-            if (st < 0 || isnan(radius)) { return st; }
-            *(radius < 1 ? &low : &high) = middle;
+            st = moment_at(m, middle, &effort, &at);
+            if (st < 0 || at.no_moment) { return st; }
+            *(at.moment < 1 ? &low : &high) = middle;
         }
         out->loss_limit = low;
         return CRD_OK;
@@ -160,8 +173,7 @@ crd_status crd_analysis_varied(crd_loop_model* m, crd_varied_report* out)
         *out = r;
         return CRD_OK;
     }
-    CRD_TRY(moment_at(m, -1, &effort, &r.moment, &r.no_moment));
-    if (!r.no_moment) { r.mean_square = compare_with_one(r.moment); }
+    CRD_TRY(moment_at(m, -1, &effort, &r));
     CRD_TRY(find_loss_limit(m, loss, &r));
     *out = r;
 fail:

@@ -326,6 +326,30 @@ static crd_status find_scales(crdi_varied* s)
     return CRD_OK;
 }
 
+static const crdi_varied_link* leader(const crdi_varied* s);
+
+// Links that vary have the same states and go through them in the same ways.
+static bool are_alike(const crdi_varied* s)
+{
+    const crdi_varied_link* a = leader(s);
+    for (int i = 0; i < s->link_count; i++) {
+        const crdi_varied_link* b = &s->links[i];
+        if (b->state_count == 1) { continue; }
+        bool alike = a->state_count == b->state_count && a->next_count == b->next_count;
+        for (int k = 0; alike && k < a->state_count; k++) {
+            alike = a->states[k].count == b->states[k].count &&
+                    memcmp(a->states[k].age, b->states[k].age,
+                           (size_t)a->states[k].count * sizeof a->states[k].age[0]) == 0;
+        }
+        for (int k = 0; alike && k < a->next_count; k++) {
+            alike = a->next[k].to == b->next[k].to &&
+                    fabs(a->next[k].chance - b->next[k].chance) < 1e-12;
+        }
+        if (!alike) { return false; }
+    }
+    return true;
+}
+
 crd_status crdi_varied_make(const crd_loop_model* m, bool random, double loss, crdi_varied* out)
 {
     crd_status st = CRD_OK;
@@ -342,12 +366,13 @@ crd_status crdi_varied_make(const crd_loop_model* m, bool random, double loss, c
         states *= s.links[i].state_count;
         transitions *= s.links[i].next_count;
     }
-    if (!s.stopped && states > CRDI_VARIED_STATES) {
-        s.stopped = "the links together can be in too many states";
+    if (!s.stopped && (states > CRDI_VARIED_STATES || transitions > CRDI_VARIED_TRANSITIONS)) {
+        s.shared = are_alike(&s);
+        if (!s.shared) { s.stopped = "the links together can be in too many states"; }
     }
     if (!s.stopped) {
-        s.states = (int)states;
-        s.transitions = (int64_t)fmin(transitions, 1e15);
+        s.states = s.shared ? leader(&s)->state_count : (int)states;
+        s.transitions = s.shared ? leader(&s)->next_count : (int64_t)transitions;
         place_columns(&s);
         CRD_TRY(make_room(&s));
         CRD_TRY(crdi_plant_transition(m->ctx, s.w, m->loop.dT, s.phi));
@@ -376,22 +401,39 @@ void crdi_varied_clear(crdi_varied* s)
 
 int crdi_varied_part(const crdi_varied* s, int state, int l)
 {
+    if (s->shared) { return s->links[l].state_count > 1 ? state : 0; }
     for (int i = 0; i < l; i++) {
         state /= s->links[i].state_count;
     }
     return state % s->links[l].state_count;
 }
 
+// The first link that varies
+static const crdi_varied_link* leader(const crdi_varied* s)
+{
+    int l = 0;
+    while (l + 1 < s->link_count && s->links[l].state_count == 1) {
+        l++;
+    }
+    return &s->links[l];
+}
+
+static int most_successors(const crdi_varied_link* l)
+{
+    int most = 0;
+    for (int k = 0; k < l->state_count; k++) {
+        const int n = l->first[k + 1] - l->first[k];
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 int crdi_varied_most(const crdi_varied* s)
 {
     int most = 1;
+    if (s->shared) { return most_successors(leader(s)); }
     for (int i = 0; i < s->link_count; i++) {
-        int one = 0;
-        for (int k = 0; k < s->links[i].state_count; k++) {
-            const int n = s->links[i].first[k + 1] - s->links[i].first[k];
-            one = n > one ? n : one;
-        }
-        most *= one;
+        most *= most_successors(&s->links[i]);
     }
     return most;
 }
@@ -399,6 +441,12 @@ int crdi_varied_most(const crdi_varied* s)
 int crdi_varied_next(const crdi_varied* s, int state, crdi_next* list)
 {
     int count = 1, stride = 1;
+    if (s->shared) {
+        const crdi_varied_link* l = leader(s);
+        count = l->first[state + 1] - l->first[state];
+        memcpy(list, l->next + l->first[state], (size_t)count * sizeof *list);
+        return count;
+    }
     list[0] = (crdi_next){0, 1};
     for (int i = 0; i < s->link_count; i++) {
         const crdi_varied_link* l = &s->links[i];
@@ -432,8 +480,14 @@ int crdi_varied_constant(const crdi_varied* s, const int* k)
             }
         }
         if (found < 0) { return -1; }
-        state += stride * found;
-        stride *= l->state_count;
+        if (s->shared && l->state_count > 1) {
+            if (stride > 1 && found != state) { return -1; } // they are apart
+            state = found;
+            stride = 2;
+        } else if (!s->shared) {
+            state += stride * found;
+            stride *= l->state_count;
+        }
     }
     return state;
 }
@@ -500,9 +554,7 @@ void crdi_varied_matrix(const crdi_varied* s, int from, int to, double* a)
     memset(s->u1, 0, (size_t)s->w->inputs * (size_t)N * sizeof *s->u1);
     for (int i = 0; i < s->link_count; i++) {
         const crdi_varied_link* l = &s->links[i];
-        const int before = from % l->state_count, after = to % l->state_count;
-        from /= l->state_count;
-        to /= l->state_count;
+        const int before = crdi_varied_part(s, from, i), after = crdi_varied_part(s, to, i);
         add_inputs(s, l, before, after);
         for (int k = 0; s->registers && k < l->states[after].count; k++) {
             a[(l->column + k) * N + column_of(s, l, before, after, k)] = 1;

@@ -9,7 +9,12 @@
 #include "analysis/analysis.h"
 #include "shared/base.h"
 
-enum { CRDI_VARIED_TAPS = 32, CRDI_VARIED_STATES = 4000, CRDI_VARIED_PENDING = 12 };
+enum {
+    CRDI_VARIED_TAPS = 32,
+    CRDI_VARIED_STATES = 4000,
+    CRDI_VARIED_TRANSITIONS = 200000,
+    CRDI_VARIED_PENDING = 12,
+};
 
 // Ages of the samples that an element has, as far as they can matter: newest first, up to the first
 // one at or behind the element's last tap.
@@ -50,6 +55,7 @@ typedef struct crdi_varied {
     crd_arena arena;
     const crd_plant* w;
     bool registers;
+    bool shared; // all links that vary go through the same states together
     int link_count;
     crdi_varied_link* links;
     int size, states;
@@ -63,7 +69,8 @@ typedef struct crdi_varied {
 
 // How the samples of all links may go: with `random` any number of them may be lost, with
 // chances, else at most v.burst in a row. `loss` >= 0 instead of that of links that have any.
-// What is too large leaves `stopped`.
+// If all links together can be in too many states, those that are alike are `shared`: a part of
+// what can happen. What is too large even so leaves `stopped`.
 crd_status crdi_varied_make(const crd_loop_model* m, bool random, double loss, crdi_varied* out);
 void crdi_varied_clear(crdi_varied* s);
 // The state of link l in state s of the whole.
@@ -103,7 +110,9 @@ crd_status crdi_common_norm(crd_arena* arena, int n, int count, const double* ma
 
 // Spectral radius of the map of second moments over a step. NaN: too much effort. What was made of
 // it is taken from `effort`.
-crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out);
+// `error` is the residual of its vector: where that is not far below the distance to 1, nothing is
+// known.
+crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out, double* error);
 
 // ---- small gain (small_gain.c)
 // -------------------------------------------------------------------

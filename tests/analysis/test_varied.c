@@ -554,7 +554,8 @@ static void second_moments_grow_by_the_factor(void** state)
             z[k] = 1;
         }
         const double early = chain_moment(&s, 150, z), late = chain_moment(&s, 300, z);
-        check_near(log(late / early) / 150, log(r.moment), 0.01 * fabs(log(r.moment)) + 0.003);
+        // Far below 1 eigenvalues lie in clusters, where powers settle slowly: one per cent a step
+        check_near(log(late / early) / 150, log(r.moment), 0.01 * fabs(log(r.moment)) + 0.01);
         double sums[2] = {0};
         for (int q = 0; q < RUNS; q++) {
             loop_run run;
@@ -575,6 +576,83 @@ static void second_moments_grow_by_the_factor(void** state)
         crdi_varied_clear(&s);
         crd_loop_model_clear(&m);
     }
+}
+
+static loop_case algebraic(const char* element, double gain, int k);
+
+// A slow oscillation with hardly any damping: without anything that varies the factor is the square
+// of what one step does, and where it is too near to 1 to tell, nothing is told.
+static void mean_square_of_slow_oscillations_is_right_or_open(void** state)
+{
+    int decided = 0;
+    for (int i = 0; i < 12; i++) {
+        const double omega[] = {1, 5, 20}, damping[] = {1e-6, 1e-3, 0.05, 0.3};
+        const double w = omega[i % 3], d = damping[i / 3];
+        loop_case c = {.n = 2,
+                       .links = 1,
+                       .dT = 0.001,
+                       .A = {0, 1, -0.5 * w * w, -2 * d * w},
+                       .B = {0, 1},
+                       .C = {1, 0}};
+        crd_loop_model m;
+        crd_varied_report r;
+        crdi_varied s;
+        double a[400], re[20], im[20], radius = 0;
+        c.gain[0] = -0.5 * w * w;
+        c.k[0] = 2;
+        c.element[0] = zoh;
+        c.spread[0] = crd_spread_none();
+        check_ok(make_model(*state, &c, &m));
+        check_ok(crd_analysis_varied(&m, &r));
+        check_ok(crdi_varied_make(&m, false, -1, &s));
+        crdi_varied_matrix(&s, 0, 0, a);
+        check_ok(crdi_num_eigenvalues(s.size, a, re, im));
+        for (int k = 0; k < s.size; k++) {
+            radius = fmax(radius, hypot(re[k], im[k]));
+        }
+        if (r.mean_square == CRD_SURE_STABLE) { check(radius < 1); }
+        if (r.mean_square == CRD_SURE_UNSTABLE) { check(radius > 1); }
+        if (r.worst == CRD_SURE_STABLE) { check(radius < 1); }
+        if (r.worst == CRD_SURE_UNSTABLE) { check(radius > 1); }
+        decided += r.mean_square != CRD_SURE_OPEN;
+        crdi_varied_clear(&s);
+        crd_loop_model_clear(&m);
+    }
+    check(decided >= 6);
+}
+
+// The newest sample that has arrived is older than a if none of ages 0 .. a has: the product of
+// 1 - (1 - loss) P(delay <= j).
+static void ages_are_as_often_as_independent_samples_make_them(void** state)
+{
+    loop_case c = algebraic(zoh, 0.5, 1);
+    crd_loop_model m;
+    crdi_varied s;
+    c.spread[0] = spread_of(1, 4, 0.3, 2);
+    check_ok(make_model(*state, &c, &m));
+    check_ok(crdi_varied_make(&m, true, -1, &s));
+    double p[16] = {1}, next[16], older = 1;
+    check(s.states < 16);
+    for (int t = 0; t < 500; t++) {
+        crdi_next list[16];
+        memset(next, 0, sizeof next);
+        for (int v = 0; v < s.states; v++) {
+            const int n = crdi_varied_next(&s, v, list);
+            for (int e = 0; e < n; e++) {
+                next[list[e].to] += p[v] * list[e].chance;
+            }
+        }
+        memcpy(p, next, sizeof p);
+    }
+    for (int age = 1; age <= 4; age++) {
+        const double still = older * (1 - 0.7 * fmin(age, 4) / 4);
+        for (int v = 0; v < s.states; v++) {
+            if (s.links[0].states[v].age[0] == age) { check_near(p[v], older - still, 1e-9); }
+        }
+        older = still;
+    }
+    crdi_varied_clear(&s);
+    crd_loop_model_clear(&m);
 }
 
 // ---- elements that adapt -----------------------------------------------------------------------
@@ -834,6 +912,8 @@ int main(void)
         cmocka_unit_test_prestate(loss_limit_of_a_scalar_loop_is_that_of_its_renewals, ctx),
         cmocka_unit_test_prestate(second_moments_are_those_over_all_that_can_happen, ctx),
         cmocka_unit_test_prestate(second_moments_grow_by_the_factor, ctx),
+        cmocka_unit_test_prestate(mean_square_of_slow_oscillations_is_right_or_open, ctx),
+        cmocka_unit_test_prestate(ages_are_as_often_as_independent_samples_make_them, ctx),
         cmocka_unit_test_prestate(gain_limit_keeps_a_loop_that_learning_breaks, ctx),
         cmocka_unit_test_prestate(no_deviation_within_the_bound_makes_a_loop_grow, ctx),
         cmocka_unit_test_prestate(bad_spreads_are_named, ctx),

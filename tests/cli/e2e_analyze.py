@@ -443,6 +443,24 @@ class Varied(EndToEnd):
         v = self.cardan_json("analyze", "burst.yaml")["varied"]
         self.assertIn("not independent", v["mean_square"]["reason"])
 
+    def test_a_run_has_the_ages_that_are_taken(self):
+        # delay 3 ms +- 1.7 ms in steps of 1 ms: a sample is used after 2 to 5 steps; the newest is older
+        # than a if none of those of age 0 .. a has arrived
+        text = SYSTEM.format(one=fmu("lo_fd2"), two=fmu("lo_fd1"), interface="").replace(
+            "delay: 3 ms", "delay: 3 ms, jitter: 1.7 ms, loss: 0.3").replace("stop: 1 s", "stop: 20 s")
+        self.write("system.yaml", text)
+        elements = self.cardan_json("analyze", "system.yaml")["varied"]["elements"]
+        self.assertEqual([(e["k_min"], e["k_max"]) for e in elements], [(2, 5)] * 3)
+        self.cardan("run", "system.yaml", "-o", "run.csv")
+        with open(self.path("run.csv"), newline="") as f:
+            rows = list(csv.DictReader(f))[50:]
+        for name in (n for n in rows[0] if n.endswith("coupling.k")):
+            ages, older = [int(float(r[name])) for r in rows], 1
+            for age in range(10):
+                arrived = 0.7 * min(max((age - 1.3) / 3.4, 0), 1)
+                self.assertLess(abs(ages.count(age) / len(ages) - older * arrived), 0.02, (name, age))
+                older *= 1 - arrived
+
     def test_bad_input_says_what_would_be_right(self):
         self.write("speed.yaml", SPEED % "")
         for options, part in ((("--latency", "5..2"), "the smaller one first"),

@@ -137,15 +137,17 @@ static void put_mean_square(const varied* w)
     const crd_varied_report* r = &w->r;
     crdi_result* o = crdi_object(w->o, "mean_square");
     crdi_put(o, TEXT("verdict", sure_word(r->mean_square)), REAL("factor", r->moment),
-             TEXT("reason", r->no_moment), REAL("loss_limit", r->loss_limit),
+             REAL("residual", r->moment_error), TEXT("reason", r->no_moment),
+             BOOL("shared", r->shared), REAL("loss_limit", r->loss_limit),
              REAL("loss_tried", r->loss_tried));
     crdi_say(w->out, "mean square: ");
     if (r->no_moment) {
         crdi_say(w->out, "not decided: %s\n", r->no_moment);
         return;
     }
-    crdi_say(w->out, "%s (second moments: factor %.6g per step)", sure_word(r->mean_square),
-             r->moment);
+    crdi_say(w->out, "%s%s (second moments: factor %s%.6g per step)",
+             r->shared ? "if all links share their packets, " : "", sure_word(r->mean_square),
+             r->mean_square == CRD_SURE_OPEN ? "about " : "", r->moment);
     if (isfinite(r->loss_limit)) {
         crdi_say(w->out, "; lost at a loss of %.4g %%", 100 * r->loss_limit);
     } else if (isfinite(r->loss_tried)) {
