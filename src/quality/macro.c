@@ -118,7 +118,8 @@ void crdi_macro_set_level(crdi_macro* m, int level)
     m->strict = level == 0;
     for (int i = 0; i < m->link_count; i++) {
         crdi_macro_link* k = &m->links[i];
-        const bool means = !m->units[k->from_unit].gives && !m->units[k->to_unit].takes;
+        const crdi_macro_unit *from = &m->units[k->from_unit], *to = &m->units[k->to_unit];
+        const bool means = !from->gives && !to->takes && from->ticks == to->ticks;
         k->textbook = level == 0;
         k->predictor = level == 0   ? CRD_PREDICT_HOLD
                        : level == 1 ? (means ? CRD_PREDICT_AB2 : CRD_PREDICT_TAYLOR1)
