@@ -129,6 +129,7 @@ static crd_status initialize(crd_master* m)
     if (m->plan->controlled) { CRD_TRY(crdi_control_start(m)); }
     CRD_TRY(crdi_estimate_start(m));
     CRD_TRY(crdi_guard_start(m));
+    CRD_TRY(crdi_networks_start(m));
     CRD_TRY(crdi_lanes_plan(m));
     CRD_TRY(crdi_record_open(m));
     crdi_pacing_start(m);

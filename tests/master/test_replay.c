@@ -87,12 +87,13 @@ static void steps_of_different_length_replay_to_the_last_bit(void** state)
 static void predictions_with_derivatives_replay_to_the_last_bit(void** state)
 {
     (void)state;
-    check_replays(&(setup){.predict = CRD_PREDICTION_AUTO,
+    // Not auto: in a loop it is the loop that chooses, and one unit played alone has none.
+    check_replays(&(setup){.predict = CRD_PREDICTION_TAYLOR2,
                            .a = &exact_model,
                            .b = &euler_model,
                            .exchange = FILE_OF("predicted")});
     check_replays(&(setup){.predict = CRD_PREDICTION_QUADRATIC, .exchange = FILE_OF("quadratic")});
-    check_replays(&(setup){.predict = CRD_PREDICTION_AUTO, .exchange = FILE_OF("auto")});
+    check_replays(&(setup){.predict = CRD_PREDICTION_AB3, .exchange = FILE_OF("means")});
 }
 
 static void the_order_of_gauss_seidel_is_kept(void** state)

@@ -15,6 +15,7 @@
 #include "cardan/quality.h"
 #include "cardan/results.h"
 #include "shared/base.h"
+#include "shared/quality_level.h"
 #include "shared/unit.h"
 
 typedef struct crdi_plan crdi_plan;
@@ -52,6 +53,7 @@ typedef struct crdi_end {
 } crdi_end;
 
 typedef struct crdi_prediction crdi_prediction;
+typedef struct crdi_network crdi_network;
 typedef struct crdi_observed crdi_observed;
 typedef struct crdi_coupled crdi_coupled;
 
@@ -91,30 +93,35 @@ struct crdi_prediction {
     double* slope[2];       // in the target's derivatives, NULL: it takes values only
     double gain, offset;
     crd_prediction predict;
-    bool textbook;  // hold, linear or quadratic, at their word
-    bool probed;    // a bond predicts it: energy/probing.c
-    double horizon; // s, that it is predicted for at least
+    bool textbook;         // hold, linear or quadratic, at their word
+    bool probed;           // a bond predicts it: energy/probing.c
+    double horizon;        // s, that it is predicted for at least
+    crdi_network* network; // a loop whose level counts, NULL: it chooses for itself
+    bool means;            // the levels are means of values: no derivatives come, none are taken
     crd_select_options select_options;
     double scale_given; // 0: the largest magnitude so far
     double tolerance;   // of an iteration, 0: run's times scale
 
-    crd_history past;   // run: samples at communication points
-    double time;        // run: of the newest of them
-    int64_t stamp;      // run: its tick, -1: none
-    int64_t events;     // run: of the source's unit, those that are known
-    crd_sample end;     // run: at the end of the step under way, before it is accepted
-    crd_poly u;         // run: the input over the step, s = 0 at `origin`
-    double origin;      // run
-    double begin;       // run: of the target's step
-    double applied;     // run: when the input is what was written last
-    bool known;         // run: the source was ahead, nothing was predicted
-    bool between;       // run: u goes from sample to sample, the end known or iterated
-    bool guessed;       // its end is an unknown of the iteration
-    crd_sample guess;   // run: that end
-    double held;        // run: of a bond that probes, its prediction
-    double correction;  // run: of a power bond, added to the value
-    crd_select select;  // run: predict: auto
-    crd_predictor used; // run: of the newest prediction
+    crd_history past;        // run: samples at communication points
+    double time;             // run: of the newest of them
+    int64_t stamp;           // run: its tick, -1: none
+    int64_t events;          // run: of the source's unit, those that are known
+    crd_sample end;          // run: at the end of the step under way, before it is accepted
+    crd_poly u;              // run: the input over the step, s = 0 at `origin`
+    double origin;           // run
+    double begin;            // run: of the target's step
+    double applied;          // run: when the input is what was written last
+    bool known;              // run: the source was ahead, nothing was predicted
+    bool between;            // run: u goes from sample to sample, the end known or iterated
+    bool guessed;            // its end is an unknown of the iteration
+    crd_sample guess;        // run: that end
+    double held;             // run: of a bond that probes, its prediction
+    double correction;       // run: of a power bond, added to the value
+    crd_select select;       // run: predict: auto
+    crdi_level_signal watch; // run: the same in a network
+    crd_history before;      // run: `past` before the last step, where a shadow needs it
+    bool disturbed;          // run: a jump or an event in the last step
+    crd_predictor used;      // run: of the newest prediction
     int64_t uses[CRD_PREDICT_COUNT];
     double size;                       // run: largest magnitude so far
     double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
@@ -122,6 +129,20 @@ struct crdi_prediction {
     double shape;                      // run: of an iterated step, of u - y the Legendre
                                        // coefficient above the degree that the unit takes
     crd_defect_sum connection, output; // run: of all steps
+};
+
+/// Connections with `predict: auto` in one loop: a strongly connected part of the graph. They are
+/// predicted at one level. At level 0 they are held to the letter: outputs are not made fresh,
+/// derivatives are not asked for, and known inputs are the newest values.
+struct crdi_network {
+    int* flows; // (flow_count) predictions
+    int flow_count;
+    struct crdi_shadow* shadow; // its units are known as linear ones, NULL: they are not
+    int* links;                 // (flow_count) of the shadow's map, by flow
+    crd_poly* delta;            // (links)
+    double* scale;              // (links)
+    crdi_level level;           // run
+    int alarms;                 // run: how often the shadow was wrong
 };
 
 /// The defect of a connection that holds: y is taken as a line between two samples.
@@ -273,6 +294,8 @@ typedef struct crdi_connections {
     crdi_scaled* scaled;
     crdi_prediction* predictions;
     int prediction_count;
+    crdi_network* networks;
+    int network_count;
     crdi_conversion* conversions;
     crdi_coupled** couplings; // in the order of the feeds
     crdi_coupled* coupled;    // in the order of writing
@@ -355,6 +378,17 @@ crd_poly crdi_prediction_told(const crdi_prediction* f, double h);
 double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);
+// network.c: one level for all predictions of a loop
+crd_status crdi_networks_plan(crdi_plan* plan, crdi_connections* c);
+/// The step counts: samples of a connection of a network. true: the past does not continue.
+bool crdi_network_sample(crdi_prediction* f, double h, bool event);
+void crdi_networks_accept(crd_master* m);
+crd_status crdi_networks_start(crd_master* m); ///< units are linearised, if they can be
+crd_predictor crdi_network_predictor(const crdi_prediction* f, int level);
+static inline bool crdi_network_holds(const crdi_network* n)
+{
+    return n && n->level.now == 0;
+}
 // defects.c: defects as signals of the record
 /// Somebody asks for the defect of this input.
 bool crdi_defect_is_recorded(const crdi_plan* plan, const crdi_connection* k);

@@ -56,12 +56,8 @@ static crd_select_options candidates(const crdi_prediction* f)
 // A controlled step becomes short where predictions fail.
 void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f)
 {
-    if (f->predict != CRD_PREDICTION_AUTO || plan->iterated) { return; }
-    if ((f->select_options.hold_only || !f->rates[0]) && !plan->controlled) {
-        f->predict = CRD_PREDICTION_HOLD;
-    } else {
-        f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
-    }
+    if (f->predict != CRD_PREDICTION_AUTO || !plan->controlled) { return; }
+    f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
 }
 
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f)
@@ -130,6 +126,7 @@ crd_sample crdi_prediction_sample(const crdi_prediction* f)
 {
     crd_sample s = {.y = {f->gain * *f->from + f->offset}};
     if (f->probed || (f->textbook && f->predict != CRD_PREDICTION_HOLD)) { return s; }
+    if (crdi_network_holds(f->network)) { return s; }
     for (int d = 0; d < 2 && f->rates[d]; d++) {
         s.y[d + 1] = f->gain * *f->rates[d];
         s.order = d + 1;
@@ -156,6 +153,7 @@ double crdi_prediction_scale(const crdi_prediction* f)
 
 static crd_predictor predictor(const crdi_prediction* f, double h)
 {
+    if (f->network) { return crdi_network_predictor(f, f->network->level.now); }
     switch (f->predict) {
     case CRD_PREDICTION_AUTO:
         return crd_select_choice(&f->select_options, &f->select, h);
@@ -177,14 +175,18 @@ static void interpolate(const crd_master* m, crdi_prediction* f, double t)
 {
     const crd_sample end = crdi_prediction_sample(f);
     const double now = crdi_time_of(m, f->source->run->stamp), h = now - f->time;
-    if (f->predict == CRD_PREDICTION_HOLD && !crdi_iteration_fits(m)) {
+    if ((f->predict == CRD_PREDICTION_HOLD && !crdi_iteration_fits(m)) ||
+        crdi_network_holds(f->network)) {
         f->u = (crd_poly){.c = {end.y[0]}};
         f->origin = t;
         return;
     }
     if (t > f->time - 1e-9 * h) {
         const crd_sample* start = &f->past.sample[0];
-        f->u = crd_poly_hermite(start, start->order + 1, &end, end.order + 1, h);
+        // Over an event a line: what derivatives say of one side is not true of the other.
+        const bool event = f->network && crdi_member_events(f->source) != f->events;
+        f->u = event ? crd_poly_hermite(start, 1, &end, 1, h)
+                     : crd_poly_hermite(start, start->order + 1, &end, end.order + 1, h);
         f->origin = f->time;
         f->between = true;
         return;
@@ -229,6 +231,18 @@ crd_poly crdi_prediction_told(const crdi_prediction* f, double h)
     return p;
 }
 
+// After a level was raised: hold + part (prediction - hold).
+static void come_gently(crdi_prediction* f, bool ahead)
+{
+    const double part = crdi_level_part(&f->network->level);
+    if (part == 1) { return; }
+    const double held = ahead ? f->gain * *f->from + f->offset : f->past.sample[0].y[0];
+    f->u.c[0] = held + part * (f->u.c[0] - held);
+    for (int i = 1; i <= f->u.degree; i++) {
+        f->u.c[i] *= part;
+    }
+}
+
 // The input over the target's step from t to t + h: prediction, value and derivatives.
 static void predict_begin(const crd_master* m, crdi_prediction* f, double t, double h)
 {
@@ -237,6 +251,7 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
     const bool ahead = source->run->stamp > f->stamp;
     f->known = ahead;
     f->between = false;
+    if (f->network) { f->used = predictor(f, h); }
     if (ahead) {
         interpolate(m, f, t);
     } else if (f->guessed && crdi_iteration_guesses(m)) {
@@ -257,6 +272,7 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
         const double newest = crd_poly_eval(&f->u, crdi_time_of(m, source->run->stamp) - f->origin);
         f->u = (crd_poly){.c = {newest}};
     }
+    if (f->network && f->u.degree + f->used > 0) { come_gently(f, ahead); }
     f->begin = t;
     crdi_prediction_apply(f, t - f->origin, h);
 }
@@ -424,12 +440,15 @@ static void accept(const crd_master* m, crdi_prediction* f, double t, bool event
     f->uses[f->used] += counts;
     f->size = fmax(f->size, fabs(f->end.y[0]));
     bool cut = event;
-    if (f->predict == CRD_PREDICTION_AUTO) {
+    if (f->network) {
+        cut = crdi_network_sample(f, h, event);
+    } else if (f->predict == CRD_PREDICTION_AUTO) {
         crd_select_options o = f->select_options;
         o.tol *= crdi_prediction_scale(f);
         cut = crd_select_step(&o, &f->select, &f->past, h, &f->end) || event;
         if (event) { crd_select_event(&o, &f->select); }
     }
+    if (f->network && f->network->shadow) { f->before = f->past; }
     crd_history_push(&f->past, h, &f->end);
     if (cut) { crd_history_cut(&f->past); }
     f->time = t;
@@ -446,6 +465,7 @@ static void accept_all(crd_master* m, int64_t n, double t)
         accept(m, f, t, crdi_member_events(f->source) != f->events);
         f->events = crdi_member_events(f->source);
     }
+    crdi_networks_accept(m);
     c->jumped = false;
     for (int i = 0; c->prediction_count && i < m->plan->member_count; i++) {
         const crdi_member* p = &m->plan->members[i];
@@ -466,7 +486,11 @@ void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sa
     f->stamp = 0;
     f->events = f->source->unit->events;
     f->size = fabs(s.y[0]);
-    if (f->predict == CRD_PREDICTION_AUTO) { crd_select_start(&f->select_options, &f->select, &s); }
+    if (f->network) {
+        f->watch = (crdi_level_signal){.y = s.y[0], .count = 1, .size = f->size};
+    } else if (f->predict == CRD_PREDICTION_AUTO) {
+        crd_select_start(&f->select_options, &f->select, &s);
+    }
 }
 
 const crdi_connection_kind crdi_kind_predict = {

@@ -139,15 +139,17 @@ crd_status crdi_guard_start(crd_master* m)
     crdi_guard* g = &m->guard;
     crd_status st = CRD_OK;
     g->spec = m->plan->sys->run.guard;
-    if (g->spec.action == CRD_GUARD_NONE) { return CRD_OK; }
-    g->state = CRD_GUARD_CALM;
-    CRD_TRY(crdi_guard_check_limits(m));
+    const bool off = g->spec.action == CRD_GUARD_NONE;
+    if (off && !m->connections.network_count) { return CRD_OK; }
+    g->state = off ? CRD_GUARD_OFF : CRD_GUARD_CALM;
+    if (!off) { CRD_TRY(crdi_guard_check_limits(m)); }
     CRD_TRY(crdi_guard_find_loops(m));
     for (int i = 0; i < g->loop_count; i++) {
         crdi_guard_loop* l = &g->loops[i];
         CRD_TRY(crdi_guard_make_map(m, l));
-        if (will_diverge(m, l)) { flag(m, l); }
+        if (!off && will_diverge(m, l)) { flag(m, l); }
     }
+    if (off) { return CRD_OK; } // maps are for those who predict
     for (int i = 0; i < g->guarded_count; i++) {
         crdi_guarded* p = &g->guarded[i];
         crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
@@ -158,6 +160,19 @@ crd_status crdi_guard_start(crd_master* m)
     g->on = g->guarded_count > 0 || g->limited;
 fail:
     return st;
+}
+
+const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link)
+{
+    for (int i = 0; i < m->guard.loop_count; i++) {
+        const crdi_guard_loop* l = &m->guard.loops[i];
+        for (int j = 0; !l->unknown && j < l->macro.link_count; j++) {
+            if (l->of[j] != k) { continue; }
+            *link = j;
+            return &l->macro;
+        }
+    }
+    return NULL;
 }
 
 // ---- alarms ------------------------------------------------------------------------------------

@@ -39,18 +39,19 @@ typedef struct crdi_guarded {
 typedef struct crdi_guard_loop {
     int* members;
     int member_count;
-    int first, count;       // of its connections, among those that are watched
-    const char* unknown;    // why there is no map, NULL: there is one
-    const char* names;      // "a.y -> b.u, b.v -> a.w"
-    int coupled;            // connection with an element, -1: none
-    bool selects;           // predict: auto, so that the best of the levels counts
-    crdi_macro macro;       // if it is known
-    crdi_macro_link* links; // as they are in the run, in the order of macro.links
-    double rate, exact;     // ln of the growth per tick: of the map; of the exact system
-    bool suspect;           // the map says that it will diverge
-    bool other;             // units are not what they were at the start
-    bool done;              // something was said that is not said twice
-    crdi_rung rung;         // run: of the ladder, what was done
+    int first, count;           // of its connections, among those that are watched
+    const char* unknown;        // why there is no map, NULL: there is one
+    const char* names;          // "a.y -> b.u, b.v -> a.w"
+    int coupled;                // connection with an element, -1: none
+    bool selects;               // predict: auto, so that the best of the levels counts
+    crdi_macro macro;           // if it is known
+    crdi_macro_link* links;     // as they are in the run, in the order of macro.links
+    const crdi_connection** of; // likewise
+    double rate, exact;         // ln of the growth per tick: of the map; of the exact system
+    bool suspect;               // the map says that it will diverge
+    bool other;                 // units are not what they were at the start
+    bool done;                  // something was said that is not said twice
+    crdi_rung rung;             // run: of the ladder, what was done
 } crdi_guard_loop;
 
 /// A coupling with the calm element that waits for it, and then with the one that it had.
@@ -97,6 +98,8 @@ void crdi_guard_step(crd_master* m);   ///< after a step that counts
 void crdi_guard_finish(crd_master* m); ///< at the end: what grew without a word
 crd_guard_report crdi_guard_get_report(const crd_master* m);
 void crdi_guard_stop(crd_master* m); ///< the run ends with this step, for what the text says
+/// The map of the loop that a connection belongs to, and its link there; NULL: not known.
+const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link);
 // map.c
 crd_status crdi_guard_find_loops(crd_master* m);
 /// The map of a loop at the start, if it can be known.

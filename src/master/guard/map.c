@@ -378,12 +378,14 @@ static crd_status keep_links(crd_master* m, crdi_guard_loop* l)
 {
     const size_t n = (size_t)l->macro.link_count;
     l->links = crdi_arena_new(&m->arena, n, sizeof *l->links);
-    if (!l->links) { return CRD_E_MEMORY; }
+    l->of = crdi_arena_new(&m->arena, n, sizeof *l->of);
+    if (!l->links || !l->of) { return CRD_E_MEMORY; }
     int at = 0;
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
         if (place_in(l, k->from.member) < 0 || place_in(l, k->to.member) < 0) { continue; }
         l->links[at] = l->macro.links[at];
+        l->of[at] = k;
         if (k->prediction && k->prediction->predict == CRD_PREDICTION_AUTO) {
             l->links[at].predictor = CRD_PREDICT_COUNT;
         }

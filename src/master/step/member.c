@@ -109,9 +109,10 @@ run_member(crd_master* m, crdi_member* p, double t, double h, const bool measure
     st = u->ops->step(u, t, h);
     if (st < 0) { return st; }
     const int64_t t2 = measure ? crdi_pacing_now(m) : 0;
-    if (p->shown) { st = show_prediction(m, p, t + h); }
+    const bool holds = crdi_network_holds(p->network);
+    if (p->shown && !holds) { st = show_prediction(m, p, t + h); }
     if (p->out && st >= 0) { st = u->ops->get(u, p->out, &p->outputs); }
-    if (p->rates[0] && st >= 0) { st = crdi_member_get_rates(p); }
+    if (p->rates[0] && st >= 0 && (!holds || p->shows_rates)) { st = crdi_member_get_rates(p); }
     if (measure) {
         const int64_t t3 = crdi_pacing_now(m);
         p->run->ns_set += t1 - t0;

@@ -95,6 +95,11 @@ static crd_status find_stale(crdi_plan* plan, const crdi_connections* c, int* co
             (is_stale(plan, c, f->source) || is_stale(plan, c, f->target))) {
             crdi_prediction_be_careful(plan, f);
         }
+        // In Gauss-Seidel order what a unit holds is the newest value: a mean instead would come
+        // out half a step later.
+        if (f->network && plan->phase_count > 1 && !f->slope[0] && is_stale(plan, c, f->target)) {
+            f->network->level.fixed = true;
+        }
     }
     return CRD_OK;
 }
@@ -242,7 +247,9 @@ static void sample_again(crd_master* m, int member)
 {
     const crdi_member* p = &m->plan->members[member];
     for (int i = 0; i < p->fed_count; i++) {
-        crdi_prediction_resample(&m->connections.predictions[p->fed[i]]);
+        crdi_prediction* f = &m->connections.predictions[p->fed[i]];
+        const bool strict = f->textbook && f->predict == CRD_PREDICTION_HOLD;
+        if (!strict) { crdi_prediction_resample(f); }
     }
 }
 
@@ -252,6 +259,7 @@ crd_status crdi_refresh_step(crd_master* m, double t)
     for (int i = 0; i < m->plan->refresh_count; i++) {
         const int member = m->plan->refreshed[i];
         if (m->plan->times.multirate && !crdi_member_is_due(m, member)) { continue; }
+        if (crdi_network_holds(m->plan->members[member].network)) { continue; }
         const crd_status st = refresh_member(m, member, t);
         if (st < 0) { return st; }
         sample_again(m, member);

@@ -218,6 +218,13 @@ static double input_at_end(const crdi_prediction* f, double now, double h)
     return *f->to + s * (slope + 0.5 * s * curve);
 }
 
+// Loops at level 0 hold to the letter: in that step nothing was made fresh.
+static bool was_fresh(const origin* o)
+{
+    const crdi_prediction* f = o->link->prediction;
+    return o->fresh && !(f->network && f->used == CRD_PREDICT_HOLD);
+}
+
 static crdi_drive drive_of_prediction(origin* o, double now, double h)
 {
     const crdi_prediction* f = o->link->prediction;
@@ -229,9 +236,9 @@ static crdi_drive drive_of_prediction(origin* o, double now, double h)
     const crdi_drive d = {.mean = f->bias + f->correction,
                           .change = (1 - stairs) * moved - (y - o->y),
                           .shape = f->shape,
-                          .end = f->probed  ? 0 // the gain takes it out of the output
-                                 : o->fresh ? f->correction
-                                            : input_at_end(f, now, h) - y};
+                          .end = f->probed      ? 0 // the gain takes it out of the output
+                                 : was_fresh(o) ? f->correction
+                                                : input_at_end(f, now, h) - y};
     o->y = y;
     return d;
 }

@@ -187,7 +187,7 @@ static void report_prediction(const crd_master* m, const crdi_prediction* f, crd
     r->relative = larger(r->rms, r->output_rms) / r->scale;
     if (isnan(r->rms)) { r->relative = (double)NAN; }
     r->jumps = f->select.jumps;
-    r->switches = f->select.switches;
+    r->switches = f->network ? f->network->level.switches : f->select.switches;
 }
 
 static void report_observed(const crd_master* m, const crdi_observed* w, crd_flow_report* r)

@@ -1,0 +1,233 @@
+// One level for all predictions of a loop (shared/quality_level.h). Steps that are controlled or
+// iterated do without: there a defect makes the step shorter, or the iteration ends at the same
+// inputs whatever it began with.
+#include "master/master.h"
+#include "shared/quality_shadow.h"
+
+#include <math.h>
+
+static bool is_any(const crdi_plan* plan, const crdi_connection* k, const void* with)
+{
+    (void)plan;
+    (void)k;
+    (void)with;
+    return true;
+}
+
+static bool is_in_loop(const crdi_prediction* f, const int* component)
+{
+    return f->predict == CRD_PREDICTION_AUTO &&
+           component[f->of->from.member] == component[f->of->to.member];
+}
+
+static crd_status fill_network(crdi_plan* plan, crdi_connections* c, const int* component,
+                               int which, crdi_network* n)
+{
+    for (int i = 0; i < c->prediction_count; i++) {
+        crdi_prediction* f = &c->predictions[i];
+        if (!is_in_loop(f, component) || component[f->of->to.member] != which) { continue; }
+        f->network = n;
+        f->means = !f->rates[0] && !f->slope[0] && f->source->ticks == f->target->ticks;
+        n->flow_count++;
+    }
+    n->flows = crdi_arena_new(plan->arena, (size_t)n->flow_count, sizeof *n->flows);
+    if (!n->flows) { return CRD_E_MEMORY; }
+    n->flow_count = 0;
+    for (int i = 0; i < c->prediction_count; i++) {
+        if (c->predictions[i].network == n) { n->flows[n->flow_count++] = i; }
+    }
+    for (int i = 0; i < plan->member_count; i++) {
+        if (component[i] == which) { plan->members[i].network = n; }
+    }
+    return CRD_OK;
+}
+
+static void find_rates_shown(crdi_plan* plan, const crdi_connections* c)
+{
+    for (int i = 0; i < plan->member_count; i++) {
+        crdi_member* p = &plan->members[i];
+        for (int k = 0; k < p->fed_count; k++) {
+            p->shows_rates = p->shows_rates || !c->predictions[p->fed[k]].network;
+        }
+    }
+}
+
+crd_status crdi_networks_plan(crdi_plan* plan, crdi_connections* c)
+{
+    crd_status st = CRD_OK;
+    if (!c->prediction_count || plan->controlled || plan->iterated) { return CRD_OK; }
+    const size_t n = (size_t)plan->member_count;
+    int* component = crdi_new_array(plan->ctx, n + 1, sizeof *component);
+    c->networks = crdi_arena_new(plan->arena, n, sizeof *c->networks);
+    int count = component && c->networks ? crdi_plan_components(plan, is_any, NULL, component) : -1;
+    if (count < 0) { CRD_TRY(CRD_E_MEMORY); }
+    for (int i = 0; i < c->prediction_count; i++) {
+        const crdi_prediction* f = &c->predictions[i];
+        if (f->network || !is_in_loop(f, component)) { continue; }
+        CRD_TRY(fill_network(plan, c, component, component[f->of->to.member],
+                             &c->networks[c->network_count++]));
+    }
+    find_rates_shown(plan, c);
+fail:
+    crd_free(plan->ctx, component);
+    return st;
+}
+
+// ---- the run -----------------------------------------------------------------------------------
+
+crd_predictor crdi_network_predictor(const crdi_prediction* f, int level)
+{
+    static const crd_predictor means[] = {CRD_PREDICT_HOLD, CRD_PREDICT_AB2, CRD_PREDICT_AB3};
+    static const crd_predictor taylor[] = {CRD_PREDICT_HOLD, CRD_PREDICT_TAYLOR1,
+                                           CRD_PREDICT_TAYLOR2};
+    return f->means ? means[level] : taylor[level];
+}
+
+// What each level would have missed over the finished step, as the target feels it. At level 0
+// samples have no derivatives, or wrong ones where outputs follow inputs at once.
+static void find_errors(const crdi_prediction* f, double h, double* error)
+{
+    if (f->means || f->network->level.now == 0) {
+        crdi_level_errors(&f->watch, f->end.y[0], error);
+        return;
+    }
+    const crd_poly truth = crd_history_reconstruct(&f->past, h, &f->end);
+    for (int l = 0; l < CRDI_LEVELS; l++) {
+        const crd_poly u = crd_predict(crdi_network_predictor(f, l), &f->past, h);
+        const crd_poly d = crd_poly_minus(&u, &truth);
+        error[l] = f->slope[0] ? sqrt(crd_poly_mean_square(&d, 0, h)) : crd_poly_mean(&d, 0, h);
+    }
+}
+
+bool crdi_network_sample(crdi_prediction* f, double h, bool event)
+{
+    double error[CRDI_LEVELS];
+    find_errors(f, h, error);
+    const bool jumped = crdi_level_push(&f->watch, f->end.y[0], error);
+    f->select.jumps += jumped || event;
+    f->disturbed = jumped || event;
+    if (event || f->network->level.changed) { crdi_level_restart(&f->watch); }
+    return jumped || event || f->network->level.changed;
+}
+
+// ---- where units are known as linear ones ------------------------------------------------------
+
+// All connections of the loop have to be those of the network.
+static bool is_covered(const crd_master* m, const crdi_network* n, const crdi_macro** map)
+{
+    int link = 0;
+    *map = NULL;
+    for (int k = 0; k < n->flow_count; k++) {
+        const crdi_prediction* f = &m->connections.predictions[n->flows[k]];
+        *map = crdi_guard_map_of(m, f->of, &link);
+        if (!*map) { return false; }
+        n->links[k] = link;
+    }
+    return *map && (*map)->link_count == n->flow_count;
+}
+
+static crd_status start_shadow(crd_master* m, crdi_network* n)
+{
+    const size_t count = (size_t)n->flow_count;
+    const crdi_macro* map = NULL;
+    n->links = crdi_arena_new(&m->arena, count, sizeof *n->links);
+    n->delta = crdi_arena_new(&m->arena, count, sizeof *n->delta);
+    n->scale = crdi_arena_new(&m->arena, count, sizeof *n->scale);
+    crdi_shadow* s = crdi_arena_new(&m->arena, 1, sizeof *s);
+    if (!n->links || !n->delta || !n->scale || !s) { return CRD_E_MEMORY; }
+    if (!is_covered(m, n, &map)) { return CRD_OK; }
+    const crd_status st = crdi_shadow_init(&m->arena, map, s);
+    if (st < 0) { return st == CRD_E_MEMORY ? st : CRD_OK; }
+    n->level.fixed = !s->allowed[1] && !s->allowed[2]; // hold is all that is stable
+    if (m->plan->times.multirate) { return CRD_OK; }   // errors are not followed there
+    n->shadow = s;
+    crdi_level_begin(&n->level, s->first);
+    return CRD_OK;
+}
+
+crd_status crdi_networks_start(crd_master* m)
+{
+    crdi_connections* c = &m->connections;
+    crd_status st = CRD_OK;
+    for (int i = 0; i < c->network_count && st >= 0; i++) {
+        if (!c->networks[i].level.fixed) { st = start_shadow(m, &c->networks[i]); }
+    }
+    return st;
+}
+
+// What an input would have been at this level, against the signal. Known ones lie between two
+// samples, or are the newest.
+static crd_poly missed(const crdi_prediction* f, int level, double h, const crd_poly* truth)
+{
+    crd_poly u;
+    if (!f->known) {
+        u = crd_predict(crdi_network_predictor(f, level), &f->before, h);
+    } else if (level == 0) {
+        u = (crd_poly){.c = {f->past.sample[0].y[0]}};
+    } else {
+        const crd_sample *a = &f->before.sample[0], *b = &f->past.sample[0];
+        u = crd_poly_hermite(a, a->order + 1, b, b->order + 1, h);
+    }
+    return crd_poly_minus(&u, truth);
+}
+
+static void shadow_step(crdi_connections* c, crdi_network* n, bool rough, double h)
+{
+    crdi_shadow* s = n->shadow;
+    for (int l = 0; l < CRDI_LEVELS; l++) {
+        if (!s->allowed[l]) { continue; }
+        for (int k = 0; k < n->flow_count; k++) {
+            crdi_prediction* f = &c->predictions[n->flows[k]];
+            const crd_poly truth = crd_history_reconstruct(&f->before, h, &f->end);
+            n->delta[n->links[k]] = missed(f, l, h, &truth);
+            n->scale[n->links[k]] = f->size > 0 ? 1 / f->size : 0;
+        }
+        crdi_shadow_step(s, l, n->delta, n->scale);
+    }
+    const int before = n->level.now;
+    crdi_level_follow(&n->level, crdi_shadow_choose(s, before, rough));
+    s->steps = n->level.now == before ? s->steps + 1 : 0;
+}
+
+// Once the level has been the same for long, errors are not followed any more until something
+// happens that speaks against it. What rings although the map says that it does not, or has much
+// noise, is held, and in the end no longer judged by the map.
+static void follow_shadow(crdi_connections* c, crdi_network* n, const crdi_level_vote* v, double h)
+{
+    enum { SETTLED = 200, ALARMS = 4 };
+    if (crdi_level_alarms(&n->level, v)) {
+        crdi_level_follow(&n->level, 0);
+        crdi_shadow_reset(n->shadow);
+        if (++n->alarms == ALARMS) { n->shadow = NULL; }
+        return;
+    }
+    if (n->shadow->steps == SETTLED) {
+        if (!crdi_level_doubts(&n->level, v)) {
+            crdi_level_follow(&n->level, n->level.now);
+            return;
+        }
+        crdi_shadow_reset(n->shadow);
+    }
+    shadow_step(c, n, crdi_level_rough(v), h);
+}
+
+void crdi_networks_accept(crd_master* m)
+{
+    crdi_connections* c = &m->connections;
+    for (int i = 0; i < c->network_count; i++) {
+        crdi_network* n = &c->networks[i];
+        crdi_level_vote v = {0};
+        if (n->level.fixed) { continue; }
+        for (int k = 0; k < n->flow_count; k++) {
+            crdi_prediction* f = &c->predictions[n->flows[k]];
+            crdi_level_count(&n->level, &f->watch, &v);
+            v.disturbed = v.disturbed || f->disturbed;
+            f->disturbed = false;
+        }
+        if (n->shadow) {
+            follow_shadow(c, n, &v, m->clock.h);
+        } else {
+            crdi_level_decide(&n->level, &v);
+        }
+    }
+}
