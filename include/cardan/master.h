@@ -223,6 +223,7 @@ typedef struct crd_flow_report {
     double relative;             ///< the larger RMS of the two / scale
     double error_rms, error_max; ///< estimated error of the output (linearised); NaN: not known
     double error_bound;          ///< what its RMS cannot exceed, of linear units; NaN: not known
+    double solver_rms;           ///< what two half steps of the source change in it; NaN: not known
     int64_t jumps, switches;     ///< discontinuities; changes of the predictor
 } crd_flow_report;
 

@@ -392,7 +392,12 @@ typedef struct crd_bond_spec {
     crd_place place;
 } crd_bond_spec;
 
-enum { CRD_MONITOR_DEFECT = 1 << 0, CRD_MONITOR_ENERGY = 1 << 1 };
+/// SOLVER: in twenty steps of the run units that can go back make their step in two halves, too
+enum {
+    CRD_MONITOR_DEFECT = 1 << 0,
+    CRD_MONITOR_ENERGY = 1 << 1,
+    CRD_MONITOR_SOLVER = 1 << 2,
+};
 
 /// What a run on the wall clock does when a cycle was not done when the next one was due.
 typedef enum crd_overrun {
@@ -447,7 +452,7 @@ typedef struct crd_run_spec {
     crd_control_spec control;
     crd_iterate_spec iterate;
     crd_defect_scheme feedthrough; ///< default CRD_DEFECT_FRESH
-    unsigned monitor;              ///< CRD_MONITOR_...; default all
+    unsigned monitor;              ///< CRD_MONITOR_...; default defect and energy
     crd_guard_spec guard;
     int threads;           ///< 0: measured at the start
     int loop_iterations;   ///< initialisation, default 50

@@ -26,6 +26,7 @@ static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
     CRD_TRY(crdi_iteration_plan(plan, m));
     CRD_TRY(crdi_rollback_plan(m));
     CRD_TRY(crdi_pacing_plan(plan, &m->pace));
+    CRD_TRY(crdi_solvers_plan(plan, m));
     CRD_TRY(crdi_record_plan(m));
     CRD_TRY(crdi_session_plan(m));
     crdi_step_init(m);
@@ -110,6 +111,7 @@ void crd_master_destroy(crd_master* m)
     crdi_tuning_free(m);
     crdi_iteration_free(m);
     crdi_rollback_free(m);
+    crdi_solvers_free(m);
     const bool alone = crdi_async_clear(m);
     crdi_models_free(m);
     crdi_ladder_free(m);

@@ -28,6 +28,7 @@ struct crd_master {
     crdi_control control;
     double* rollback;                 // (plan->output_count) outputs before the step
     struct crdi_iteration* iteration; // NULL: none
+    struct crdi_solvers* solvers;     // they are looked at, NULL: not
     struct crdi_async* async;         // units with a budget, NULL: none
     crdi_tuning tuning;
     crdi_energy energy;

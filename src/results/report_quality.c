@@ -151,6 +151,7 @@ static const crdi_doc_column flow_columns[] = {
     {CRDI_NUMBER("Output defect", "output_defect_rms", 4)},
     {CRDI_NUMBER("Estimated error", "error_rms", 4)},
     {CRDI_NUMBER("At most", "error_bound", 4)},
+    {CRDI_NUMBER("Solver, a step", "solver_rms", 4)},
     {CRDI_NUMBER("Jumps", "jumps", 4)},
 };
 static const crdi_doc_column bond_columns[] = {

@@ -200,7 +200,9 @@ static void put_quality(crdi_flow* f, const crd_run_spec* r)
         crdi_flow_text(f, "feedthrough", crd_defect_scheme_name(r->feedthrough));
     }
     const bool defect = r->monitor & CRD_MONITOR_DEFECT, energy = r->monitor & CRD_MONITOR_ENERGY;
-    if (!defect || !energy) {
+    if (r->monitor & CRD_MONITOR_SOLVER) {
+        crdi_flow_text(f, "monitor", energy ? "all" : "solver");
+    } else if (!defect || !energy) {
         crdi_flow_text(f, "monitor", defect ? "defect" : energy ? "energy" : "none");
     }
     if (*r->guard.place.file) { PUT_PART(f, "guard", crdi_flow_guard, &r->guard); }

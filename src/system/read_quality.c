@@ -126,13 +126,17 @@ crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, void* out)
 
 static crd_status read_monitor_word(crdi_reader* r, const crdi_node* n, unsigned* out)
 {
-    const char* const expected = "defect, energy, a list of them, or none";
+    const char* const expected = "defect, energy, solver, a list of them, all or none";
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
     if (st < 0) { return st; }
     if (strcmp(n->text, "defect") == 0) {
         *out |= CRD_MONITOR_DEFECT;
     } else if (strcmp(n->text, "energy") == 0) {
         *out |= CRD_MONITOR_ENERGY;
+    } else if (strcmp(n->text, "all") == 0) {
+        *out |= CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY | CRD_MONITOR_SOLVER;
+    } else if (strcmp(n->text, "solver") == 0) {
+        *out |= CRD_MONITOR_SOLVER | CRD_MONITOR_DEFECT; // it stands beside the defects
     } else {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s' is not known. Expected %s",
                               crdi_clip(n->text).text, expected);

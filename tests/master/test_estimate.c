@@ -725,6 +725,60 @@ static void a_trapezoidal_step_takes_a_held_input_as_a_line(void** state)
     }
 }
 
+// ---- the units' own solvers --------------------------------------------------------------------
+
+// Twice, with a look at the solvers in the second run: outputs to the last bit.
+static void run_twice(crd_context* ctx, crd_system* (*make)(crd_context*), double* missed)
+{
+    static double y[2][4000];
+    for (int k = 0; k < 2; k++) {
+        crd_master* m = NULL;
+        crd_system* s = make(ctx);
+        s->run.monitor = CRD_MONITOR_DEFECT | (k ? CRD_MONITOR_SOLVER : 0);
+        check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+        check_run(crd_master_initialize(m), ctx);
+        for (int i = 0; i < 1000; i++) {
+            check_run(crd_master_advance(m, 1), ctx);
+            memcpy(&y[k][4 * i], m->plan->outputs, 3 * sizeof(double));
+        }
+        const crd_master_report* r = crd_master_get_report(m);
+        for (int i = 0; i < r->flow_count; i++) {
+            if (!k) { check(isnan(r->flows[i].solver_rms)); }
+            if (k && strcmp(r->flows[i].from, "second.x2") == 0) {
+                *missed = r->flows[i].solver_rms;
+            }
+        }
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+    }
+    check(memcmp(y[0], y[1], sizeof y[0]) == 0);
+}
+
+static crd_system* by_euler(crd_context* ctx)
+{
+    crd_system* s = oscillator(ctx, 2e-3, CRD_PREDICTION_AUTO, 0);
+    set(s, 0, "solver", "semi_implicit");
+    set(s, 1, "solver", "semi_implicit");
+    return s;
+}
+
+static crd_system* by_exponentials(crd_context* ctx)
+{
+    return oscillator(ctx, 2e-3, CRD_PREDICTION_HOLD, 0);
+}
+
+// Mass 2 by semi-implicit Euler, v += h a, x += h v: one step instead of two halves of it moves x
+// by h^2/4 a more, a = up to 1100 times 4 m.
+static void two_half_steps_tell_of_the_units_solvers(void** state)
+{
+    double missed = NAN;
+    run_twice(*state, by_euler, &missed);
+    const double a = 1100 * 3.2 / sqrt(2); // x2 swings with about 3.2 m
+    check(missed > 0.5 * 0.25 * 4e-6 * a && missed < 2 * 0.25 * 4e-6 * a);
+    run_twice(*state, by_exponentials, &missed);
+    check(missed < 1e-12);
+}
+
 // An iteration solves for the ends of the step, so its result knows neither the order of the units
 // nor what the first guess was.
 static void iterations_in_any_order_have_one_fixed_point(void** state)
@@ -1021,6 +1075,7 @@ int main(void)
         cmocka_unit_test(steps_of_any_length_are_judged),
         cmocka_unit_test(iterated_steps_have_hardly_an_error),
         cmocka_unit_test(a_trapezoidal_step_takes_a_held_input_as_a_line),
+        cmocka_unit_test(two_half_steps_tell_of_the_units_solvers),
         cmocka_unit_test(iterations_in_any_order_have_one_fixed_point),
         cmocka_unit_test(corrections_of_a_power_bond_count),
         cmocka_unit_test(a_unit_without_derivatives_is_named),

@@ -544,7 +544,8 @@ static void quality_is_a_section_with_bars_tables_and_advice(void** state)
     check_has(said, "<td>b.v&lt;i&gt; \u2192 a.v</td><td>hermite (93 %)</td>"
                     "<td class=\"r\">0.0125</td><td class=\"r\">0.5</td><td class=\"r\">0.25</td>"
                     "<td>m/s</td><td class=\"r\">3.21\u00A0%</td><td class=\"r\">\u2013</td>"
-                    "<td class=\"r\">0.004</td><td class=\"r\">2</td>");
+                    "<td class=\"r\">0.004</td><td class=\"r\">\u2013</td><td "
+                    "class=\"r\">\u2013</td><td class=\"r\">2</td>");
     check_has(said, "<td class=\"r\">12.5\u00A0%</td><td class=\"r\">-3 to 7</td>");
     check_has(said, "<td class=\"r\">0.001</td><td class=\"r\">10\u00A0\u00B5s</td>");
     check_has(said, "in tolerances: 12, 8, \u2013, 7.5. The largest was that of a.F -&gt; b.F.");

@@ -184,6 +184,12 @@ static void short_forms_say_the_same(void** state)
     check(!s->run.iterate.on);
     check_int(s->run.monitor, 0);
     crd_system_destroy(s);
+    s = parse(*state, UNITS "run: { monitor: all }\n");
+    check_int(s->run.monitor, CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY | CRD_MONITOR_SOLVER);
+    crd_system_destroy(s);
+    s = parse(*state, UNITS "run: { monitor: solver }\n");
+    check_int(s->run.monitor, CRD_MONITOR_DEFECT | CRD_MONITOR_SOLVER);
+    crd_system_destroy(s);
     s = parse(*state, UNITS "run: { control: false, monitor: [energy, defect, energy] }\n");
     check(!s->run.control.on);
     check_int(s->run.monitor, CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY);
@@ -427,7 +433,7 @@ static void other_wrong_keys_of_a_run_are_refused(void** state)
         {"predict: hermit", F, 3, "did you mean 'hermite'?"},
         {"feedthrough: fresch", F, 3, "did you mean 'fresh'? Expected one of strict, fresh"},
         {"monitor: []", F, 3, "run.monitor: an empty list, expected [defect, energy]"},
-        {"monitor: all", F, 3, "run.monitor: 'all' is not known. Expected defect, energy"},
+        {"monitor: most", F, 3, "run.monitor: 'most' is not known. Expected defect, energy"},
         {"monitor: [defect, none]", F, 3, "run.monitor[2]: 'none' is not known"},
         {"monitor: { a: 1 }", F, 3, "run.monitor: a mapping, expected defect, energy"},
         {"monitor:", F, 3, "run.monitor: nothing"},

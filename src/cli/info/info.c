@@ -20,7 +20,13 @@ static void say_time(crdi_result* out, const char* name, double t)
 static const char* monitors(unsigned m)
 {
     const bool defect = m & CRD_MONITOR_DEFECT, energy = m & CRD_MONITOR_ENERGY;
-    return defect && energy ? "defect, energy" : defect ? "defect" : energy ? "energy" : "none";
+    const bool solver = m & CRD_MONITOR_SOLVER;
+    return solver && energy   ? "defect, energy, solver"
+           : solver           ? "defect, solver"
+           : defect && energy ? "defect, energy"
+           : defect           ? "defect"
+           : energy           ? "energy"
+                              : "none";
 }
 
 static void say_given(crdi_result* out, const char* name, double x)
@@ -181,6 +187,7 @@ static void info_put_run(crdi_result* j, const crd_run_spec* r)
     crdi_result* list = crdi_array(j, "monitor");
     if (r->monitor & CRD_MONITOR_DEFECT) { crdi_add(list, TEXT(NULL, "defect")); }
     if (r->monitor & CRD_MONITOR_ENERGY) { crdi_add(list, TEXT(NULL, "energy")); }
+    if (r->monitor & CRD_MONITOR_SOLVER) { crdi_add(list, TEXT(NULL, "solver")); }
 }
 
 static void say_system(crdi_result* out, const crd_system* s, const char* path)

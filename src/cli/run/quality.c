@@ -123,7 +123,7 @@ static void put_flow(crdi_result* j, const crd_flow_report* f)
              REAL("defect_max", f->max), REAL("defect_max_time", f->max_time),
              REAL("output_defect_rms", f->output_rms), REAL("relative", f->relative),
              REAL("error_rms", f->error_rms), REAL("error_max", f->error_max),
-             REAL("error_bound", f->error_bound));
+             REAL("error_bound", f->error_bound), REAL("solver_rms", f->solver_rms));
     crdi_put(j, INT("jumps", f->jumps), INT("switches", f->switches));
 }
 
@@ -184,12 +184,22 @@ static void show_flows(crdi_result* aside, const crd_master_report* r, const crd
                                           {"unit", "short unit", "%s"},
                                           {">of scale", "relative", "100*%.2g %%"},
                                           {0}};
+    static const crdi_column with_solvers[] = {{"connection", "connection", "%s"},
+                                               {"predict", "used", "%s"},
+                                               {">defect RMS", "defect_rms", "%.3g"},
+                                               {">max", "defect_max", "%.3g"},
+                                               {"unit", "short unit", "%s"},
+                                               {">of scale", "relative", "100*%.2g %%"},
+                                               {">solver", "solver_rms", "%.3g"},
+                                               {">est. error", "error_rms", "%.3g"},
+                                               {0}};
     const int shown = rows_shown(r->flow_count);
-    bool errors = false;
+    bool errors = false, solvers = false;
     for (int i = 0; i < shown; i++) {
         errors = errors || isfinite(r->flows[i].error_rms);
+        solvers = solvers || isfinite(r->flows[i].solver_rms);
     }
-    crdi_show_table(aside, flows, errors ? with_errors : without, "  ");
+    crdi_show_table(aside, flows, solvers ? with_solvers : errors ? with_errors : without, "  ");
     if (shown < r->flow_count) {
         crdi_say(aside,
                  "  and %d more, all with smaller defects; --json and the report have them\n",

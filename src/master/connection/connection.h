@@ -305,6 +305,7 @@ typedef struct crdi_connections {
     crdi_kind used[CRDI_KINDS]; // (used_count) kinds that there are, in the order of begin
     int used_count;
     bool accepts;                 // some of them look at the end of a step
+    const crdi_prediction* worst; // run: with the largest defect of the step under way
     bool jumped;                  // run: a signal or recording had an event in the last step
     crd_context* swap_ctx;        // of elements that came while running
     crd_coupling_report* reports; // (coupled_count)

@@ -425,7 +425,7 @@ static double judge_all(crd_master* m, double t)
         const double size =
             fmax(crdi_prediction_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
         const double part = absolute ? larger : larger / size;
-        if (!(part <= worst)) { m->control.worst_flow = f; }
+        if (!(part <= worst)) { m->connections.worst = f; }
         worst = crd_defect_larger(worst, part);
     }
     return worst;

@@ -431,6 +431,7 @@ static void put_flow(crdi_json_writer* w, const crd_flow_report* r)
     crdi_json_put_number(w, "error_rms", r->error_rms);
     crdi_json_put_number(w, "error_max", r->error_max);
     crdi_json_put_number(w, "error_bound", r->error_bound);
+    crdi_json_put_number(w, "solver_rms", r->solver_rms);
     crdi_json_put_integer(w, "jumps", r->jumps);
     crdi_json_put_integer(w, "switches", r->switches);
 }

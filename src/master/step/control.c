@@ -343,7 +343,7 @@ static void note_worst(crd_master* m)
     r->beyond += part > fmax(1, isinf(m->control.limit) ? 1 : m->control.limit);
     if (!(part > r->worst)) { return; }
     r->worst = part;
-    r->worst_flow = m->control.worst_flow ? m->control.worst_flow->label : "";
+    r->worst_flow = m->connections.worst ? m->connections.worst->label : "";
 }
 
 static crd_status controlled_next(crd_master* m)

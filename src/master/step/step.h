@@ -54,11 +54,10 @@ typedef struct crdi_control {
     double quantum; // s; steps are multiples of it, 0: any
     double limit;   // tolerances beyond which a step is taken back, INFINITY: never
     crd_step step;
-    double worst;                      // defect of the step under way ...
-    const crdi_prediction* worst_flow; // ... and whose it is
-    double tried_h, tried_eps;         // of the last try of this step, 0: none was taken back
-    int useless;                       // tries in a row that promised nothing of shorter ones
-    bool stuck;                        // shorter tries were no better
+    double worst;              // defect of the step under way
+    double tried_h, tried_eps; // of the last try of this step, 0: none was taken back
+    int useless;               // tries in a row that promised nothing of shorter ones
+    bool stuck;                // shorter tries were no better
     crd_control_report report;
 } crdi_control;
 
@@ -126,6 +125,13 @@ crd_status crdi_rollback_plan(crd_master* m);
 crd_status crdi_rollback_save(crd_master* m);
 crd_status crdi_rollback_restore(crd_master* m);
 void crdi_rollback_free(crd_master* m);
+// solvers.c: what units' own solvers miss, in some steps
+crd_status crdi_solvers_plan(crdi_plan* plan, crd_master* m); ///< once the pace is known
+crd_status crdi_solvers_begin(crd_master* m);                 ///< before the step
+crd_status crdi_solvers_look(crd_master* m);                  ///< when the units have made it
+/// RMS of what two halves instead of one step change in an output, NaN: not known.
+double crdi_solvers_missed(const crd_master* m, const crdi_end* from);
+void crdi_solvers_free(crd_master* m);
 // iterate.c: steps that are repeated until they fit
 crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m);
 crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep

@@ -10,7 +10,9 @@ static crd_status tick_step(crd_master* m)
     for (bool again = true; again;) {
         again = false;
         if (m->plan->rolls_back) { CRD_TRY(crdi_rollback_save(m)); }
+        if (m->solvers) { CRD_TRY(crdi_solvers_begin(m)); }
         CRD_TRY(m->plan->iterated ? crdi_iteration_step(m) : crdi_step_sweep(m));
+        if (m->solvers) { CRD_TRY(crdi_solvers_look(m)); }
         if (m->connections.prediction_count) {
             const double t = crdi_time_of(m, m->clock.n + 1);
             crdi_connections_sample(m);

@@ -214,6 +214,7 @@ static void report_error(const crd_master* m, const crdi_connection* k, crd_flow
     r->error_rms = fabs(k->gain) * rms;
     r->error_max = fabs(k->gain) * max;
     r->error_bound = (double)NAN;
+    r->solver_rms = fabs(k->gain) * crdi_solvers_missed(m, &k->from);
     if (from) {
         r->error_bound = fabs(k->gain) * crdi_estimate_bound(m, k->from.member, k->from.slot);
     }
