@@ -107,7 +107,8 @@ double crd_bond_gate(const crd_bond_state* s)
 
 static const double PERIODS = 3; // of the motion, that means and E take
 
-static void follow_motion(crd_bond_state* s, double h, int n, const crd_bond_axis* axes)
+// Returns |v|^2 now.
+static double follow_motion(crd_bond_state* s, double h, int n, const crd_bond_axis* axes)
 {
     double vv = 0, aa = 0, ff = 0, gg = 0, gv = 0, added = 0;
     for (int i = 0; i < n; i++) {
@@ -132,6 +133,7 @@ static void follow_motion(crd_bond_state* s, double h, int n, const crd_bond_axi
     s->loss += part * ((s->balance - s->closed) / h - added - s->loss);
     s->closed = s->balance;
     s->period = s->aa > 0 ? 6.283185307179586 * sqrt(s->vv / s->aa) : 0;
+    return vv;
 }
 
 static double within(double x, double most)
@@ -139,16 +141,20 @@ static double within(double x, double most)
     return fmax(-most, fmin(x, most));
 }
 
-static void close_balance(const crd_bond* bond, crd_bond_state* s)
+// A sine has twice its mean square at its peaks; more is a motion that begins, which must not be
+// braked by what was found in the little that came before.
+static void close_balance(const crd_bond* bond, crd_bond_state* s, double now)
 {
+    const double vv = fmax(s->vv, 0.5 * now);
     const double T = PERIODS * s->period;
-    if (!(s->time > s->period && s->vv > 0 && T > 0)) { return; } // not known yet
+    s->damper = s->ahead = 0;
+    if (!(s->time > s->period && s->vv > 0 && T > 0)) { return; } // not known yet, or no more
     const double power = s->loss + s->balance / T;
     if (bond->moves && s->gg > 0) {
         const double noise = 0.01 * s->gg * s->vv;
         s->ahead = within(-power * s->gv / (s->gv * s->gv + noise), 0.5 * sqrt(s->ff / s->gg));
     }
-    s->damper = within((power + s->ahead * s->gv) / s->vv, sqrt(s->ff / s->vv));
+    s->damper = within((power + s->ahead * s->gv) / vv, sqrt(s->ff / vv));
 }
 
 // What all components give together.
@@ -224,8 +230,8 @@ void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, doubl
                         crd_bond_axis* axes)
 {
     if (bond->correction != CRD_CORRECT_NONE) {
-        follow_motion(s, h, n, axes);
-        if (bond->correction == CRD_CORRECT_BALANCE) { close_balance(bond, s); }
+        const double now = follow_motion(s, h, n, axes);
+        if (bond->correction == CRD_CORRECT_BALANCE) { close_balance(bond, s, now); }
     }
     const sums all = add_up(bond, s, h, n, axes);
     keep_books(bond, s, h, &all);

@@ -409,6 +409,50 @@ static void multi_rate_differs_by_mu_alone(void** state)
     check_relative(corrected.E, 9.98896593e+03, 1e-7);
 }
 
+// A drive that comes up to speed and stays there: hardly anything is created, so hardly anything
+// may be taken out, whatever was found in the first moments.
+static void a_speed_that_does_not_swing_is_not_braked(void** state)
+{
+    (void)state;
+    crd_bond bond = crd_bond_defaults();
+    bond.correction = CRD_CORRECT_BALANCE;
+    bond.mu = 0;
+    crd_bond_state s = {0};
+    crd_bond_start(&s, 10, 0);
+    double balance = 0, v = 0;
+    for (int n = 1; n <= 20000; n++) {
+        const double next = fmin(0.1 * n, 100);
+        balance += 1e-3 * (0.5 * ((n % 7) - 3) - s.damper * v * 0.5 * (v + next));
+        v = next;
+        s.balance = balance;
+        crd_bond_step(&bond, &s, 1e-3, 1e-3, 10, v);
+    }
+    check_near(balance, 0, 1);
+}
+
+// A negative damper of 0.1 at v = sin t is cancelled, and so is a positive one.
+static void the_damper_closes_the_balance(void** state)
+{
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        crd_bond bond = crd_bond_defaults();
+        bond.correction = CRD_CORRECT_BALANCE;
+        bond.mu = 0;
+        crd_bond_state s = {0};
+        crd_bond_start(&s, 1, 0);
+        double balance = 0, v = 0;
+        for (int n = 1; n <= 100000; n++) {
+            const double next = sin(1e-2 * n);
+            balance += 1e-2 * (sign * 0.1 - s.damper) * v * 0.5 * (v + next);
+            v = next;
+            s.balance = balance;
+            crd_bond_step(&bond, &s, 1e-2, 1e-2, cos(1e-2 * n), v);
+        }
+        check_near(s.damper, sign * 0.1, 0.01);
+        check_near(balance, 0, 0.1); // 50 J would have been created
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +471,8 @@ int main(void)
         cmocka_unit_test(the_power_correction_takes_the_energy_out_again),
         cmocka_unit_test(the_lead_takes_out_the_secular_part),
         cmocka_unit_test(multi_rate_differs_by_mu_alone),
+        cmocka_unit_test(the_damper_closes_the_balance),
+        cmocka_unit_test(a_speed_that_does_not_swing_is_not_braked),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
