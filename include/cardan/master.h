@@ -280,6 +280,7 @@ CRD_API const char* crd_guard_state_name(crd_guard_state s); ///< "off", "calm",
 
 typedef struct crd_guard_report {
     crd_guard_state state;
+    bool asked;        ///< the description says something about it
     bool stopped;      ///< the run, by it
     double time;       ///< s, when it was seen; NaN: nothing was
     double growth;     ///< per step, of the loop by its coupling; NaN: not known

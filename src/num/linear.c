@@ -48,6 +48,7 @@ crd_status crdi_num_complex_solve(int n, int columns, const double* factors, con
 
 crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im)
 {
+    if (n == 0) { return CRD_OK; }
     for (size_t i = 0; i < (size_t)n * (size_t)n; i++) {
         if (!isfinite(a[i])) { return CRD_E_CONVERGENCE; }
     }

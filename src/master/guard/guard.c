@@ -26,6 +26,7 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
 {
     const crdi_guard* g = &m->guard;
     crd_guard_report r = {.state = g->state,
+                          .asked = *g->spec.place.file != 0,
                           .stopped = g->stopped,
                           .time = g->text[0] ? g->time : (double)NAN,
                           .growth = NAN,
@@ -219,8 +220,11 @@ static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
              m->clock.time, l->names, 100 * expm1(seen->watch.rate / (double)seen->every),
              from ? from : "", l->unknown ? "; it is not proven: " : "",
              l->unknown ? l->unknown : "");
-    snprintf(g->help, sizeof g->help, "a step of %s instead of %s would tell, and help",
-             crdi_duration_text(0.5 * m->plan->times.tick, 4).text, tick_text(m).text);
+    const bool hold = !l->unknown && l->selects &&
+                      crdi_guard_try_level(m, l, 0, 0) * (double)m->plan->times.tick_count < 0.7;
+    snprintf(g->help, sizeof g->help, "a step of %s instead of %s would tell, and help%s",
+             crdi_duration_text(0.5 * m->plan->times.tick, 4).text, tick_text(m).text,
+             hold ? "; by the map of the loop 'predict: hold' does not diverge" : "");
     act(m, l, false);
 }
 
