@@ -110,6 +110,43 @@ static void a_late_link_is_in_the_map(void** state)
     clear_away(&g);
 }
 
+// Samples follow the growth, and nothing is known of the units; but the bond tells where it is
+// from.
+static void energy_decides_where_nothing_else_does(void** state)
+{
+    (void)state;
+    crd_model closed[2] = {crd_model_lo_fd1, crd_model_lo_fd2};
+    for (int bonded = 0; bonded < 2; bonded++) {
+        rig g;
+        begin(&g, 5e-3, 20);
+        for (int i = 0; i < 2; i++) {
+            closed[i].partial = NULL;
+            closed[i].derivatives = NULL;
+        }
+        const int a = add_unit(g.s, "first", &closed[0], 0);
+        const int b = add_unit(g.s, "second", &closed[1], 0);
+        wire(g.s, a, "f", b, "f");
+        wire(g.s, b, "x2", a, "x2");
+        wire(g.s, b, "v2", a, "v2");
+        hold_all(&g);
+        crd_bond_spec bond = crd_bond_spec_defaults();
+        bond.action_unit = a;
+        bond.action = "f";
+        bond.flow_unit = b;
+        bond.flow = "v2";
+        if (bonded) { check_ok(crd_system_add_bond(g.s, &bond)); }
+        run(&g);
+        check_int(g.r->guard.mapped, 0);
+        if (bonded) {
+            check(g.r->guard.state >= CRD_GUARD_WARNED);
+            check_contains(g.r->guard.text, "the exchange creates the energy");
+        } else {
+            check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
+        }
+        clear_away(&g);
+    }
+}
+
 static void a_warning_goes_on_and_off_sees_nothing(void** state)
 {
     (void)state;
@@ -354,6 +391,7 @@ int main(void)
         cmocka_unit_test(an_exploding_loop_is_foretold_and_stopped),
         cmocka_unit_test(a_short_step_is_left_alone),
         cmocka_unit_test(a_late_link_is_in_the_map),
+        cmocka_unit_test(energy_decides_where_nothing_else_does),
         cmocka_unit_test(a_warning_goes_on_and_off_sees_nothing),
         cmocka_unit_test(limits_act_while_it_runs),
         cmocka_unit_test(a_ladder_is_climbed_to_its_end),

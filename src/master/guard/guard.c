@@ -9,6 +9,8 @@
 static const double worth_saying = 2.302585092994046, explosion = 1000;
 // Signals of a loop that the map condemns, from their smallest stretch on.
 static const double grown_enough = 5;
+// Of the energy that passed a bond.
+static const double much_energy = 0.1;
 // Eigenvalues are good to some 1e-13 of the map's norm: what grows slower per step is not told.
 static const double slowest = 1e-7;
 // Of the growth that is measured, this part has to be the coupling's by the map.
@@ -206,6 +208,23 @@ static void diverge(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
     act(m, l, true);
 }
 
+// A bond of the loop over which the exchange has created much of the energy that passed: no plant
+// does that. NULL: there is none.
+static const crdi_bond* creating_bond(const crd_master* m, const crdi_guard_loop* l)
+{
+    for (int i = 0; i < m->energy.bond_count; i++) {
+        const crdi_bond* b = &m->energy.bonds[i];
+        bool inside = false;
+        for (int k = 0; k < l->member_count; k++) {
+            inside = inside || l->members[k] == b->action_member;
+        }
+        crd_bond_report r;
+        crdi_bond_report(b, &r);
+        if (inside && r.relative > much_energy) { return b; }
+    }
+    return NULL;
+}
+
 // Without a map: the growth is too fast for the samples, which no plant does that they resolve.
 static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
 {
@@ -214,11 +233,15 @@ static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
     freeze_scales(m, l, seen);
     const char* from = crdi_end_name(m->plan, &m->arena, &seen->of->from);
     if (!claim(g, CRD_GUARD_WARNED, m->clock.time)) { return; }
+    const crdi_bond* bond = creating_bond(m, l);
     snprintf(g->text, sizeof g->text,
              "at t = %.6g s the loop %s grows as couplings do that do not hold, by %.3g %% a step, "
-             "seen at %s: it changes too much between two exchanges%s%s",
+             "seen at %s: %s%s%s%s",
              m->clock.time, l->names, 100 * expm1(seen->watch.rate / (double)seen->every),
-             from ? from : "", l->unknown ? "; it is not proven: " : "",
+             from ? from : "",
+             bond ? "the exchange creates the energy, over bond "
+                  : "it changes too much between two exchanges",
+             bond ? bond->name : "", l->unknown ? "; it is not proven: " : "",
              l->unknown ? l->unknown : "");
     const bool hold = !l->unknown && l->selects &&
                       crdi_guard_try_level(m, l, 0, 0) * (double)m->plan->times.tick_count < 0.7;
@@ -275,7 +298,7 @@ static void decide(crd_master* m, crdi_guarded* p, crdi_growth alarm)
         const bool beyond = p->watch.rate / (double)p->every > 2 * fmax(l->exact, 0) + slowest;
         if (l->selects && beyond && looks_like_coupling(p, alarm)) { warn(m, l, p); }
         l->suspect = will_diverge(m, l);
-    } else if (looks_like_coupling(p, alarm)) {
+    } else if (looks_like_coupling(p, alarm) || creating_bond(m, l)) {
         warn(m, l, p);
     } else {
         wonder(m, l, p->watch.rate, m->clock.time);
@@ -337,7 +360,13 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
     if (g->state == CRD_GUARD_WARNED && l->done) {
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
-        wonder(m, l, 0, m->clock.time);
+        if (creating_bond(m, l)) {
+            p->watch.rate = log(grown) / steps * (double)p->every;
+            warn(m, l, p);
+            g->state = CRD_GUARD_DIVERGED;
+        } else {
+            wonder(m, l, 0, m->clock.time);
+        }
     } else if (crdi_guard_excess(l) * steps > worth_saying) {
         diverge(m, l, p);
     } else if (log(grown) > 2 * l->exact * steps + worth_saying) {
