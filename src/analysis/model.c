@@ -65,6 +65,11 @@ static crd_status make_functions(crd_loop_model* m, const crd_element* e, double
                                  crd_linears* out)
 {
     if (!m->varied || !adapts(e)) { return crd_linears_make(e, step, k, out); }
+    if (e->options.reconstruction == CRD_RECONSTRUCT_SMOOTH) {
+        return crdi_fail(m->ctx, CRD_E_UNSUPPORTED,
+                         "%s: reconstruct: smooth has no linear form here, expected own or hold",
+                         e->label);
+    }
     crd_element* hold = NULL;
     crd_status st = crd_element_of_name(m->ctx, "zoh", &hold);
     if (st >= 0) { st = crd_linears_make(hold, step, k, out); }

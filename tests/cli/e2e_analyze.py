@@ -427,6 +427,8 @@ class Varied(EndToEnd):
         self.cardan("analyze", "speed.yaml", "--element", limited % 1, "--require-stable")
         self.cardan("analyze", "speed.yaml", "--element", limited % 5, "--require-stable", code=3,
                     says="gain-limit")
+        self.cardan("analyze", "speed.yaml", "--element", "{algorithm: auto, reconstruct: smooth}",
+                    code=2, says="smooth has no linear form")
 
     def test_channels_of_a_system_count(self):
         text = SYSTEM.format(one=fmu("lo_fd2"), two=fmu("lo_fd1"), interface="")
