@@ -71,8 +71,10 @@ static crd_status find_worst(crd_loop_model* m, crd_varied_report* out)
     } else if (compare_with_one(r.low) == CRD_SURE_UNSTABLE) {
         out->worst = CRD_SURE_UNSTABLE;
     } else if (s.shared) {
-        out->stopped = "the links together can be in too many states; sequences that are the same "
-                       "for all links do not grow";
+        out->stopped = r.high < 1 ? "the links together can be in too many states; sequences that "
+                                    "are the same for all of them do not grow"
+                                  : "the links together can be in too many states; among sequences "
+                                    "that are the same for all of them none was found that grows";
     } else if (r.stopped) {
         out->stopped = "no more effort was made";
     }

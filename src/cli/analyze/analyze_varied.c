@@ -145,9 +145,13 @@ static void put_mean_square(const varied* w)
         crdi_say(w->out, "not decided: %s\n", r->no_moment);
         return;
     }
-    crdi_say(w->out, "%s%s (second moments: factor %s%.6g per step)",
-             r->shared ? "if all links share their packets, " : "", sure_word(r->mean_square),
-             r->mean_square == CRD_SURE_OPEN ? "about " : "", r->moment);
+    const char* links = r->shared ? "if all links share their packets, " : "";
+    if (r->mean_square == CRD_SURE_OPEN) {
+        crdi_say(w->out, "%snot decided: too near to the limit to tell within the effort\n", links);
+        return;
+    }
+    crdi_say(w->out, "%s%s (second moments: factor %.6g per step)", links,
+             sure_word(r->mean_square), r->moment);
     if (isfinite(r->loss_limit)) {
         crdi_say(w->out, "; lost at a loss of %.4g %%", 100 * r->loss_limit);
     } else if (isfinite(r->loss_tried)) {
