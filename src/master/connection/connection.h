@@ -118,6 +118,7 @@ struct crdi_prediction {
     double held;             // run: of a bond that probes, its prediction
     double correction;       // run: of a power bond, added to the value
     crd_select select;       // run: predict: auto
+    int64_t same, switches;  // run: steps in which it chose the same; its changes before
     crdi_level_signal watch; // run: the same in a network
     crd_history before;      // run: `past` before the last step, where a shadow needs it
     bool disturbed;          // run: a jump or an event in the last step

@@ -343,9 +343,30 @@ static void add_missed(crdi_prediction* f, const crd_poly* u, double h)
     f->max = crd_defect_larger(f->max, fabs(missed));
 }
 
+// The usual case without polynomials: a constant instead of values at equal steps. The mean of the
+// cubic through the last four is (9, 19, -5, 1) / 24 of them.
+static bool find_defect_of_mean(const crd_master* m, crdi_prediction* f, double h)
+{
+    const crd_history* p = &f->past;
+    if (f->u.degree > 0 || p->count < 3 || p->sample[0].order + f->end.order > 0 || f->middle ||
+        !feels_mean(f) || m->plan->iterated || m->plan->controlled ||
+        fabs(p->h[0] - h) > 1e-10 * h || fabs(p->h[1] - h) > 1e-10 * h) {
+        return false;
+    }
+    const double mean =
+        (9 * f->end.y[0] + 19 * p->sample[0].y[0] - 5 * p->sample[1].y[0] + p->sample[2].y[0]) *
+        (1.0 / 24);
+    f->bias = f->u.c[0] - mean;
+    f->shape = 0;
+    f->output_rms = NAN;
+    f->rms = f->max = fabs(f->bias);
+    return true;
+}
+
 // Against the output as it is known now; (12) of Glumac 2023 knows its end only.
 static void find_defect(const crd_master* m, crdi_prediction* f, double h)
 {
+    if (find_defect_of_mean(m, f, h)) { return; }
     const crd_sample* start = &f->past.sample[0];
     const crd_poly u = input_since_sample(f);
     const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
@@ -379,9 +400,9 @@ static bool is_new(const crd_master* m, const crdi_prediction* f)
 {
     const crdi_member *source = f->source, *target = f->target;
     if (source->run->stamp == f->stamp) { return false; }
+    if (!m->plan->times.multirate || f->textbook) { return true; }
     const bool fits = target->ticks % source->ticks == 0;
-    return !m->plan->times.multirate || f->textbook || !fits ||
-           (m->clock.n + 1) % target->ticks == 0;
+    return !fits || (m->clock.n + 1) % target->ticks == 0;
 }
 
 // In Gauss-Seidel order a long step of the target is computed, and its input written, at its end
@@ -419,7 +440,11 @@ static double judge_all(crd_master* m, double t)
         if (!was_applied(m, f, t)) { continue; }
         find_defect(m, f, t - f->time);
         if (crdi_member_events(f->source) != f->events) { continue; }
-        if (m->plan->controlled && !absolute && begins(m, f)) { continue; }
+        if (!m->plan->controlled) { // nobody asks for more than whether it is a number
+            worst += 0 * f->rms;
+            continue;
+        }
+        if (!absolute && begins(m, f)) { continue; }
         const double larger =
             isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
         const double size =
@@ -429,6 +454,22 @@ static double judge_all(crd_master* m, double t)
         worst = crd_defect_larger(worst, part);
     }
     return worst;
+}
+
+// A choice that has been the same for long is looked at now and then, and when the signal changes
+// as much as it does where it jumps.
+static bool is_settled(crdi_prediction* f)
+{
+    enum { LONG = 256, NOW_AND_THEN = 16 };
+    const crd_select* s = &f->select;
+    if (s->switches + s->jumps != f->switches || f->select_options.tol > 0) {
+        f->switches = s->switches + s->jumps;
+        f->same = 0;
+    }
+    const double change = f->end.y[0] - f->past.sample[0].y[0];
+    f->same++;
+    return f->same > LONG && f->same % NOW_AND_THEN != 0 &&
+           change * change * s->weight <= 16 * s->change;
 }
 
 static void accept(const crd_master* m, crdi_prediction* f, double t, bool event)
@@ -442,7 +483,7 @@ static void accept(const crd_master* m, crdi_prediction* f, double t, bool event
     bool cut = event;
     if (f->network) {
         cut = crdi_network_sample(f, h, event);
-    } else if (f->predict == CRD_PREDICTION_AUTO) {
+    } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
         crd_select_options o = f->select_options;
         o.tol *= crdi_prediction_scale(f);
         cut = crd_select_step(&o, &f->select, &f->past, h, &f->end) || event;

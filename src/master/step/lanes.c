@@ -14,7 +14,8 @@ static void count_rows(crd_master* m)
     }
 }
 
-// A member may take the short way if it has no derivatives to set and nobody asks for its stamp.
+// A member may take the short way if it has no derivatives to set or to give, and is shown nothing
+// at the end of its step.
 crd_status crdi_lanes_plan(crd_master* m)
 {
     const size_t n = (size_t)m->plan->member_count;
@@ -26,7 +27,9 @@ crd_status crdi_lanes_plan(crd_master* m)
     m->lanes.lanes = (crd_lane*)(room + (CACHE_LINE - (uintptr_t)room % CACHE_LINE) % CACHE_LINE);
     for (int i = 0; i < m->plan->member_count; i++) {
         crdi_member* p = &m->plan->members[m->plan->batch[i]];
-        const bool brief = !p->slope_order && !p->feeds_flow && !p->async;
+        const bool plain =
+            !p->rates[0] && !p->shown && !p->middles && !m->plan->controlled && !m->plan->iterated;
+        const bool brief = !p->slope_order && (!p->feeds_flow || plain) && !p->async;
         if (brief && CRDI_UNIT_HAS(p->unit, lane, join)) {
             m->lanes.advance[i] =
                 p->unit->ops->lane->join(p->unit, m->plan->batch[i], p->in, &p->inputs, p->out,

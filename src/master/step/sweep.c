@@ -32,6 +32,14 @@ static bool run_serial(crd_master* m, const int* batch, int count)
     return good;
 }
 
+// Outputs of the row belong to the end of this tick; only predictions ask.
+static void stamp_row(crd_master* m, const int* batch, int count)
+{
+    for (int i = 0; i < count && m->connections.prediction_count; i++) {
+        m->plan->members[batch[i]].run->stamp = m->clock.n + 1;
+    }
+}
+
 // The way of almost every step: all members are due, nothing is measured, and the units take their
 // values, advance and give their values in one call for many. Others go the long way.
 static bool run_lanes(crd_master* m, const crdi_phase* phase)
@@ -49,6 +57,7 @@ static bool run_lanes(crd_master* m, const crdi_phase* phase)
                 m->plan->members[m->running].run->status = st;
                 good = false;
             }
+            stamp_row(m, m->plan->batch + i, row);
         }
         i += row;
     }
