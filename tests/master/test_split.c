@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2; // examples/models
+
 static const double R1 = 1, L = 0.01, C1 = 1e-3, R2 = 0.5, C2 = 2e-3, R3 = 5;
 static const double omega = 31.41592653589793, amplitude = 10; // 5 Hz, 10 V
 enum { SUBSTEPS = 40 };
@@ -240,10 +242,55 @@ static void auto_is_not_worse_than_hold_in_48_variants(void** state)
     check(worst <= 1.2);
 }
 
+// README's oscillator (Rodriguez 2021, LO1) over 20 s: the largest force that is seen, N.
+static double largest_force(crd_context* ctx, double H, bool gauss_seidel, crd_prediction predict)
+{
+    crd_system* s = new_system(ctx, H, 20);
+    add_unit(s, "first", &crd_model_lo_fd1, 0);
+    add_unit(s, "second", &crd_model_lo_fd2, 0);
+    wire(s, 0, "f", 1, "f")->predict = predict;
+    wire(s, 1, "x2", 0, "x2")->predict = predict;
+    wire(s, 1, "v2", 0, "v2")->predict = predict;
+    s->run.scheme = gauss_seidel ? CRD_SCHEME_GAUSS_SEIDEL : CRD_SCHEME_JACOBI;
+    s->run.guard.action = CRD_GUARD_NONE;
+    crd_master* m = NULL;
+    double most = 0;
+    check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+    check_run(crd_master_initialize(m), ctx);
+    while (crd_master_ended(m) == CRD_END_NONE) {
+        check_run(crd_master_advance(m, 1), ctx);
+        most = fmax(most, fabs(value(m, "first.f")));
+    }
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    return most;
+}
+
+static void the_oscillator_is_not_unstable_where_hold_is_not(void** state)
+{
+    (void)state;
+    int bounded = 0;
+    crd_context* ctx = crd_context_create(NULL);
+    for (int i = 1; i <= 50; i++) {
+        const double H = 5e-3 * (i / 2 + 1);
+        const double hold = largest_force(ctx, H, i % 2, CRD_PREDICTION_HOLD);
+        const double chosen = largest_force(ctx, H, i % 2, CRD_PREDICTION_AUTO);
+        bounded += hold < 1e4;
+        if (hold < 1e4 && !(chosen < 2 * fmax(hold, 1200))) {
+            fail_msg("%s, %g ms: hold %g N, auto %g N", i % 2 ? "Gauss-Seidel" : "Jacobi", 1e3 * H,
+                     hold, chosen);
+        }
+    }
+    crd_context_destroy(ctx);
+    printf("hold is bounded in %d of 50\n", bounded);
+    check(bounded > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_not_worse_than_hold_in_48_variants),
+        cmocka_unit_test(the_oscillator_is_not_unstable_where_hold_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

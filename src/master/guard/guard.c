@@ -165,17 +165,31 @@ fail:
     return st;
 }
 
-const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link)
+static crdi_guard_loop* loop_of(const crd_master* m, const crdi_connection* k, int* link)
 {
     for (int i = 0; i < m->guard.loop_count; i++) {
-        const crdi_guard_loop* l = &m->guard.loops[i];
+        crdi_guard_loop* l = &m->guard.loops[i];
         for (int j = 0; !l->unknown && j < l->macro.link_count; j++) {
             if (l->of[j] != k) { continue; }
             *link = j;
-            return &l->macro;
+            return l;
         }
     }
     return NULL;
+}
+
+const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link)
+{
+    const crdi_guard_loop* l = loop_of(m, k, link);
+    return l ? &l->macro : NULL;
+}
+
+crdi_guard_foresight crdi_guard_foresee(crd_master* m, const crdi_connection* k)
+{
+    int link = 0;
+    crdi_guard_loop* l = loop_of(m, k, &link);
+    if (!l) { return CRDI_GUARD_UNKNOWN; }
+    return crdi_guard_try_level(m, l, 1, 2) <= slowest ? CRDI_GUARD_HOLDS : CRDI_GUARD_GROWS;
 }
 
 // ---- alarms ------------------------------------------------------------------------------------

@@ -100,6 +100,13 @@ crd_guard_report crdi_guard_get_report(const crd_master* m);
 void crdi_guard_stop(crd_master* m); ///< the run ends with this step, for what the text says
 /// The map of the loop that a connection belongs to, and its link there; NULL: not known.
 const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link);
+/// Whether the loop of a connection holds with predictions of first or second order.
+typedef enum crdi_guard_foresight {
+    CRDI_GUARD_UNKNOWN,
+    CRDI_GUARD_HOLDS,
+    CRDI_GUARD_GROWS,
+} crdi_guard_foresight;
+crdi_guard_foresight crdi_guard_foresee(crd_master* m, const crdi_connection* k);
 // map.c
 crd_status crdi_guard_find_loops(crd_master* m);
 /// The map of a loop at the start, if it can be known.

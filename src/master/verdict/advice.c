@@ -152,15 +152,21 @@ static bool advice_is_held(const crd_flow_report* f)
     return strcmp(f->used, crd_predictor_name(CRD_PREDICT_HOLD)) == 0;
 }
 
-static bool says_predict(crdi_judge* j, const crd_flow_report* f)
+// In a loop a prediction is promised only if the map of the loop says that it holds.
+static bool says_predict(crd_master* m, const crdi_connection* k, const crd_flow_report* f)
 {
+    crdi_judge* j = m->verdict.judge;
     // A line or a parabola is of no use to a unit that takes its beginning and holds it.
     const bool line = f->predict == CRD_PREDICTION_LINEAR || f->predict == CRD_PREDICTION_QUADRATIC;
     const bool asked = f->predict == CRD_PREDICTION_HOLD || (line && f->hold_only);
     if (!asked || f->relative > SMOOTH) { return false; }
-    say(j, "%s is held though it changes little in a step of %s: 'predict: auto' would follow it",
-        f->from, advice_seconds(f->step).text);
-    return true;
+    const bool loop = j->loop[k->from.member] == j->loop[k->to.member];
+    const crdi_guard_foresight seen = loop ? crdi_guard_foresee(m, k) : CRDI_GUARD_HOLDS;
+    if (seen == CRDI_GUARD_GROWS) { return false; }
+    say(j, "%s is held though it changes little in a step of %s: 'predict: auto' %s", f->from,
+        advice_seconds(f->step).text,
+        seen == CRDI_GUARD_HOLDS ? "would follow it" : "follows it as far as the loop allows");
+    return seen == CRDI_GUARD_HOLDS;
 }
 
 // Held because nothing better was found.
@@ -383,7 +389,7 @@ static void advise_on_flows(crd_master* m, const crd_master_report* r)
     say_dominant(j, r, worst, goal);
     say_growth(m, k, f);
     const bool rough = says_rough(j, f, r->steps);
-    const bool predictable = !rough && says_predict(j, f);
+    const bool predictable = !rough && says_predict(m, k, f);
     if (!rough && !predictable) { say_derivatives(m, k, f); }
     if (!rough) { say_step(m, k, f, goal, predictable); }
     say_iterate(m, k);
