@@ -150,7 +150,8 @@ static crd_status macro_count(crdi_macro* m)
         m->first_output[i] = outputs;
         m->states += u->states;
         outputs += u->outputs;
-        m->period *= u->ticks / gcd(m->period, u->ticks);
+        const int common = gcd(m->period, u->ticks);
+        m->period *= u->ticks / (common > 0 ? common : 1);
         m->work_size = larger(m->work_size, 3 * macro_product(all, all));
         most = all > most ? all : most;
         if (u->phase >= m->phases) { m->phases = u->phase + 1; }

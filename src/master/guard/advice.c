@@ -46,7 +46,7 @@ static bool is_jacobi(const crdi_guard_loop* l)
 static bool gauss_seidel_holds(const crd_master* m, crdi_guard_loop* l)
 {
     if (!is_jacobi(l) || l->macro.unit_count > 16) { return false; }
-    int phase[16];
+    int phase[16] = {0};
     crdi_macro* c = &l->macro;
     const int phases = c->phases;
     for (int i = 0; i < c->unit_count; i++) {

@@ -102,22 +102,25 @@ static bool will_diverge(const crd_master* m, const crdi_guard_loop* l)
     return excess > slowest && excess * left > worth_saying;
 }
 
-// At the start: "the loop ... will diverge by its coupling".
+// At the start: "the loop ... will diverge by its coupling". Each is said; the verdict has the
+// first.
 static void flag(crd_master* m, crdi_guard_loop* l)
 {
     crdi_guard* g = &m->guard;
-    char why[200];
+    char why[200], text[CRDI_GUARD_TEXT], help[CRDI_GUARD_TEXT];
     l->suspect = true;
-    if (!claim(g, CRD_GUARD_FLAGGED, m->clock.time)) { return; }
     const double excess = crdi_guard_excess(l), steps = ceil(worth_saying / excess);
     crdi_guard_explain(m, l, why, sizeof why);
-    snprintf(g->text, sizeof g->text,
+    snprintf(text, sizeof text,
              "the coupling of the loop %s will diverge: its errors grow ten-fold in %.3g step%s "
              "(%s); %s",
              l->names, steps, steps == 1 ? "" : "s",
              crdi_duration_text(steps * m->plan->times.tick, 3).text, why);
-    crdi_guard_advise(m, l, g->help, sizeof g->help);
-    if (g->spec.action != CRD_GUARD_NONE) { say(m); }
+    crdi_guard_advise(m, l, help, sizeof help);
+    crdi_log(m->log, CRD_LOG_WARNING, "guard: %s; %s", text, help);
+    if (!claim(g, CRD_GUARD_FLAGGED, m->clock.time)) { return; }
+    memcpy(g->text, text, sizeof text);
+    memcpy(g->help, help, sizeof help);
 }
 
 // ---- the start ---------------------------------------------------------------------------------
