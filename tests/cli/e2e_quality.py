@@ -192,6 +192,24 @@ class Guard(Quality):
         j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "off")
         self.assertEqual((j["exit_code"], j["guard"]["state"]), (0, "off"))
 
+    def test_a_plant_that_grows_by_itself_is_left_alone(self):
+        # A capacitor with a negative resistor, e-fold in 0.2 s, and a load.
+        for name, text in (("a.cir", "a\n.input il unit=A start=0\nC1 b 0 1m ic=1m\nB2 0 b i={v(b)*5m}\n"
+                                     "B1 b 0 i={il}\n.tran 10u 1 uic\n.output vb=v(b)\n.end\n"),
+                           ("b.cir", "b\n.input vb unit=V start=0\nB1 b 0 v={vb}\nR2 b c 5000\nC2 c 0 1u ic=0\n"
+                                     ".tran 10u 1 uic\n.output i2=i(R2)\n.end\n"),
+                           ("plant.yaml", "cardan: 1\nunits:\n"
+                                          "  a: { circuit: a.cir, solver: { method: tr, step: 50 us } }\n"
+                                          "  b: { circuit: b.cir, solver: { method: tr, step: 50 us } }\n"
+                                          "connections: [a.vb -> b.vb, b.i2 -> a.il]\n"
+                                          "run: { step: 1 ms, stop: 3 s, predict: hold }\n")):
+            with open(self.path(name), "w", encoding="utf-8") as f:
+                f.write(text)
+        j = self.cardan_json("run", "plant.yaml", "-o", "grown.csv")
+        self.assertEqual((j["exit_code"], j["end"], j["guard"]["state"], j["guard"]["mapped"]),
+                         (0, "stop time", "calm", 1))
+        self.assertGreater(self.column("grown.csv", "a.vb")[-1], 1e6 * 1e-3)
+
     def test_wrong_guards_are_refused(self):
         for text, says in (("maybe", "expected auto, stop, warn, ladder, off"), ("{max_defect: much}", "'much'"),
                            ("{max_defect: -1}", "max_defect"), ("{action: off, max_defect: 1 %}", "action: off"),
