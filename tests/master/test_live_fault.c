@@ -476,7 +476,7 @@ static void check_exchange(const char* before, const char* after, const char* la
         }
         double want = n < K || n == 0 ? y[0] : crd_coupling_eval(old, t);
         if (n == AT) { // the input of this step is told already
-            for (int i = n - K - CRDI_LIVE_PAST + 1; i <= n - K; i++) {
+            for (int i = n - K - CRDI_COUPLED_PAST + 1; i <= n - K; i++) {
                 crd_coupling_push(new, y[i], i * DT, i);
             }
             clean = crd_coupling_eval(new, t);
@@ -504,7 +504,7 @@ static void check_exchange(const char* before, const char* after, const char* la
     const crd_tap_report* r = crd_master_get_report(w.m)->couplings[0].taps;
     check_text(r->label, label);
     check(r->scored > 300 - AT - 2 * K && r->scored <= 300 - AT);
-    check_int(r->counts.samples, 300 - AT + CRDI_LIVE_PAST);
+    check_int(r->counts.samples, 300 - AT + CRDI_COUPLED_PAST);
     crd_coupling_destroy(old);
     crd_coupling_destroy(new);
     crd_element_destroy(e_old);
