@@ -875,6 +875,30 @@ static void directional_derivatives_of_an_fmu_make_its_force_fresh(void** state)
     }
 }
 
+// y = u, u predicted by its slope and y evaluated again when the curve is known: another input that
+// holds y gets what the unit gave at the end of its step, with the predicted u.
+static void held_outputs_are_not_those_that_were_made_fresh_for_others(void** state)
+{
+    crd_system* s = new_system(*state, 0.1, 1);
+    const int a = add_unit(s, "curve", &curve_models[1], 0);
+    const int b = add_unit(s, "gain", &gain_model, 0);
+    const int c = add_unit(s, "held", &listener_models[0], 0);
+    set_kind(s, a, CUBIC);
+    wire_as(s, a, b, CRD_PREDICTION_TAYLOR1);
+    wire_as(s, b, c, CRD_PREDICTION_HOLD);
+    const int d = add_unit(s, "other", &listener_models[1], 0);
+    wire_as(s, b, d, CRD_PREDICTION_TAYLOR1);
+    crd_master* m = open_run(*state, s);
+    run_all(*state, m);
+    check_int(said_count, 20);
+    for (int n = 1; n < 10; n++) {
+        const double t = 0.1 * (n - 1);
+        check_near(said[2 * n].u, cubic(0, t) + 0.1 * cubic(1, t), 1e-9);
+        check_near(said[2 * n + 1].u, cubic(0, 0.1 * n), 1e-9);
+    }
+    close_run(m, s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -918,6 +942,7 @@ int main(void)
         TEST(derivatives_of_fresh_inputs_come_from_differences),
         TEST(half_steps_do_not_spoil_fresh_outputs),
         TEST(directional_derivatives_of_an_fmu_make_its_force_fresh),
+        TEST(held_outputs_are_not_those_that_were_made_fresh_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

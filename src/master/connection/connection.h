@@ -362,6 +362,7 @@ crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
 void crdi_observed_start(crd_master* m);
 double crdi_observed_scale(const crdi_observed* w);
 // predict.c
+void crdi_connections_mark_predicted(crdi_plan* plan); ///< their members, too
 bool crdi_connection_predicts(const crdi_plan* plan, const crdi_connection* k); ///< its kind
 int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k); ///< derivatives it uses
 /// Into or out of a unit with feedthrough that is not refreshed: `auto` becomes careful.

@@ -12,10 +12,43 @@
 
 // ---- plan --------------------------------------------------------------------------------------
 
+static bool is_textbook(crd_prediction p)
+{
+    return p == CRD_PREDICTION_HOLD || p == CRD_PREDICTION_LINEAR || p == CRD_PREDICTION_QUADRATIC;
+}
+
+// The output that is held may be evaluated again because others predict inputs that act on it at
+// once: what is handed on is what the unit gave before.
+static bool is_refreshed_for_others(const crdi_plan* plan, const crdi_connection* k)
+{
+    const crdi_member* p = &plan->members[k->from.member];
+    const crd_unit* u = p->unit;
+    for (int i = 0; p->predicted && p->predicts && i < plan->connection_count; i++) {
+        const crdi_connection* c = &plan->connections[i];
+        if (c->to.member == k->from.member && c->real && !is_textbook(c->spec->predict) &&
+            crd_unit_depends(u, k->from.variable, c->to.variable, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void crdi_connections_mark_predicted(crdi_plan* plan)
+{
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* c = &plan->connections[i];
+        if (c->real && !is_textbook(c->spec->predict)) {
+            plan->members[c->to.member].predicted = true;
+            plan->members[c->from.member].predicts = true;
+        }
+    }
+}
+
 bool crdi_connection_predicts(const crdi_plan* plan, const crdi_connection* k)
 {
-    return k->real && (k->spec->predict != CRD_PREDICTION_HOLD || k->corrected ||
-                       plan->controlled || plan->iterated || crdi_defect_is_recorded(plan, k));
+    return k->real &&
+           (k->spec->predict != CRD_PREDICTION_HOLD || k->corrected || plan->controlled ||
+            plan->iterated || crdi_defect_is_recorded(plan, k) || is_refreshed_for_others(plan, k));
 }
 
 int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k)
@@ -75,9 +108,7 @@ crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_predic
                            .offset = k->offset,
                            .predict = predict,
                            .probed = k->probed,
-                           .textbook = !plan->iterated && (predict == CRD_PREDICTION_HOLD ||
-                                                           predict == CRD_PREDICTION_LINEAR ||
-                                                           predict == CRD_PREDICTION_QUADRATIC),
+                           .textbook = !plan->iterated && is_textbook(predict),
                            .scale_given = k->spec->scale > 0 ? k->spec->scale : 0,
                            .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
                            .stamp = -1};

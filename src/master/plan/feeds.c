@@ -8,6 +8,7 @@ static bool is_real(const crdi_plan* plan, const crdi_end* e)
 
 void crdi_plan_kinds(crdi_plan* plan)
 {
+    crdi_connections_mark_predicted(plan);
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
         const bool real = is_real(plan, &k->from) && is_real(plan, &k->to);

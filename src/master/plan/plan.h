@@ -44,6 +44,7 @@ typedef struct crdi_member {
     int fed_count;
     const crdi_network* network; // a loop that it is part of and that has a level, NULL: none
     bool shows_rates;            // somebody outside of it needs derivatives of its outputs
+    bool predicted, predicts;    // some input, some output is predicted, not by a textbook
     bool through;                // some output follows such an input without delay
     bool shown;                  // its outputs are those of the predicted inputs themselves
     bool feeds_flow;             // its outputs need a stamp
@@ -109,7 +110,7 @@ typedef struct crdi_plan {
     bool estimated; // defects are monitored, and what they do to the outputs is worked out
     bool samples_middle;
     bool probes; // units go back in some steps, to see what their solvers miss
-    bool paced; // the run keeps the clock
+    bool paced;  // the run keeps the clock
 
     crdi_feed* feeds;
     crdi_phase* phases;
