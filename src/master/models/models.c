@@ -1,6 +1,8 @@
 // Linearised units (models.h).
 #include "master/master.h"
 
+#include <string.h>
+
 static bool models_is_port(const crd_master* m, int member, int32_t variable)
 {
     const crd_variable* v = &m->plan->members[member].unit->info.variables[variable];
@@ -95,6 +97,11 @@ crd_status crdi_models_get(crd_master* m, int member, const crdi_model** out)
     return p->asked ? CRD_OK : ask_first(m, member, p);
 }
 
+static void take_numbers(double* to, const double* from, size_t count)
+{
+    if (count > 0) { memcpy(to, from, count * sizeof *to); }
+}
+
 bool crdi_models_ask_again(crd_master* m, int member)
 {
     crdi_model* p = &m->models.of[member];
@@ -102,13 +109,16 @@ bool crdi_models_ask_again(crd_master* m, int member)
     if (p->status < 0 || m->plan->members[member].async || ask_unit(m, member, p, &l) < 0) {
         return false;
     }
-    if (l.states != p->linear.states) {
-        crd_linearised_clear(&l);
-        return false;
+    const bool same = l.states == p->linear.states;
+    if (same) { // where they stand: maps look at them
+        const size_t n = (size_t)l.states, q = (size_t)l.inputs, r = (size_t)l.outputs;
+        take_numbers(p->linear.A, l.A, n * n);
+        take_numbers(p->linear.B, l.B, n * q);
+        take_numbers(p->linear.C, l.C, r * n);
+        take_numbers(p->linear.D, l.D, r * q);
     }
-    crd_linearised_clear(&p->linear);
-    p->linear = l;
-    return true;
+    crd_linearised_clear(&l);
+    return same;
 }
 
 void crdi_models_free(crd_master* m)
