@@ -725,6 +725,41 @@ static void a_trapezoidal_step_takes_a_held_input_as_a_line(void** state)
     }
 }
 
+static int64_t count_steps(crd_context* ctx, double tolerance)
+{
+    crd_master* m = NULL;
+    crd_system* s = oscillator(ctx, 1e-3, CRD_PREDICTION_AUTO, 0.1);
+    s->run.control.on = true;
+    s->run.control.tolerance = tolerance;
+    check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+    check_run(crd_master_run(m), ctx);
+    const int64_t steps = crd_master_get_report(m)->steps;
+    check(crd_master_get_report(m)->control.worst <= 1);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    return steps;
+}
+
+// Where nothing changes with time no other steps are better than equal ones: it costs no more than
+// the short steps of the beginning to find them.
+static void steps_that_are_found_are_as_good_as_equal_ones(void** state)
+{
+    static const double tolerances[] = {3e-3, 1e-3, 1e-4};
+    for (int i = 0; i < 3; i++) {
+        truth w = uncut_oscillator(0.1), v = w;
+        const int64_t steps = count_steps(*state, tolerances[i]);
+        crd_system* s = oscillator(*state, 1e-3, CRD_PREDICTION_AUTO, 0.1);
+        s->run.control.on = true;
+        s->run.control.tolerance = tolerances[i];
+        const errors found = run(*state, s, &w);
+        s = oscillator(*state, 10.0 / (double)steps, CRD_PREDICTION_AUTO, 0.1);
+        const errors equal = run(*state, s, &v);
+        for (int k = 0; k < 3; k++) {
+            check(found.true_rms[k] <= 1.1 * equal.true_rms[k]);
+        }
+    }
+}
+
 // ---- the units' own solvers --------------------------------------------------------------------
 
 // Twice, with a look at the solvers in the second run: outputs to the last bit.
@@ -1075,6 +1110,7 @@ int main(void)
         cmocka_unit_test(steps_of_any_length_are_judged),
         cmocka_unit_test(iterated_steps_have_hardly_an_error),
         cmocka_unit_test(a_trapezoidal_step_takes_a_held_input_as_a_line),
+        cmocka_unit_test(steps_that_are_found_are_as_good_as_equal_ones),
         cmocka_unit_test(two_half_steps_tell_of_the_units_solvers),
         cmocka_unit_test(iterations_in_any_order_have_one_fixed_point),
         cmocka_unit_test(corrections_of_a_power_bond_count),
