@@ -60,7 +60,7 @@ static crd_status enter_all(crd_master* m)
                               .has_tolerance = !isnan(m->plan->times.tolerance),
                               .tolerance =
                                   isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
-                              .may_roll_back = m->plan->rolls_back || m->plan->probes,
+                              .may_roll_back = m->plan->rolls_back || m->plan->halves,
                               .interrupted = m->plan->opt.stop,
                               .emergency = &m->life.emergency};
     for (int i = 0; i < m->plan->member_count; i++) {

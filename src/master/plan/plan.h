@@ -109,7 +109,7 @@ typedef struct crdi_plan {
     bool controlled, iterated, rolls_back; // what a step does
     bool estimated; // defects are monitored, and what they do to the outputs is worked out
     bool samples_middle;
-    bool probes; // units go back in some steps, to see what their solvers miss
+    bool halves; // units go back in some steps, to see what their solvers miss
     bool paced;  // the run keeps the clock
 
     crdi_feed* feeds;

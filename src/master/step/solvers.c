@@ -47,7 +47,7 @@ crd_status crdi_solvers_plan(crdi_plan* plan, crd_master* m)
     for (int i = 0; i < plan->member_count; i++) {
         const crdi_member* p = &plan->members[i];
         s->able[i] = is_able(p);
-        plan->probes = plan->probes || s->able[i];
+        plan->halves = plan->halves || s->able[i];
         if (p->out) { most = (size_t)fmax((double)most, p->out->real_count); }
         if (p->in) { most = (size_t)fmax((double)most, p->in->real_count); }
     }
@@ -56,7 +56,7 @@ crd_status crdi_solvers_plan(crdi_plan* plan, crd_master* m)
         if (!s->spare[k]) { return CRD_E_MEMORY; }
     }
     s->every = plan->times.tick_count / LOOKS > 1 ? plan->times.tick_count / LOOKS : 1;
-    if (plan->probes) { m->solvers = s; }
+    if (plan->halves) { m->solvers = s; }
     return CRD_OK;
 }
 
