@@ -28,7 +28,7 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
 {
     const crdi_guard* g = &m->guard;
     crd_guard_report r = {.state = g->state,
-                          .asked = *g->spec.place.file != 0,
+                          .asked = g->spec.place.file && *g->spec.place.file,
                           .stopped = g->stopped,
                           .time = g->text[0] ? g->time : (double)NAN,
                           .growth = NAN,
