@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 import unittest
@@ -419,6 +420,38 @@ class Energy(Quality):
             self.cardan("run", "odd.yaml", "-q", code=2, says=says)
         self.system("even.yaml", "hold", "bonds: [ { action: first.f, flow: second.x2, factor: 2 1/s } ]")
         self.cardan("run", "even.yaml", "-q", "-o", "none", "--guard", "off")
+
+
+class Split(EndToEnd):
+    """A network cut into two circuits, where predictions ring from 0.5 ms on (Jacobi)."""
+
+    def setUp(self):
+        super().setUp()
+        here = os.path.dirname(os.path.abspath(__file__))
+        source = os.path.join(here, "..", "examples", "split")
+        for name in os.listdir(source):
+            shutil.copy(os.path.join(source, name), self.folder)
+
+    def error(self, scheme, step, predict):
+        self.cardan("run", "split.yaml", "-q", "--scheme", scheme, "--step", f"{step} us", "--predict",
+                    predict, "-o", "out.csv")
+        self.cardan("circuit", "split_whole.cir", "--every", step // 10, "-o", "whole.csv", "-q")
+        got, want = self.column("out.csv", "a.vb"), self.column("whole.csv", "vb")
+        n = min(len(got), len(want))
+        return math.sqrt(sum((a - b) ** 2 for a, b in zip(got[:n], want[:n])) / n)
+
+    def test_auto_is_not_worse_than_hold(self):
+        for scheme in ("jacobi", "gauss-seidel"):
+            for step in (100, 500, 1000, 1500):
+                hold, auto = self.error(scheme, step, "hold"), self.error(scheme, step, "auto")
+                self.assertLess(auto, 1.2 * hold, f"{scheme}, {step} us")
+                self.assertLess(hold, 0.3)
+
+    def test_advice_does_not_recommend_what_would_be_unstable(self):
+        said = self.cardan("run", "split.yaml", "--scheme", "gauss-seidel", "--step", "1 ms",
+                           "--predict", "hold", "-o", "none").stderr
+        self.assertIn("advice", said)
+        self.assertNotIn("predict: auto", said)
 
 
 if __name__ == "__main__":
