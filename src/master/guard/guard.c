@@ -292,6 +292,9 @@ static void wonder(crd_master* m, crdi_guard_loop* l, double rate, double time)
     }
 }
 
+// A plant whose exchange is worth the name does not grow by 15 % between two of them.
+static const double fastest_plant = 0.14;
+
 // Growth that samples do not follow is that of a coupling. Where it is slow, and they nearly do, it
 // is a plant's as often as not (of 1500 unstable plants 18 look like this, of 100 couplings 4).
 static bool looks_like_coupling(const crdi_guarded* p, crdi_growth alarm)
@@ -299,7 +302,7 @@ static bool looks_like_coupling(const crdi_guarded* p, crdi_growth alarm)
     const crdi_growth_watch* w = &p->watch;
     const double rate = w->rate / (double)p->every;
     const bool mild = rate < 0.03 && w->roughness < 0.8 && w->share < 0.19;
-    return alarm == CRDI_GROWTH_UNRESOLVED && rate > 0.008 && !mild;
+    return rate > fastest_plant || (alarm == CRDI_GROWTH_UNRESOLVED && rate > 0.008 && !mild);
 }
 
 // Units are asked where they are now, unless the start has said it already.
@@ -379,8 +382,8 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
     if (g->state == CRD_GUARD_WARNED && l->done) {
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
-        if (creating_bond(m, l)) {
-            p->watch.rate = log(grown) / steps * (double)p->every;
+        p->watch.rate = log(grown) / steps * (double)p->every;
+        if (creating_bond(m, l) || log(grown) / steps > fastest_plant) {
             warn(m, l, p);
             g->state = CRD_GUARD_DIVERGED;
         } else {
