@@ -211,6 +211,7 @@ crd_status crdi_stream_choose(crdi_stream* s, const crdi_live_info* info,
     crd_map map;
     crdi_map_init(&map, s->ctx);
     s->count = s->group_count = 0; // it may have run out of memory before
+    crd_arena_clear(&s->names);
     s->signals = crdi_arena_new(&s->names, most, sizeof *s->signals);
     s->groups = crdi_arena_new(&s->names, most, sizeof *s->groups);
     if (!s->signals || !s->groups) { CRD_TRY(CRD_E_MEMORY); }

@@ -201,7 +201,8 @@ class ExportCircuit(EndToEnd):
                 self.export(name + ".cir", "--fmi", version, "-o", name + ".fmu")
             self.write("both.yaml", "cardan: 1\nunits:\n  s: { fmu: source.fmu }\n"
                        "  l: { fmu: load.fmu }\nconnections:\n  - { from: s.v, to: l.v }\n"
-                       "  - { from: l.i, to: s.i }\nrun: { step: 10 us, stop: 10 ms }\n")
+                       "  - { from: l.i, to: s.i }\nrun: { step: 10 us, stop: 10 ms, "
+                       "predict: linear }\n")
             self.cardan("run", "both.yaml", "-q", "-o", "both.csv")
             i = self.column("both.csv", "l.i")
             self.assertEqual(len(i), len(whole))

@@ -998,7 +998,7 @@ static void what_a_run_does_about_its_errors_comes_back(void** state)
                "  push: { signal: { shape: step }, real: true }\n"
                "run: { predict: ab2, control: { tolerance: 0.0001, method: pi, absolute: true, "
                "first: 0.001, floor: 1e-06, ceiling: 0.5, kp: 0.2, ki: 0.1, growth: 3, "
-               "safety: 0.8, reject: 2, defects: one-sided, middle: false }, iterate: { tolerance: "
+               "safety: 0.8, reject: 1, defects: one-sided, middle: false }, iterate: { tolerance: "
                "1e-06, sweeps: 25, acceleration: aitken, otherwise: stop }, feedthrough: strict, "
                "monitor: none }\n"
                "connections:\n"

@@ -125,6 +125,7 @@ struct crdi_prediction {
     crd_predictor used;      // run: of the newest prediction
     int64_t uses[CRD_PREDICT_COUNT];
     double size;                       // run: largest magnitude so far
+    double rest;                       // run: up to when it was 0
     double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
     double bias;                       // run: mean of u - y over it
     double shape;                      // run: of an iterated step, of u - y the Legendre
@@ -377,7 +378,7 @@ void crdi_prediction_resume(crdi_prediction* f);
 /// The input at s behind f->origin, for a part of a step of length h.
 void crdi_prediction_apply(crdi_prediction* f, double s, double h);
 /// What the target was told over its step of length h, s = 0 at its beginning.
-crd_poly crdi_prediction_told(const crdi_prediction* f, double h);
+crd_poly crdi_prediction_given(const crdi_prediction* f, double h);
 double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);

@@ -247,7 +247,7 @@ void crdi_prediction_apply(crdi_prediction* f, double s, double h)
 
 // As crdi_prediction_apply has written it; of a step in several parts, what all of them are near
 // to.
-crd_poly crdi_prediction_told(const crdi_prediction* f, double h)
+crd_poly crdi_prediction_given(const crdi_prediction* f, double h)
 {
     const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
     crd_poly p = crd_poly_shift(&f->u, f->begin - f->origin);
@@ -452,12 +452,21 @@ static void sample_all(crd_master* m)
     }
 }
 
-// What moves for the first time has no scale yet, and no step makes its defect a small part of it:
-// a millionth of the run is short enough.
-static bool begins(const crd_master* m, const crdi_prediction* f)
+// The defect against the scale. What has just begun to move has no scale yet: of y = c t the defect
+// of a held step is H / t of the largest value so far, whatever c is, so that steps would have to
+// begin at nothing and grow by the tolerance from one to the next. In the first hundredth of the
+// run, while it reaches new heights, a step is short enough that keeps the tolerance of what it
+// will be at the end of that hundredth: H = 0.01 span tol^(1/k) with a predictor of order k.
+static double of_scale(const crd_master* m, const crdi_prediction* f, double t, double defect)
 {
-    return f->scale_given == 0 && f->size < 1e-3 * fabs(f->end.y[0]) &&
-           m->clock.h <= 1.000001e-6 * (m->plan->times.stop - m->plan->times.start);
+    const crdi_times* times = &m->plan->times;
+    const crd_step_options* o = &m->control.options;
+    const double now = fabs(f->end.y[0]), young = 0.01 * (times->stop - times->start);
+    if (f->scale_given > 0) { return defect / f->scale_given; }
+    const double part = defect / fmax(crdi_prediction_scale(f), now);
+    const double enough = young * pow(o->tol, 1.0 / crd_predictor_order(f->used));
+    if (t - f->rest > young || now < f->size || m->clock.h > enough) { return part; }
+    return fmin(part, o->safety * o->tol * m->clock.h / enough);
 }
 
 // Of a jump in the step no shorter one would make the defect smaller: it does not count here.
@@ -475,12 +484,9 @@ static double judge_all(crd_master* m, double t)
             worst += 0 * f->rms;
             continue;
         }
-        if (!absolute && begins(m, f)) { continue; }
         const double larger =
             isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
-        const double size =
-            fmax(crdi_prediction_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
-        const double part = absolute ? larger : larger / size;
+        const double part = absolute ? larger : of_scale(m, f, t, larger);
         if (!(part <= worst)) { m->connections.worst = f; }
         worst = crd_defect_larger(worst, part);
     }
@@ -511,6 +517,7 @@ static void accept(const crd_master* m, crdi_prediction* f, double t, bool event
     if (counts && f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
     f->uses[f->used] += counts;
     f->size = fmax(f->size, fabs(f->end.y[0]));
+    if (f->size == 0) { f->rest = t; }
     bool cut = event;
     if (f->network) {
         cut = crdi_network_sample(f, h, event);
@@ -558,6 +565,7 @@ void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sa
     f->stamp = 0;
     f->events = f->source->unit->events;
     f->size = fabs(s.y[0]);
+    f->rest = f->size == 0 ? f->time : -INFINITY;
     if (f->network) {
         f->watch = (crdi_level_signal){.y = s.y[0], .count = 1, .size = f->size};
     } else if (f->predict == CRD_PREDICTION_AUTO) {

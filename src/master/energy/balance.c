@@ -1,11 +1,11 @@
 // What a bond creates, from the signals that acted at both of its ends:
 //
-//   into the unit that gives v:   W_B = int f_told v dt
-//   out of the unit that gives f: W_A = int f v_told dt, or, where f follows the displacement that
-//                                 belongs to v, W_A = int f dx_told with the jumps of x_told
+//   into the unit that gives v:   W_B = int f_given v dt
+//   out of the unit that gives f: W_A = int f v_given dt, or, where f follows the displacement that
+//                                 belongs to v, W_A = int f dx_told with the jumps of x_given
 //   created = W_B - W_A
 //
-// told is what the unit acted with over its step, whatever has made it: hold, prediction, channel,
+// given is what the unit acted with over its step, whatever has made it: hold, prediction, channel,
 // element, correction. So delays of all kinds are in it without being known, and with them energy
 // that is on its way. Where an output o(s) follows an input at once it jumps with it, by the gain D
 // = do/du, at the beginning of the step:
@@ -22,7 +22,7 @@
 
 // ---- plan --------------------------------------------------------------------------------------
 
-// SI at the unit that gives v, of what is told at the end of a connection: the output's own
+// SI at the unit that gives v, of what is given at the end of a connection: the output's own
 // conversion, with the connection undone.
 static void undo_connection(crdi_port* p, int i, const crdi_connection* k, double gain,
                             double offset)
@@ -105,8 +105,8 @@ void crdi_balance_bind(const crdi_plan* plan, crdi_axis* x)
 
 // ---- units that are far away -------------------------------------------------------------------
 //
-// What a bench gives now answers to what it was told some steps ago: there, and with what it was
-// told then, it did its work. So that of the step that the data belong to is taken, and compared
+// What a bench gives now answers to what it was given some steps ago: there, and with what it was
+// given then, it did its work. So that of the step that the data belong to is taken, and compared
 // with that of the other end up to the same step.
 
 static double output_now(const crdi_port* p)
@@ -117,9 +117,9 @@ static double output_now(const crdi_port* p)
 enum { ROOM = 1024 }; // ticks
 
 struct crdi_far {
-    int64_t done;      // run: tick up to which the work is known
-    double told[ROOM]; // run: mean of the partner's signal over the step that ended with the tick
-    double work[ROOM]; // run: of the port, up to a tick
+    int64_t done;       // run: tick up to which the work is known
+    double given[ROOM]; // run: mean of the partner's signal over the step that ended with the tick
+    double work[ROOM];  // run: of the port, up to a tick
 };
 
 crd_status crdi_balance_make_room(crdi_plan* plan, crdi_axis* x)
@@ -144,11 +144,11 @@ static void far_fill(struct crdi_far* f, int64_t tick, double work)
 }
 
 // The data are those of a tick that lies behind: a line between the last ones and these, along what
-// was told on the way.
-static void far_step(crdi_port* p, struct crdi_far* f, int64_t tick, double told, double h)
+// was given on the way.
+static void far_step(crdi_port* p, struct crdi_far* f, int64_t tick, double given, double h)
 {
     const int64_t ticks = p->member->ticks;
-    f->told[tick % ROOM] = told;
+    f->given[tick % ROOM] = given;
     int64_t made = tick - llround(p->age / h) * ticks;
     if (made < tick - ROOM + ticks) { made = tick - ROOM + ticks; }
     if (made < 0) { made = 0; }
@@ -157,7 +157,7 @@ static void far_step(crdi_port* p, struct crdi_far* f, int64_t tick, double told
     const double now = output_now(p), slope = (now - p->o) / (double)steps;
     for (int64_t i = 0; i < steps; i++) {
         const double o = p->o + slope * ((double)i + 0.5);
-        p->work[0] += o * f->told[(f->done + ticks) % ROOM] * h;
+        p->work[0] += o * f->given[(f->done + ticks) % ROOM] * h;
         far_fill(f, f->done + ticks, p->work[0]);
     }
     p->work[1] = p->work[0];
@@ -208,7 +208,7 @@ void crdi_balance_probe(crdi_axis* x, const crdi_probing* q)
         for (int i = 0; p->index == q->member && i < 2 && p->in[i]; i++) {
             for (int k = 0; k < q->probe.inputs; k++) {
                 if (q->taken[k] != p->in[i]) { continue; }
-                // f as it arrives, per what is told
+                // f as it arrives, per what is given
                 p->D[i] = q->state.gain[k] * x->ports[!side].in_gain[0] / p->in_gain[i];
                 p->known[i] = p->refreshed = p->probed = true;
             }
@@ -254,9 +254,9 @@ static void find_gains(const crd_master* m, crdi_port* p, bool ask)
 // ---- run ---------------------------------------------------------------------------------------
 
 // What the unit acted with over the step of length h that has just ended.
-crd_poly crdi_told_over(const crd_master* m, const crdi_connection* k, double h, double held)
+crd_poly crdi_given_over(const crd_master* m, const crdi_connection* k, double h, double held)
 {
-    if (k->prediction) { return crdi_prediction_told(k->prediction, h); }
+    if (k->prediction) { return crdi_prediction_given(k->prediction, h); }
     if (!k->curve || k->routed) { return (crd_poly){.c = {held}}; }
     crd_poly p = {.c = {*(const double*)crdi_connection_to(m->plan, k)}};
     if (k->coupled && k->coupled->slope) {
@@ -298,7 +298,7 @@ static crd_poly derivative(const crd_poly* u)
 }
 
 // Where an output follows inputs at once and nobody knows how much, all that it moved over the step
-// is taken as a jump at its beginning. Where nobody says whether it does, a force that is told a
+// is taken as a jump at its beginning. Where nobody says whether it does, a force that is given a
 // displacement is taken to follow it, anything else not to.
 static bool jumps_unknown(const crdi_port* p)
 {
@@ -330,7 +330,7 @@ static acting look_back(const crd_master* m, const crdi_port* p, double h)
     acting a = {0};
     for (int i = 0; i < 2 && p->in[i]; i++) {
         const crdi_prediction* f = p->in[i]->prediction;
-        a.u[i] = to_frame(p, i, crdi_told_over(m, p->in[i], h, p->held[i]));
+        a.u[i] = to_frame(p, i, crdi_given_over(m, p->in[i], h, p->held[i]));
         a.end[i] = a.shown[i] = crd_poly_eval(&a.u[i], h);
         a.rate[i] = crd_poly_derivative(&a.u[i], 1, h);
         if (p->refreshed && f) { // with the newest inputs
@@ -477,7 +477,7 @@ void crdi_balance_step(crd_master* m, crdi_axis* x)
         if (!(h > 0)) { continue; }
         p->time = m->clock.time;
         if (crdi_member_is_far(p->member->unit)) {
-            const crd_poly u = to_frame(p, 0, crdi_told_over(m, p->in[0], h, p->held[0]));
+            const crd_poly u = to_frame(p, 0, crdi_given_over(m, p->in[0], h, p->held[0]));
             p->age = crdi_member_age(m, p->index);
             far_step(p, p->far, m->clock.n, crd_poly_mean(&u, 0, h), h);
             continue;
@@ -506,13 +506,13 @@ static double difference(const crdi_axis* x, const double force[2], const double
     return velocity[0] - force[crdi_balance_by_motion(x) ? 1 : 0];
 }
 
-// What the unit that gives f would still do if it were told now where the other one is: J that are
-// on their way, and belong to neither. With f = o + D (x - x_told) that is o dx + D dx^2 / 2.
+// What the unit that gives f would still do if it were given now where the other one is: J that are
+// on their way, and belong to neither. With f = o + D (x - x_given) that is o dx + D dx^2 / 2.
 static double on_its_way(const crdi_axis* x)
 {
     const crdi_port* p = &x->ports[x->flipped];
     if (!crdi_balance_by_motion(x)) { return 0; }
-    const double told = p->end[1], dx = x->x_gain * *x->x - told;
+    const double given = p->end[1], dx = x->x_gain * *x->x - given;
     double o = p->o;
     for (int i = 0; i < 2; i++) {
         o += p->D[i] * (p->end[i] - p->shown[i]);

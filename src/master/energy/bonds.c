@@ -440,7 +440,7 @@ static crd_status choose_side(const cut* c, crdi_bond* p)
         crdi_axis* x = &p->axes[i];
         const crd_status st = crdi_bond_mark(plan, p, corrected_by(p, i));
         if (st < 0) { return st; }
-        // A force that follows the displacement does not hear of a velocity.
+        // A force that follows the displacement does not see a velocity.
         const bool there = x->motion && p->corrects_flow != x->flipped && !x->motion->corrected &&
                            (x->motion->real || x->motion->spec->coupling);
         if (there && crdi_bond_mark(plan, p, x->motion) >= 0) { p->bond.moves = x->moves = true; }

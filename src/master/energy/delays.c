@@ -135,7 +135,7 @@ double crdi_member_age(crd_master* m, int member)
     return link.age + (isfinite(link.round_trip) ? 0.5 * link.round_trip : 0);
 }
 
-// s that what is told now is late: as the element counts it, or the age of a bench's data, which
+// s that what is given now is late: as the element counts it, or the age of a bench's data, which
 // has the way to the bench in it.
 static double lateness(crd_master* m, const crdi_connection* k)
 {

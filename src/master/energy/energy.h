@@ -128,7 +128,7 @@ void crdi_balance_probe(crdi_axis* x, const crdi_probing* q);
 void crdi_balance_step(crd_master* m, crdi_axis* x);    ///< at the end of each tick
 double crdi_balance_of(const crdi_axis* x);             ///< J created so far
 double crdi_balance_of_corrections(const crdi_axis* x); ///< of them by corrections, as they acted
-/// f works along the displacement that is told, not along the flow.
+/// f works along the displacement that is given, not along the flow.
 bool crdi_balance_by_motion(const crdi_axis* x);
 // spring.c: bonds of two displacements
 /// `name` of the bond, for messages. Both velocities are looked for if there is a damping.
@@ -139,8 +139,8 @@ void crdi_spring_start(const crd_master* m, crdi_axis* x);
 void crdi_spring_step(const crd_master* m, crdi_axis* x, double h);
 double crdi_spring_created(const crdi_axis* x);
 double crdi_spring_speed(const crdi_axis* x); ///< of the second displacement, over the last step
-/// What a connection told its unit over the step of length h that has just ended, in its own unit.
-crd_poly crdi_told_over(const crd_master* m, const crdi_connection* k, double h, double held);
+/// What a connection given its unit over the step of length h that has just ended, in its own unit.
+crd_poly crdi_given_over(const crd_master* m, const crdi_connection* k, double h, double held);
 // probing.c: power bonds whose feedthrough is found by probing
 crd_status crdi_probing_plan(crdi_plan* plan, const crdi_energy* energy, crdi_bond* p,
                              crdi_connection* action, crdi_connection* flow);

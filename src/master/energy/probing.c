@@ -114,7 +114,7 @@ static crd_status probing_take(crdi_plan* plan, crdi_bond* p, crdi_connection* k
     if (predict != CRD_PREDICTION_AUTO && predict != CRD_PREDICTION_HOLD) {
         return REFUSE(plan, p,
                       "'predict: %s' of %s.%s -> %s.%s and 'correct: probe' both say what is "
-                      "told there: remove one of them",
+                      "given there: remove one of them",
                       crd_prediction_name(predict), unit_of(plan, k->from.member)->name,
                       k->spec->from, unit_of(plan, k->to.member)->name, k->spec->to);
     }

@@ -1,6 +1,6 @@
-// Bonds of two displacements: each unit is told where the other is, and has a spring between both
+// Bonds of two displacements: each unit is given where the other is, and has a spring between both
 // of its own. The master works out its force three times: as each of the units has it, with what it
-// was told, and as it is between both as they are,
+// was given, and as it is between both as they are,
 //
 //   f1 = k (x1 - x2_told) + d (v1 - v2_told),  f2 = k (x1_told - x2) + d (v1_told - v2),
 //   f  = k (x1 - x2) + d (v1 - v2)
@@ -17,8 +17,8 @@
 typedef struct mover {
     const crdi_connection *x, *v; // v NULL: not connected
     const double *out, *speed;
-    double gain, offset, told_gain, told_offset; // to SI in one frame for both ends
-    double v_gain, v_told_gain;
+    double gain, offset, given_gain, given_offset; // to SI in one frame for both ends
+    double v_gain, v_given_gain;
     double x_last, v_last, held, v_held; // run
 } mover;
 
@@ -57,15 +57,15 @@ static void plan_mover(const crdi_plan* plan, mover* o, const crdi_connection* k
                  .v = velocity_beside(plan, k),
                  .gain = gain,
                  .offset = offset,
-                 .told_gain = gain / g,
-                 .told_offset = offset - gain * shift / g};
+                 .given_gain = gain / g,
+                 .given_offset = offset - gain * shift / g};
     if (!o->v || !crdi_connection_dimension(plan, k, &x) ||
         !crdi_connection_dimension(plan, o->v, &v)) {
         o->v = NULL;
         return;
     }
     o->v_gain = gain / x.factor * v.factor;
-    o->v_told_gain = o->v_gain / (o->v->transform ? o->v->gain : 1);
+    o->v_given_gain = o->v_gain / (o->v->transform ? o->v->gain : 1);
 }
 
 #define REFUSE(spec, name, format, ...)                                                            \
@@ -148,9 +148,9 @@ void crdi_spring_start(const crd_master* m, crdi_axis* x)
     if (s->movers[1].v) { s->speed = s->movers[1].v_last; }
 }
 
-// A displacement as it was, and as the other unit was told; and the velocities.
+// A displacement as it was, and as the other unit was given; and the velocities.
 typedef struct course {
-    crd_poly x, told, v_told;
+    crd_poly x, given, v_given;
 } course;
 
 static crd_poly scaled(crd_poly p, double gain, double offset)
@@ -169,17 +169,17 @@ static course follow(const crd_master* m, const mover* o, double h)
     const crd_sample b = {.y = {o->gain * *o->out + o->offset, o->v ? o->v_gain * *o->speed : 0},
                           .order = order};
     course c = {.x = crd_poly_hermite(&a, order + 1, &b, order + 1, h)};
-    c.told = scaled(crdi_told_over(m, o->x, h, o->held), o->told_gain, o->told_offset);
-    if (o->v) { c.v_told = scaled(crdi_told_over(m, o->v, h, o->v_held), o->v_told_gain, 0); }
+    c.given = scaled(crdi_given_over(m, o->x, h, o->held), o->given_gain, o->given_offset);
+    if (o->v) { c.v_given = scaled(crdi_given_over(m, o->v, h, o->v_held), o->v_given_gain, 0); }
     return c;
 }
 
-// What the force misses, by what the other unit was told of this motion; N
+// What the force misses, by what the other unit was given of this motion; N
 static double force_of_error(const struct crdi_spring* s, const course* c, double t)
 {
-    const double x = crd_poly_eval(&c->told, t) - crd_poly_eval(&c->x, t);
+    const double x = crd_poly_eval(&c->given, t) - crd_poly_eval(&c->x, t);
     const double v =
-        s->damping > 0 ? crd_poly_eval(&c->v_told, t) - crd_poly_derivative(&c->x, 1, t) : 0;
+        s->damping > 0 ? crd_poly_eval(&c->v_given, t) - crd_poly_derivative(&c->x, 1, t) : 0;
     return s->stiffness * x + s->damping * v;
 }
 
