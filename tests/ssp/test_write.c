@@ -1024,7 +1024,7 @@ static void what_a_run_does_about_its_errors_comes_back(void** state)
     check_int(driver_of(t, "two", "load")->predict, CRD_PREDICTION_AUTO);
     check(t->run.control.on && t->run.control.one_sided && !t->run.control.middle);
     check_near(t->run.control.ceiling, 0.5, 0);
-    check_near(t->run.control.reject, 2, 0);
+    check_near(t->run.control.reject, 1, 0);
     check(t->run.iterate.on && t->run.iterate.stop);
     check_int(t->run.iterate.sweeps, 25);
     check_int(t->run.feedthrough, CRD_DEFECT_STRICT);
