@@ -460,7 +460,7 @@ static void sample_all(crd_master* m)
 static double of_scale(const crd_master* m, const crdi_prediction* f, double t, double defect)
 {
     const crdi_times* times = &m->plan->times;
-    const crd_step_options* o = &m->control.options;
+    const crd_step_options* o = crdi_control_options(m);
     const double now = fabs(f->end.y[0]), young = 0.01 * (times->stop - times->start);
     if (f->scale_given > 0) { return defect / f->scale_given; }
     const double part = defect / fmax(crdi_prediction_scale(f), now);

@@ -212,6 +212,11 @@ static double first_step(const crd_master* m, crd_sample* y)
                           m->plan->times.stop - m->plan->times.start);
 }
 
+const crd_step_options* crdi_control_options(const crd_master* m)
+{
+    return &m->control.options;
+}
+
 crd_status crdi_control_start(crd_master* m)
 {
     if (!(m->control.options.h1 > 0)) {

@@ -114,6 +114,7 @@ crd_status crdi_lanes_plan(crd_master* m); ///< once the units are initialised
 // control.c: the variable step
 crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c); ///< before values have places
 crd_status crdi_control_start(crd_master* m);
+const crd_step_options* crdi_control_options(const crd_master* m); ///< tolerance, safety ...
 /// How it did so far.
 crd_control_report crdi_control_get_report(const crd_master* m);
 double crdi_control_floor(const crd_master* m); ///< s, the shortest step
