@@ -546,7 +546,7 @@ random_linear* random_linear_create(uint64_t seed, const random_traits* traits)
     }
     for (int k = 0, i = 0; k < traits->units; k++) {
         for (int j = 0; j < s->units[k].ny; j++, i++) {
-            snprintf(s->names[i], sizeof s->names[i], "%s.y%d", s->units[k].name, j + 1);
+            snprintf(s->names[i], sizeof s->names[i], "%c.y%d", s->units[k].name[0], j + 1);
         }
     }
     return s;
