@@ -63,7 +63,7 @@ shared = -DCARDAN_SHARED_FMUS='$(CURDIR)/build/fmus'
 test-dev: fmus build/venv/ready
 	@$(call configure,dev,$(shared))
 	@$(call compile,build/dev)
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|long|e2e|golden|peer' $(label)
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|long|e2e|golden|peer|rates' $(label)
 
 test-tsan: fmus build/venv/ready
 	@$(call configure,tsan,$(shared))
