@@ -69,7 +69,7 @@ test-tsan: fmus build/venv/ready
 	@$(call configure,tsan,$(shared))
 	@$(call compile,build/tsan,--target threaded_tests)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) \
-	    -LE 'soak|long|e2e|golden|peer|serial' $(label)
+	    -LE 'soak|long|e2e|golden|peer|serial|rates' $(label)
 
 fuzzers = $(call configure,fuzz); $(call compile,build/fuzz,--target fuzzers)
 
