@@ -8,20 +8,8 @@ import random
 import unittest
 
 from e2e import EndToEnd
+from e2e_twin_time import RC
 
-RC = """two capacities in a row
-.thermal
-heat       q0 1 10
-resistance r1 1 2 1
-resistance r2 2 3 2
-resistance r3 3 0 3
-capacity   c1 2 0.1 start=-1
-capacity   c2 3 0.2 start=1
-.endthermal
-.output T1=t(1) T2=t(2) T3=t(3)
-.tran 10m 5 uic
-.end
-"""
 R2, R3, C1, C2 = 2, 3, 0.1, 0.2
 STEP, SD, WALK = 0.01, 0.5, 0.01  # s, K, W^2 per step
 
