@@ -70,7 +70,8 @@ static crdi_state judge_run(const crdi_report_part* p)
     if (p->run->reference) { return CRDI_GOOD; }
     if (!p->verdict) { return p->info->unfinished ? CRDI_DOUBTFUL : CRDI_UNKNOWN; }
     const char* end = crdi_json_get_text(p->verdict, "end");
-    const char* guard = crdi_json_get_text(crdi_json_get_object(p->verdict, "guard"), "state");
+    const crdi_json* watch = crdi_json_get_object(p->verdict, "guard");
+    const char* guard = crdi_json_get_text(watch, "state");
     if (strcmp(end, "failed") == 0 || strcmp(end, "guard") == 0 || strcmp(guard, "diverged") == 0 ||
         strcmp(guard, "limit") == 0) {
         return CRDI_BAD;
@@ -90,7 +91,8 @@ static crdi_state judge_run(const crdi_report_part* p)
         if (kind == CRD_EVENT_ERROR) { return CRDI_BAD; }
         doubtful = doubtful || kind == CRD_EVENT_WARNING || kind == CRD_EVENT_OVERRUN;
     }
-    return doubtful ? CRDI_DOUBTFUL : CRDI_GOOD;
+    const bool blind = strcmp(guard, "off") == 0 && crdi_json_get_number(watch, "loops") > 0;
+    return doubtful ? CRDI_DOUBTFUL : blind ? CRDI_UNKNOWN : CRDI_GOOD;
 }
 
 static crd_status make_label(crdi_report* r, int i)

@@ -118,7 +118,11 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
     crdi_doc_text(d, more);
     const crdi_json* guard = crdi_json_get_object(p->verdict, "guard");
     const char *said = crdi_json_get_text(guard, "text"), *help = crdi_json_get_text(guard, "help");
-    if (*said) {
+    if (!*said && strcmp(crdi_json_get_text(guard, "state"), "off") == 0) {
+        const char* note = crdi_json_get_text(guard, "note");
+        crdi_doc_text(d, *note ? ". Guard " : "");
+        crdi_doc_text(d, note);
+    } else if (*said) {
         crdi_doc_text(d, ". Guard: ");
         crdi_doc_text(d, said);
         crdi_doc_text(d, *help ? "; " : "");

@@ -190,8 +190,35 @@ class Guard(Quality):
         j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "warn", code=3)
         self.assertEqual((j["end"], j["guard"]["state"], j["guard"]["stopped"]), ("stop time", "diverged", False))
         self.assertGreater(j["worst_defect"], 1e6)  # against what the signal was before
-        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "off")
-        self.assertEqual((j["exit_code"], j["guard"]["state"]), (0, "off"))
+
+    def test_switched_off_it_says_so_and_an_explosion_is_no_success(self):
+        with open(self.path("hold.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        for name, key in (("none.yaml", "monitor: none"), ("off.yaml", "guard: off")):
+            with open(self.path(name), "w", encoding="utf-8") as f:
+                f.write(text.replace("run: {", "run: { %s," % key))
+        for args in (("hold.yaml", "--no-quality"), ("none.yaml",), ("off.yaml",), ("hold.yaml", "--guard", "off")):
+            j = self.cardan_json("run", *args, "-q", "-o", "run.mf4", *self.LONG, code=3)
+            self.assertEqual(j["guard"]["state"], "diverged", args)
+            if j["flows"]:
+                self.assertGreater(j["worst_defect"], 1e6, args)  # not of what the explosion itself was
+            said = self.cardan("run", *args, "-o", "run.mf4", *self.LONG, code=3).stderr
+            self.assertIn("diverges by its coupling", " ".join(said.split()))
+            self.assertIn("\u2716 ", self.report("run.mf4"))
+            if args == ("none.yaml",):  # it is watched all the same
+                continue
+            short = ("run", *args, "--step", "1 ms", "--stop-time", "1", "--predict", "hold")
+            said = self.cardan(*short, "-o", "run.mf4").stderr
+            self.assertIn("guard    off: nobody watches", said)
+            self.assertIn("off: nobody watches", self.cardan_json(*short, "-o", "none")["guard"]["note"])
+            report = self.report("run.mf4")
+            self.assertIn("Guard off: nobody watches", report)
+            self.assertNotIn("\u2714", report)
+
+    def report(self, name):
+        self.cardan("report", name, "-o", "run.md")
+        with open(self.path("run.md"), encoding="utf-8") as f:
+            return f.read()
 
     def test_a_plant_that_grows_by_itself_is_left_alone(self):
         # A capacitor with a negative resistor, e-fold in 0.2 s, and a load.
@@ -407,7 +434,7 @@ class Energy(Quality):
     def test_an_exploding_network_has_an_exploding_balance(self):
         for name, text in SPLIT.items():
             self.write(name, text)
-        bond = self.cardan_json("run", "split.yaml", "-q", "-o", "none")["bonds"][0]
+        bond = self.cardan_json("run", "split.yaml", "-q", "-o", "none", code=3)["bonds"][0]
         self.assertGreater(bond["transferred"], 1e20)
         self.assertGreater(bond["energy"], 0.05 * bond["transferred"])
 

@@ -51,15 +51,20 @@ static void hold_all(rig* g)
     }
 }
 
-static void oscillator(rig* g, double step, double stop)
+static void add_oscillator(rig* g, const char* first, const char* second)
 {
-    begin(g, step, stop);
-    const int a = add_unit(g->s, "first", &crd_model_lo_fd1, 0);
-    const int b = add_unit(g->s, "second", &crd_model_lo_fd2, 0);
+    const int a = add_unit(g->s, first, &crd_model_lo_fd1, 0);
+    const int b = add_unit(g->s, second, &crd_model_lo_fd2, 0);
     wire(g->s, a, "f", b, "f");
     wire(g->s, b, "x2", a, "x2");
     wire(g->s, b, "v2", a, "v2");
     hold_all(g);
+}
+
+static void oscillator(rig* g, double step, double stop)
+{
+    begin(g, step, stop);
+    add_oscillator(g, "first", "second");
 }
 
 // ---- the oscillator ----------------------------------------------------------------------------
@@ -147,7 +152,7 @@ static void energy_decides_where_nothing_else_does(void** state)
     }
 }
 
-static void a_warning_goes_on_and_off_sees_nothing(void** state)
+static void a_warning_goes_on_and_what_explodes_unwatched_is_said_at_the_end(void** state)
 {
     (void)state;
     rig g;
@@ -161,8 +166,31 @@ static void a_warning_goes_on_and_off_sees_nothing(void** state)
     oscillator(&g, 20e-3, 20);
     g.s->run.guard.action = CRD_GUARD_NONE;
     run(&g);
-    check_state(&g, CRD_GUARD_OFF, CRD_END_STOP_TIME);
+    check_state(&g, CRD_GUARD_DIVERGED, CRD_END_STOP_TIME);
+    check(!g.r->guard.stopped && g.r->worst_defect > 1e6);
     clear_away(&g);
+    oscillator(&g, 1e-3, 1);
+    g.s->run.guard.action = CRD_GUARD_NONE;
+    run(&g);
+    check_state(&g, CRD_GUARD_OFF, CRD_END_STOP_TIME);
+    check_contains(g.r->guard.note, "off: nobody watches");
+    clear_away(&g);
+}
+
+static void every_loop_that_diverges_is_named(void** state)
+{
+    (void)state;
+    for (int off = 0; off < 2; off++) {
+        rig g;
+        oscillator(&g, 20e-3, 20);
+        add_oscillator(&g, "third", "fourth");
+        g.s->run.guard.action = off ? CRD_GUARD_NONE : CRD_GUARD_WARN;
+        run(&g);
+        check_state(&g, CRD_GUARD_DIVERGED, CRD_END_STOP_TIME);
+        check_contains(g.r->guard.text, "third.f -> fourth.f");
+        check_contains(g.r->guard.text, "first.f -> second.f");
+        clear_away(&g);
+    }
 }
 
 static void limits_act_while_it_runs(void** state)
@@ -383,6 +411,11 @@ static void a_falling_black_box_is_undecided(void** state)
     run(&g);
     check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_GUARD);
     clear_away(&g);
+    pendulum(&g, &closed);
+    g.s->run.guard.action = CRD_GUARD_NONE; // 3300-fold, by itself
+    run(&g);
+    check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
+    clear_away(&g);
 }
 
 int main(void)
@@ -392,7 +425,8 @@ int main(void)
         cmocka_unit_test(a_short_step_is_left_alone),
         cmocka_unit_test(a_late_link_is_in_the_map),
         cmocka_unit_test(energy_decides_where_nothing_else_does),
-        cmocka_unit_test(a_warning_goes_on_and_off_sees_nothing),
+        cmocka_unit_test(a_warning_goes_on_and_what_explodes_unwatched_is_said_at_the_end),
+        cmocka_unit_test(every_loop_that_diverges_is_named),
         cmocka_unit_test(limits_act_while_it_runs),
         cmocka_unit_test(a_ladder_is_climbed_to_its_end),
         cmocka_unit_test(a_ladder_needs_its_rungs),

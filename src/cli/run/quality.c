@@ -86,7 +86,7 @@ static void say_guard(crdi_result* out, const crd_guard_report* g)
     if (*g->text) {
         crdi_say_wrapped(out, "guard", "%s%s%s%s", marks[g->state], g->text, *g->help ? "; " : "",
                          g->help);
-    } else if (*g->note && g->asked) {
+    } else if (*g->note && (g->asked || g->state == CRD_GUARD_OFF)) {
         crdi_say_wrapped(out, "guard", "%s", g->note);
     }
 }

@@ -13,6 +13,8 @@ static const double grown_enough = 5;
 static const double much_energy = 0.1;
 // Eigenvalues are good to some 1e-13 of the map's norm: what grows slower per step is not told.
 static const double slowest = 1e-7;
+enum { SAMPLES = 64 }; // of a stretch, at least, where only sizes are noted
+static const char* const not_asked = "nobody has asked its units";
 // Of the growth that is measured, this part has to be the coupling's by the map.
 static const double enough = 0.3;
 
@@ -48,10 +50,19 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
 // ---- what is said ------------------------------------------------------------------------------
 
 // The worst that happened is what the verdict has; equals keep the first.
-static bool claim(crdi_guard* g, crd_guard_state state, double time)
+static bool claim(crd_master* m, crdi_guard_loop* l, crd_guard_state state, double time)
 {
+    crdi_guard* g = &m->guard;
     const bool again = g->spec.action == CRD_GUARD_LADDER && state == g->state;
-    if (state < g->state || (state == g->state && !again)) { return false; }
+    const bool news = state > CRD_GUARD_FLAGGED && !l->named;
+    l->named = l->named || news;
+    if (state < g->state || (state == g->state && !again)) {
+        if (news) {
+            crdi_log(m->log, CRD_LOG_WARNING, "guard: at t = %.6g s the loop %s grows, too", time,
+                     l->names);
+        }
+        return false;
+    }
     g->state = state;
     g->time = time;
     g->help[0] = 0;
@@ -66,9 +77,10 @@ static crdi_duration tick_text(const crd_master* m)
 void crdi_guard_stop(crd_master* m)
 {
     crdi_guard* g = &m->guard;
-    g->stopped = true;
     crdi_events_note(m, CRD_EVENT_ERROR, g->text);
-    if (m->life.end == CRD_END_NONE) { crdi_life_end(m, CRD_END_GUARD, -1); }
+    if (m->life.end != CRD_END_NONE) { return; }
+    g->stopped = true;
+    crdi_life_end(m, CRD_END_GUARD, -1);
 }
 
 // Nobody stops it: said in the log, which makes it an event.
@@ -85,7 +97,7 @@ static void act(crd_master* m, crdi_guard_loop* l, bool proven)
     const crd_guard_action action = g->spec.action;
     if (action == CRD_GUARD_LADDER && crdi_ladder_climb(m, (int)(l - g->loops))) { return; }
     const bool stops = action == CRD_GUARD_STOP || action == CRD_GUARD_LADDER ||
-                       (proven && action == CRD_GUARD_AUTO);
+                       (proven && (action == CRD_GUARD_AUTO || g->blind));
     if (stops) {
         crdi_guard_stop(m);
     } else {
@@ -118,12 +130,23 @@ static void flag(crd_master* m, crdi_guard_loop* l)
              crdi_duration_text(steps * m->plan->times.tick, 3).text, why);
     crdi_guard_advise(m, l, help, sizeof help);
     crdi_log(m->log, CRD_LOG_WARNING, "guard: %s; %s", text, help);
-    if (!claim(g, CRD_GUARD_FLAGGED, m->clock.time)) { return; }
+    if (!claim(m, l, CRD_GUARD_FLAGGED, m->clock.time)) { return; }
     memcpy(g->text, text, sizeof text);
     memcpy(g->help, help, sizeof help);
 }
 
 // ---- the start ---------------------------------------------------------------------------------
+
+static crd_status note_off(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    if (g->loop_count == 0) { return CRD_OK; }
+    g->note = crdi_arena_format(&m->arena,
+                                "off: nobody watches whether the coupling of the loop %s%s "
+                                "holds; this run is not judged",
+                                g->loops[0].names, g->loop_count > 1 ? ", and of others," : "");
+    return g->note ? CRD_OK : CRD_E_MEMORY;
+}
 
 static crd_status note_unknown(crd_master* m)
 {
@@ -145,24 +168,26 @@ crd_status crdi_guard_start(crd_master* m)
     crdi_guard* g = &m->guard;
     crd_status st = CRD_OK;
     g->spec = m->plan->sys->run.guard;
-    const bool off = g->spec.action == CRD_GUARD_NONE;
-    if (off && !m->connections.network_count) { return CRD_OK; }
-    g->state = off ? CRD_GUARD_OFF : CRD_GUARD_CALM;
-    if (!off) { CRD_TRY(crdi_guard_check_limits(m)); }
+    const int64_t ticks = m->plan->times.tick_count;
+    g->blind = g->spec.action == CRD_GUARD_NONE;
+    g->state = g->blind ? CRD_GUARD_OFF : CRD_GUARD_CALM;
+    if (!g->blind) { CRD_TRY(crdi_guard_check_limits(m)); }
     CRD_TRY(crdi_guard_find_loops(m));
     for (int i = 0; i < g->loop_count; i++) {
         crdi_guard_loop* l = &g->loops[i];
-        CRD_TRY(crdi_guard_make_map(m, l));
-        if (!off && will_diverge(m, l)) { flag(m, l); }
+        l->unknown = not_asked;
+        if (g->blind && !m->connections.network_count) { continue; }
+        CRD_TRY(crdi_guard_make_map(m, l)); // for those who predict, too
+        if (!g->blind && will_diverge(m, l)) { flag(m, l); }
     }
-    if (off) { return CRD_OK; } // maps are for those who predict
     for (int i = 0; i < g->guarded_count; i++) {
         crdi_guarded* p = &g->guarded[i];
         crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
     }
-    CRD_TRY(note_unknown(m));
+    CRD_TRY(g->blind ? note_off(m) : note_unknown(m));
     if (g->spec.action == CRD_GUARD_LADDER) { CRD_TRY(crdi_ladder_plan(m)); }
-    g->block = m->plan->times.tick_count / CRDI_WATCH_BLOCKS + 1;
+    g->block = ticks / CRDI_WATCH_BLOCKS + 1;
+    for (g->sampled = 1; g->blind && g->sampled < g->block / SAMPLES; g->sampled *= 2) {}
     g->on = g->guarded_count > 0 || g->limited;
 fail:
     return st;
@@ -216,7 +241,7 @@ static void diverge(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
     l->done = true;
     freeze_scales(m, l, seen);
     const char* from = crdi_end_name(m->plan, &m->arena, &seen->of->from);
-    if (!claim(g, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
+    if (!claim(m, l, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
     crdi_guard_explain(m, l, why, sizeof why);
     snprintf(g->text, sizeof g->text,
              "at t = %.6g s the loop %s diverges by its coupling, seen at %s: its errors grow by "
@@ -251,7 +276,7 @@ static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
     l->done = true;
     freeze_scales(m, l, seen);
     const char* from = crdi_end_name(m->plan, &m->arena, &seen->of->from);
-    if (!claim(g, CRD_GUARD_WARNED, m->clock.time)) { return; }
+    if (!claim(m, l, CRD_GUARD_WARNED, m->clock.time)) { return; }
     const crdi_bond* bond = creating_bond(m, l);
     snprintf(g->text, sizeof g->text,
              "at t = %.6g s the loop %s grows as couplings do that do not hold, by %.3g %% a step, "
@@ -274,7 +299,7 @@ static void warn(crd_master* m, crdi_guard_loop* l, const crdi_guarded* seen)
 static void wonder(crd_master* m, crdi_guard_loop* l, double rate, double time)
 {
     crdi_guard* g = &m->guard;
-    if (!claim(g, CRD_GUARD_UNDECIDED, time)) { return; }
+    if (!claim(m, l, CRD_GUARD_UNDECIDED, time)) { return; }
     snprintf(g->text, sizeof g->text,
              "at t = %.6g s the loop %s grows%s: by its coupling, or by itself as an unstable "
              "plant does; the two cannot be told apart%s%s",
@@ -353,13 +378,32 @@ static void compare_stretches(crd_master* m, int blocks)
     }
 }
 
+// The stretch of the run that the last step belongs to.
+static int stretch(const crd_master* m)
+{
+    const int64_t block = (m->clock.n - 1) / m->guard.block;
+    return block < CRDI_WATCH_BLOCKS ? (int)block : CRDI_WATCH_BLOCKS - 1;
+}
+
+static void note_sizes(crd_master* m)
+{
+    const int at = stretch(m);
+    for (int i = 0; i < m->guard.guarded_count; i++) {
+        crdi_guarded* p = &m->guard.guarded[i];
+        crdi_growth_note(&p->watch, p->gain * *p->from + p->offset, at);
+    }
+}
+
 void crdi_guard_step(crd_master* m)
 {
     crdi_guard* g = &m->guard;
-    if (!g->on) { return; }
     const int64_t n = m->clock.n;
-    const int64_t block = (n - 1) / g->block;
-    const int at = block < CRDI_WATCH_BLOCKS ? (int)block : CRDI_WATCH_BLOCKS - 1;
+    if (!g->on || (n & (g->sampled - 1))) { return; }
+    if (g->blind) {
+        note_sizes(m);
+        return;
+    }
+    const int at = stretch(m);
     for (int i = 0; i < g->guarded_count; i++) {
         crdi_guarded* p = &g->guarded[i];
         if (m->plan->times.multirate && n % p->every != 0) { continue; }
@@ -396,16 +440,47 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
     }
 }
 
+// Values that are no numbers, whoever made them: nothing of the loop can be used.
+static void break_off(crd_master* m, crdi_guard_loop* l, const crdi_guarded* p)
+{
+    crdi_guard* g = &m->guard;
+    const char* from = crdi_end_name(m->plan, &m->arena, &p->of->from);
+    if (!claim(m, l, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
+    snprintf(g->text, sizeof g->text,
+             "at t = %.6g s %s is not finite: the loop %s has grown beyond all numbers, by its "
+             "coupling or by itself, or a unit has failed",
+             m->clock.time, from ? from : "", l->names);
+    crdi_events_note(m, CRD_EVENT_ERROR, g->text);
+}
+
+// The verdict is about one loop: others that had trouble are named behind it.
+static void name_others(crdi_guard* g)
+{
+    for (int i = 0; i < g->loop_count; i++) {
+        const size_t n = strlen(g->text);
+        if (!g->loops[i].named || strstr(g->text, g->loops[i].names)) { continue; }
+        snprintf(g->text + n, sizeof g->text - n, "; the loop %s grows, too", g->loops[i].names);
+    }
+}
+
 // What grew a thousand-fold is not passed over, however it did.
 void crdi_guard_finish(crd_master* m)
 {
     crdi_guard* g = &m->guard;
-    if (!g->on || m->life.end == CRD_END_FAILED) { return; }
-    const int64_t last = (m->clock.n - 1) / g->block;
-    const int blocks = last < CRDI_WATCH_BLOCKS - 1 ? (int)last + 1 : CRDI_WATCH_BLOCKS;
-    for (int i = 0; i < g->guarded_count && g->state < CRD_GUARD_DIVERGED; i++) {
+    if (!g->on || m->life.end == CRD_END_FAILED || m->clock.n < 1) { return; }
+    if (g->blind) { note_sizes(m); }
+    const int blocks = stretch(m) + 1;
+    for (int i = 0; i < g->guarded_count; i++) {
         crdi_guarded* p = &g->guarded[i];
+        crdi_guard_loop* l = &g->loops[p->loop];
+        if (l->named && g->state >= CRD_GUARD_DIVERGED) { continue; }
         const double grown = crdi_growth_of_blocks(&p->watch, blocks);
-        if (grown >= explosion) { look_back(m, &g->loops[p->loop], p, grown); }
+        if (!isfinite(p->gain * *p->from + p->offset)) {
+            break_off(m, l, p);
+        } else if (grown >= explosion) {
+            if (l->unknown == not_asked && crdi_guard_make_map(m, l) < 0) { l->unknown = "memory"; }
+            look_back(m, l, p, grown);
+        }
     }
+    name_others(g);
 }

@@ -5,8 +5,9 @@
 //   in the run     windows over the defects of all connections in loops: growth that the map
 //                  predicted, growth that samples do not follow, growth that they do
 //   at an alarm    units are linearised where they are: the map decides. Without one it is said
-//   what
-//                  is known and what would tell
+//                  what is known and what would tell
+//   switched off   only how large the signals of loops are, now and then: what has exploded by the
+//                  end is said all the same
 //
 // Limits of the run (defects, energy, estimated errors) act here, too. Nothing is allocated or
 // worded in a step unless there is an alarm.
@@ -51,6 +52,7 @@ typedef struct crdi_guard_loop {
     bool suspect;               // the map says that it will diverge
     bool other;                 // units are not what they were at the start
     bool done;                  // something was said that is not said twice
+    bool named;                 // run: in what is said
     crdi_rung rung;             // run: of the ladder, what was done
 } crdi_guard_loop;
 
@@ -76,6 +78,8 @@ typedef struct crdi_ladder {
 
 typedef struct crdi_guard {
     bool on;
+    bool blind; // switched off: only sizes are noted, each `sampled` ticks
+    int64_t sampled;
     crd_guard_spec spec;
     crdi_guard_loop* loops;
     int loop_count;

@@ -91,16 +91,20 @@ crd_status crdi_guard_find_loops(crd_master* m)
     const size_t n = (size_t)m->plan->member_count;
     int* component = crdi_arena_new(&m->arena, n, sizeof *component);
     g->loops = crdi_arena_new(&m->arena, n, sizeof *g->loops);
-    g->guarded = crdi_arena_new(&m->arena, (size_t)m->plan->connection_count, sizeof *g->guarded);
-    if (!component || !g->loops || !g->guarded) { return CRD_E_MEMORY; }
+    if (!component || !g->loops) { return CRD_E_MEMORY; }
     const int count = crdi_plan_components(m->plan, any_connection, NULL, component);
     if (count < 0) { return CRD_E_MEMORY; }
     int* size = crdi_arena_new(&m->arena, (size_t)count, sizeof *size);
     if (!size) { return CRD_E_MEMORY; }
+    size_t inside = 0;
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
-        if (is_inside(k, component)) { size[component[k->to.member]]++; }
+        if (!is_inside(k, component)) { continue; }
+        size[component[k->to.member]]++;
+        inside++;
     }
+    g->guarded = crdi_arena_new(&m->arena, inside, sizeof *g->guarded);
+    if (!g->guarded) { return CRD_E_MEMORY; }
     for (int c = 0; c < count; c++) {
         const crd_status st = size[c] ? fill_loop(m, c, component) : CRD_OK;
         if (st < 0) { return st; }
@@ -398,6 +402,7 @@ crd_status crdi_guard_make_map(crd_master* m, crdi_guard_loop* l)
 {
     crd_status st = CRD_OK;
     const size_t n = (size_t)l->member_count;
+    l->unknown = NULL;
     l->macro = (crdi_macro){.tick = m->plan->times.tick, .unit_count = l->member_count};
     l->macro.units = crdi_arena_new(&m->arena, n, sizeof *l->macro.units);
     l->macro.order = crdi_arena_new(&m->arena, n, sizeof *l->macro.order);

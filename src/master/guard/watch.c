@@ -151,12 +151,17 @@ static bool look_at_step(crdi_growth_watch* w, double defect, double expected)
     return w->count >= 2 && confirms_at_once(w, expected);
 }
 
-crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int block,
-                             double expected)
+void crdi_growth_note(crdi_growth_watch* w, double y, int block)
 {
     const double size = fabs(y);
     if (size > w->size) { w->size = size; }
     if (size > w->block[block]) { w->block[block] = size; }
+}
+
+crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int block,
+                             double expected)
+{
+    crdi_growth_note(w, y, block);
     const bool soon = expected > 0 && look_at_step(w, defect, expected);
     const double first = y - w->y[0], third = y - 3 * w->y[0] + 3 * w->y[1] - w->y[2];
     w->y[3] = w->y[2];

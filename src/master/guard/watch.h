@@ -46,6 +46,8 @@ typedef struct crdi_growth_watch {
 
 /// Before the first step: the sample there.
 void crdi_growth_start(crdi_growth_watch* w, double y);
+/// The size of a sample, nothing else.
+void crdi_growth_note(crdi_growth_watch* w, double y, int block);
 /// A step with its defect and the sample at its end. `expected`: ln of the growth per step that a
 /// map foretells, 0: none does. NaN makes no alarm.
 crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int block,
