@@ -23,7 +23,7 @@ crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
         if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }                   \
         crdi_fmi_mark(i, function);                                                                \
         const crdi_fmi_status status =                                                             \
-            crdi_fmi_is_two(i) ? (i)->f.two.name2 arguments2 : (i)->f.three.name3 arguments3;      \
+            crdi_fmi_is_two(i) ? (i)->f->two.name2 arguments2 : (i)->f->three.name3 arguments3;    \
         return crdi_fmi_end(i, function, status);                                                  \
     } while (0)
 
@@ -34,7 +34,7 @@ crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
         if ((i)->version != (digit)) { return only_in(i, digit, "fmi" #digit #name); }             \
         if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }                   \
         crdi_fmi_mark(i, function);                                                                \
-        return crdi_fmi_end(i, function, (i)->f.member.name arguments);                            \
+        return crdi_fmi_end(i, function, (i)->f->member.name arguments);                           \
     } while (0)
 
 CRDI_COLD static crd_status only_in(crd_fmi* i, int version, const char* function)
@@ -136,7 +136,7 @@ static crdi_fmi_status wait_for_step(crd_fmi* i)
             nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         }
         crdi_fmi_mark(i, CRDI_FMI2_GetStatus);
-        if (i->f.two.GetStatus(i->component, CRDI_FMI2_DO_STEP_STATUS, &status) >
+        if (i->f->two.GetStatus(i->component, CRDI_FMI2_DO_STEP_STATUS, &status) >
             CRDI_FMI_WARNING) {
             status = CRDI_FMI_ERROR;
         }
@@ -154,14 +154,14 @@ static void ask_after_discard(crd_fmi* i, double t, crd_fmi_step* out)
         i, crdi_fmi_next(crdi_fmi_kind_of(i), i->state, CRDI_FMI2_DoStep, CRDI_FMI_DISCARD));
     if (crdi_fmi_may(i, CRDI_FMI2_GetRealStatus)) {
         crdi_fmi_mark(i, CRDI_FMI2_GetRealStatus);
-        if (i->f.two.GetRealStatus(i->component, CRDI_FMI2_LAST_SUCCESSFUL_TIME, &reached) >
+        if (i->f->two.GetRealStatus(i->component, CRDI_FMI2_LAST_SUCCESSFUL_TIME, &reached) >
             CRDI_FMI_WARNING) {
             reached = t;
         }
     }
     if (crdi_fmi_may(i, CRDI_FMI2_GetBooleanStatus)) {
         crdi_fmi_mark(i, CRDI_FMI2_GetBooleanStatus);
-        if (i->f.two.GetBooleanStatus(i->component, CRDI_FMI2_TERMINATED, &terminated) >
+        if (i->f->two.GetBooleanStatus(i->component, CRDI_FMI2_TERMINATED, &terminated) >
             CRDI_FMI_WARNING) {
             terminated = 0;
         }
@@ -173,7 +173,7 @@ CRDI_COLD static crd_status step_not_ok(crd_fmi* i, crdi_fmi_status status, doub
                                         crd_fmi_step* out)
 {
     if (crdi_fmi_is_two(i) && status == CRDI_FMI_PENDING) {
-        if (!i->f.two.GetStatus) { return crdi_fmi_refuse(i, CRDI_FMI2_GetStatus); }
+        if (!i->f->two.GetStatus) { return crdi_fmi_refuse(i, CRDI_FMI2_GetStatus); }
         status = wait_for_step(i);
         if (status == CRDI_FMI_OK) { return CRD_OK; }
     }
@@ -196,13 +196,13 @@ crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback, crd
     *out = (crd_fmi_step){.reached = t + h};
     crdi_fmi_status status;
     if (crdi_fmi_is_two(i)) {
-        status = i->f.two.DoStep(i->component, t, h, no_rollback);
+        status = i->f->two.DoStep(i->component, t, h, no_rollback);
     } else {
         // The FMU's own time may miss t + h by its inner grid. Without early return the next step
         // still starts at t + h: the Reference FMUs insist on that.
         double last = t + h;
-        status = i->f.three.DoStep(i->component, t, h, no_rollback, &out->event_needed,
-                                   &out->terminate, &out->early, &last);
+        status = i->f->three.DoStep(i->component, t, h, no_rollback, &out->event_needed,
+                                    &out->terminate, &out->early, &last);
         if (out->early) { out->reached = last; }
     }
     return __builtin_expect(status == CRDI_FMI_OK, 1) ? CRD_OK : step_not_ok(i, status, t, out);
@@ -357,13 +357,13 @@ void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x)
     x->call = CRDI_FMI_NO_FUNCTION;
     crdi_fmi_tell_joined(i);
     if (crdi_fmi_is_two(i)) {
-        x->functions[0] = (void (*)(void))i->f.two.SetReal;
-        x->functions[1] = (void (*)(void))i->f.two.DoStep;
-        x->functions[2] = (void (*)(void))i->f.two.GetReal;
+        x->functions[0] = (void (*)(void))i->f->two.SetReal;
+        x->functions[1] = (void (*)(void))i->f->two.DoStep;
+        x->functions[2] = (void (*)(void))i->f->two.GetReal;
     } else {
-        x->functions[0] = (void (*)(void))i->f.three.SetFloat64;
-        x->functions[1] = (void (*)(void))i->f.three.DoStep;
-        x->functions[2] = (void (*)(void))i->f.three.GetFloat64;
+        x->functions[0] = (void (*)(void))i->f->three.SetFloat64;
+        x->functions[1] = (void (*)(void))i->f->three.DoStep;
+        x->functions[2] = (void (*)(void))i->f->three.GetFloat64;
     }
 }
 

@@ -402,6 +402,8 @@ void crd_fmu_close(crd_fmu* f)
 {
     if (!f) { return; }
     remove_private_folder(f);
+    crdi_fmi_library_forget(&f->libraries[0]);
+    crdi_fmi_library_forget(&f->libraries[1]);
     crd_free(f->ctx, f->variables);
     crdi_map_clear(&f->names);
     crd_arena_clear(&f->arena);

@@ -1,9 +1,24 @@
-// What an opened FMU is made of; const for everybody once crd_fmu_open() has returned.
+// What an opened FMU is made of; const for everybody once crd_fmu_open() has returned, but for
+// `libraries`.
 #pragma once
 #include <sys/types.h>
 
 #include "cardan/fmi.h"
+#include "fmi/functions.h"
 #include "shared/base.h"
+
+// The shared object of one interface, for all instances of the FMU.
+typedef struct crdi_fmi_library {
+    char* path;      // real path; equal for all that share memory. NULL: no instance
+    char* resources; // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
+    void* handle;    // NULL: no instance
+    bool stays;      // its destructors must not run: a fatal error, or a crash
+    crdi_fmi_functions f;
+    uint64_t present[CRDI_FMI_WORDS];                   // functions that it has
+    uint64_t sets[CRD_FMI_STATE_COUNT][CRDI_FMI_WORDS]; // what each state allows of them
+    struct crd_fmi* first;                              // its instances
+    struct crdi_fmi_library *next, *previous;           // process-wide
+} crdi_fmi_library;
 
 struct crd_fmu {
     crd_context* ctx;
@@ -18,4 +33,7 @@ struct crd_fmu {
     const char* exchange_library;    // of Model Exchange, likewise
     bool private_folder;             // ours: goes away on close
     pid_t owner;                     // a forked child must not remove the folder of its parent
+    crdi_fmi_library libraries[2];   // Co-Simulation, Model Exchange; by library.c
 };
+
+void crdi_fmi_library_forget(crdi_fmi_library* l); // when the FMU is closed

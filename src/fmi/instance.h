@@ -1,9 +1,9 @@
 // One instance of an FMU, for the files that drive it: instance.c makes it, calls.c walks it
 // through its states, values.c moves values, log.c words what it says.
 #pragma once
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "fmi/fmu_internal.h"
 #include "fmi/states.h"
 
 enum { CRDI_FMI_TEXT = 2048 }; // bytes of a message that are kept
@@ -17,23 +17,18 @@ struct crd_fmi {
     uint8_t state;                            // crd_fmi_state, changed by crdi_fmi_set_state only
     bool event_mode;                          // FMI 3, agreed at instantiation
     bool exchange;                            // Model Exchange, else Co-Simulation
-    crdi_fmi_functions f;                     // its first three pointers end the line
+    const crdi_fmi_functions* f;              // of the library
 
     crd_fmi_exchange* joined; // has a copy of what a step looks at, NULL: none
     crd_context* ctx;
     const crd_fmu* fmu; // borrowed, outlives the instance
     const crd_fmu_description* d;
     char* name;
-    char* library_path; // real path; equal for all instances that share memory
-    char* resources;    // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
-    void* library;
-    const char* library_name; // below the FMU's folder, of the interface that is used
+    crdi_fmi_library* library; // the FMU's, of the interface that is used
     // what the interface that is used offers
     bool can_get_set_state, can_serialize_state, provides_directional_derivatives;
     bool needs_execution_tool, can_be_instantiated_once;
-    uint64_t present[CRDI_FMI_WORDS];                   // functions that the library has
-    uint64_t sets[CRD_FMI_STATE_COUNT][CRDI_FMI_WORDS]; // what each state allows of them
-    uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, under text_lock
+    uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, by log.c
     crdi_fmi2_callbacks callbacks;   // here because many FMUs keep the pointer
 
     crd_fmi_logger* logger;
@@ -44,16 +39,13 @@ struct crd_fmi {
     unsigned char* scratch; // for conversions, grown by reserve
     size_t scratch_capacity;
 
-    // The FMU may log from any of its threads.
-    pthread_mutex_t text_lock;
-    bool has_text_lock;
-    int text_status;          // of `text`, 0: nothing new since the last report
-    char text[CRDI_FMI_TEXT]; // the last message of Warning level or worse
+    int text_status; // of `text`, 0: nothing new since the last report
+    char* text;      // (CRDI_FMI_TEXT) the last message of Warning level or worse, by log.c
 
     // Another instance of the same library may turn fatal, on another thread.
     atomic_bool fatal;
     bool registered;
-    struct crd_fmi *next, *previous; // process-wide list
+    struct crd_fmi *next, *previous; // of the library
 };
 
 #define CRDI_COLD __attribute__((cold, noinline))
@@ -89,6 +81,13 @@ void crdi_fmi_tell_joined(crd_fmi* i);
 void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get);
 // The FMU said Fatal: no instance of its library is ever called again.
 void crdi_fmi_set_fatal(crd_fmi* i);
+void crdi_fmi_close_calls(crd_fmi* i); // what that means for one of them
+
+// library.c: loads the library with its first instance, unloads it with the last one. Refuses an
+// instance that may not be there beside the others.
+crd_status crdi_fmi_library_join(crd_fmi* i);
+void crdi_fmi_library_leave(crd_fmi* i, bool unload); // `unload` false: it stays for ever
+const char* crdi_fmi_library_name(const crd_fmi* i);  // below the FMU's folder
 
 // Says why a function may not be called: CRD_E_UNSUPPORTED if the library has none, CRD_E_STATE.
 CRDI_COLD crd_status crdi_fmi_refuse(crd_fmi* i, int function);

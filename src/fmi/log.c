@@ -1,5 +1,7 @@
 // What an FMU says, and what we say about it.
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fmi/instance.h"
@@ -99,6 +101,10 @@ static bool in_set(const uint64_t set[CRDI_FMI_WORDS], int function)
     return function < 64 * CRDI_FMI_WORDS && ((set[function / 64] >> (function % 64)) & 1);
 }
 
+// An FMU may log from any of its threads. One lock for all: it is held for a copy, and messages
+// that need it are rare.
+static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
+
 // `raw` is finished but not expanded.
 static void deliver(crd_fmi* i, int status, const char* category, const char* raw)
 {
@@ -110,14 +116,15 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
     char text[CRDI_FMI_TEXT];
     log_expand(i, raw, text);
     if (notable) {
-        pthread_mutex_lock(&i->text_lock);
-        if (status >= i->text_status) { // an Error is not hidden by a Warning that follows it
+        pthread_mutex_lock(&text_lock);
+        if (!i->text) { i->text = malloc(CRDI_FMI_TEXT); } // few have something to say
+        if (i->text && status >= i->text_status) { // an Error is not hidden by a later Warning
             i->text_status = status;
             memcpy(i->text, text, sizeof text);
         }
         const int function = atomic_load_explicit(&i->last_call, memory_order_relaxed);
         if (status == CRDI_FMI_WARNING && in_set(i->warned, function)) { level = CRD_LOG_DEBUG; }
-        pthread_mutex_unlock(&i->text_lock);
+        pthread_mutex_unlock(&text_lock);
     }
     if (i->logger) {
         i->logger(i->logger_user, status, category, text);
@@ -154,14 +161,14 @@ void crdi_fmi3_log(void* environment, crdi_fmi_status status, const char* catego
 
 void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
 {
-    pthread_mutex_lock(&i->text_lock);
+    pthread_mutex_lock(&text_lock);
     if (i->text_status) {
         memcpy(out, i->text, CRDI_FMI_TEXT);
     } else {
         out[0] = 0;
     }
     i->text_status = 0;
-    pthread_mutex_unlock(&i->text_lock);
+    pthread_mutex_unlock(&text_lock);
 }
 
 // ---- messages about the FMU --------------------------------------------------------------------
@@ -184,7 +191,7 @@ crd_status crdi_fmi_refuse(crd_fmi* i, int function)
                          "%s: %s is not called: the FMU has reported a fatal error", i->name,
                          log_name_of(i, function));
     }
-    if (!in_set(i->present, function)) {
+    if (!in_set(i->library->present, function)) {
         return crdi_fail(i->ctx, CRD_E_UNSUPPORTED, "%s: the library of %s has no function %s",
                          i->name, crd_fmu_path(i->fmu), log_name_of(i, function));
     }
@@ -241,11 +248,11 @@ static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* pla
 // Once as a warning, then for debugging: an FMU may warn in every step.
 static crd_level warning_level(crd_fmi* i, int function)
 {
-    pthread_mutex_lock(&i->text_lock);
+    pthread_mutex_lock(&text_lock);
     const bool before = in_set(i->warned, function);
     if (before) { i->text_status = 0; } // not the reason of anything that follows
     i->warned[function / 64] |= UINT64_C(1) << (function % 64);
-    pthread_mutex_unlock(&i->text_lock);
+    pthread_mutex_unlock(&text_lock);
     return before ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
 }
 

@@ -8,7 +8,7 @@ crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out)
     const int function = CRDI_FMI2_NewDiscreteStates;
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     crdi_fmi_mark(i, function);
-    const crdi_fmi_status status = i->f.two.NewDiscreteStates(i->component, &e);
+    const crdi_fmi_status status = i->f->two.NewDiscreteStates(i->component, &e);
     *out = (crd_fmi_update){.again = e.new_discrete_states_needed != 0,
                             .terminate = e.terminate_simulation != 0,
                             .nominals_changed = e.nominals_changed != 0,
@@ -34,7 +34,7 @@ CRDI_COLD static crd_status not_exchange(crd_fmi* i)
         if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }                   \
         crdi_fmi_mark(i, function);                                                                \
         const crdi_fmi_status status =                                                             \
-            crdi_fmi_is_two(i) ? (i)->f.two.name2 arguments : (i)->f.three.name3 arguments;        \
+            crdi_fmi_is_two(i) ? (i)->f->two.name2 arguments : (i)->f->three.name3 arguments;      \
         if (__builtin_expect(status == CRDI_FMI_OK, 1)) { return CRD_OK; }                         \
         return exchange_not_ok(i, function, status, discarded);                                    \
     } while (0)
@@ -63,12 +63,12 @@ crd_status crd_fmi_get_counts(crd_fmi* i, size_t* states, size_t* indicators)
     if (crdi_fmi_may(i, CRDI_FMI3_GetNumberOfContinuousStates)) {
         crdi_fmi_mark(i, CRDI_FMI3_GetNumberOfContinuousStates);
         st = crdi_fmi_end(i, CRDI_FMI3_GetNumberOfContinuousStates,
-                          i->f.three.GetNumberOfContinuousStates(i->component, states));
+                          i->f->three.GetNumberOfContinuousStates(i->component, states));
     }
     if (st == CRD_OK && crdi_fmi_may(i, CRDI_FMI3_GetNumberOfEventIndicators)) {
         crdi_fmi_mark(i, CRDI_FMI3_GetNumberOfEventIndicators);
         st = crdi_fmi_end(i, CRDI_FMI3_GetNumberOfEventIndicators,
-                          i->f.three.GetNumberOfEventIndicators(i->component, indicators));
+                          i->f->three.GetNumberOfEventIndicators(i->component, indicators));
     }
     return st;
 }
@@ -81,8 +81,8 @@ crd_status crd_fmi_enter_continuous_time(crd_fmi* i)
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     crdi_fmi_mark(i, function);
     return crdi_fmi_end(i, function,
-                        crdi_fmi_is_two(i) ? i->f.two.EnterContinuousTimeMode(i->component)
-                                           : i->f.three.EnterContinuousTimeMode(i->component));
+                        crdi_fmi_is_two(i) ? i->f->two.EnterContinuousTimeMode(i->component)
+                                           : i->f->three.EnterContinuousTimeMode(i->component));
 }
 
 crd_status crd_fmi_set_time(crd_fmi* i, double t)
@@ -112,8 +112,8 @@ crd_status crd_fmi_get_indicators(crd_fmi* i, double* z, size_t n, bool* discard
 
 crd_status crd_fmi_get_nominals(crd_fmi* i, double* x, size_t n)
 {
-    const bool present = crdi_fmi_is_two(i) ? i->f.two.GetNominalsOfContinuousStates != NULL
-                                            : i->f.three.GetNominalsOfContinuousStates != NULL;
+    const bool present = crdi_fmi_is_two(i) ? i->f->two.GetNominalsOfContinuousStates != NULL
+                                            : i->f->three.GetNominalsOfContinuousStates != NULL;
     for (size_t k = 0; k < n; k++) {
         x[k] = 1;
     }
@@ -126,7 +126,7 @@ static crd_status completed2(crd_fmi* i, bool no_rollback, bool* enter_event_mod
 {
     int enter = 0, end = 0;
     const crdi_fmi_status status =
-        i->f.two.CompletedIntegratorStep(i->component, no_rollback, &enter, &end);
+        i->f->two.CompletedIntegratorStep(i->component, no_rollback, &enter, &end);
     *enter_event_mode = enter != 0;
     *terminate = end != 0;
     return status == CRDI_FMI_OK
@@ -145,6 +145,6 @@ crd_status crd_fmi_completed_step(crd_fmi* i, bool no_rollback, bool* enter_even
     crdi_fmi_mark(i, function);
     if (crdi_fmi_is_two(i)) { return completed2(i, no_rollback, enter_event_mode, terminate); }
     const crdi_fmi_status status =
-        i->f.three.CompletedIntegratorStep(i->component, no_rollback, enter_event_mode, terminate);
+        i->f->three.CompletedIntegratorStep(i->component, no_rollback, enter_event_mode, terminate);
     return status == CRDI_FMI_OK ? CRD_OK : exchange_not_ok(i, function, status, NULL);
 }

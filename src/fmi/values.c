@@ -27,8 +27,8 @@ crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n, const do
     if (!crdi_fmi_may(i, CRDI_FMI_SET_REAL)) { return crdi_fmi_refuse(i, CRDI_FMI_SET_REAL); }
     crdi_fmi_mark(i, CRDI_FMI_SET_REAL);
     const crdi_fmi_status status =
-        crdi_fmi_is_two(i) ? i->f.two.SetReal(i->component, refs, n, values)
-                           : i->f.three.SetFloat64(i->component, refs, n, values, value_count);
+        crdi_fmi_is_two(i) ? i->f->two.SetReal(i->component, refs, n, values)
+                           : i->f->three.SetFloat64(i->component, refs, n, values, value_count);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
                : not_ok(i, CRDI_FMI_SET_REAL, status, refs, n);
@@ -41,8 +41,8 @@ crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* 
     if (!crdi_fmi_may(i, CRDI_FMI_GET_REAL)) { return crdi_fmi_refuse(i, CRDI_FMI_GET_REAL); }
     crdi_fmi_mark(i, CRDI_FMI_GET_REAL);
     const crdi_fmi_status status =
-        crdi_fmi_is_two(i) ? i->f.two.GetReal(i->component, refs, n, values)
-                           : i->f.three.GetFloat64(i->component, refs, n, values, value_count);
+        crdi_fmi_is_two(i) ? i->f->two.GetReal(i->component, refs, n, values)
+                           : i->f->three.GetFloat64(i->component, refs, n, values, value_count);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
                : not_ok(i, CRDI_FMI_GET_REAL, status, refs, n);
@@ -102,7 +102,7 @@ crd_status crd_fmi_set_float32(crd_fmi* i, const uint32_t* refs, size_t n, const
         }
         x[k] = (float)values[k];
     }
-    return end(i, function, i->f.three.SetFloat32(i->component, refs, n, x, value_count), refs, n);
+    return end(i, function, i->f->three.SetFloat32(i->component, refs, n, x, value_count), refs, n);
 }
 
 crd_status crd_fmi_get_float32(crd_fmi* i, const uint32_t* refs, size_t n, double* values,
@@ -113,7 +113,7 @@ crd_status crd_fmi_get_float32(crd_fmi* i, const uint32_t* refs, size_t n, doubl
     crd_status st = fmi_values_begin(i, function, value_count);
     if (st < 0) { return st; }
     float* x = (float*)(void*)i->scratch;
-    st = end(i, function, i->f.three.GetFloat32(i->component, refs, n, x, value_count), refs, n);
+    st = end(i, function, i->f->three.GetFloat32(i->component, refs, n, x, value_count), refs, n);
     for (size_t k = 0; k < value_count && st == CRD_OK; k++) {
         values[k] = (double)x[k];
     }
@@ -177,7 +177,7 @@ CRDI_COLD static crd_status does_not_fit(crd_fmi* i, crd_type type, int64_t valu
         return st < 0 ? st : end(i, function, call, refs, n);                                      \
     } while (0)
 
-#define CALL3(name) i->f.three.name(i->component, refs, n, x, value_count)
+#define CALL3(name) i->f->three.name(i->component, refs, n, x, value_count)
 
 static crd_status set_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, size_t n,
                                const int64_t* values, size_t value_count)
@@ -186,9 +186,9 @@ static crd_status set_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, 
     case CRD_INT32:
     case CRD_ENUMERATION:
         SET_AS(int, INT32_MIN, INT32_MAX, CRDI_FMI2_SetInteger,
-               i->f.two.SetInteger(i->component, refs, n, x));
+               i->f->two.SetInteger(i->component, refs, n, x));
     case CRD_BOOLEAN:
-        SET_TRUTH(int, CRDI_FMI2_SetBoolean, i->f.two.SetBoolean(i->component, refs, n, x));
+        SET_TRUTH(int, CRDI_FMI2_SetBoolean, i->f->two.SetBoolean(i->component, refs, n, x));
     default:
         return no_such_type(i, type);
     }
@@ -200,12 +200,12 @@ static crd_status get_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, 
     switch (type) {
     case CRD_INT32:
     case CRD_ENUMERATION:
-        GET_AS(int, CRDI_FMI2_GetInteger, i->f.two.GetInteger(i->component, refs, n, x));
+        GET_AS(int, CRDI_FMI2_GetInteger, i->f->two.GetInteger(i->component, refs, n, x));
     case CRD_BOOLEAN: {
         crd_status st = fmi_values_begin(i, CRDI_FMI2_GetBoolean, value_count);
         if (st < 0) { return st; }
         int* x = (int*)(void*)i->scratch;
-        st = end(i, CRDI_FMI2_GetBoolean, i->f.two.GetBoolean(i->component, refs, n, x), refs, n);
+        st = end(i, CRDI_FMI2_GetBoolean, i->f->two.GetBoolean(i->component, refs, n, x), refs, n);
         for (size_t k = 0; k < value_count && st == CRD_OK; k++) {
             values[k] = x[k] != 0; // some FMUs say true with -1
         }
@@ -236,10 +236,10 @@ static crd_status set_integer3(crd_fmi* i, crd_type type, const uint32_t* refs, 
         SET_TRUTH(bool, CRDI_FMI3_SetBoolean, CALL3(SetBoolean));
     case CRD_INT64:
     case CRD_ENUMERATION:
-        PASS(CRDI_FMI3_SetInt64, i->f.three.SetInt64(i->component, refs, n, values, value_count));
+        PASS(CRDI_FMI3_SetInt64, i->f->three.SetInt64(i->component, refs, n, values, value_count));
     case CRD_UINT64:
         PASS(CRDI_FMI3_SetUInt64,
-             i->f.three.SetUInt64(i->component, refs, n, (const uint64_t*)values, value_count));
+             i->f->three.SetUInt64(i->component, refs, n, (const uint64_t*)values, value_count));
     default:
         return no_such_type(i, type);
     }
@@ -263,10 +263,10 @@ static crd_status get_integer3(crd_fmi* i, crd_type type, const uint32_t* refs, 
         GET_AS(uint32_t, CRDI_FMI3_GetUInt32, CALL3(GetUInt32));
     case CRD_INT64:
     case CRD_ENUMERATION:
-        PASS(CRDI_FMI3_GetInt64, i->f.three.GetInt64(i->component, refs, n, values, value_count));
+        PASS(CRDI_FMI3_GetInt64, i->f->three.GetInt64(i->component, refs, n, values, value_count));
     case CRD_UINT64:
         PASS(CRDI_FMI3_GetUInt64,
-             i->f.three.GetUInt64(i->component, refs, n, (uint64_t*)values, value_count));
+             i->f->three.GetUInt64(i->component, refs, n, (uint64_t*)values, value_count));
     case CRD_BOOLEAN: {
         crd_status st = fmi_values_begin(i, CRDI_FMI3_GetBoolean, value_count);
         if (st < 0) { return st; }
@@ -309,8 +309,8 @@ crd_status crd_fmi_set_string(crd_fmi* i, const uint32_t* refs, size_t n, const 
     const crd_status st = fmi_values_begin(i, function, 0);
     if (st < 0) { return st; }
     const crdi_fmi_status status =
-        crdi_fmi_is_two(i) ? i->f.two.SetString(i->component, refs, n, values)
-                           : i->f.three.SetString(i->component, refs, n, values, value_count);
+        crdi_fmi_is_two(i) ? i->f->two.SetString(i->component, refs, n, values)
+                           : i->f->three.SetString(i->component, refs, n, values, value_count);
     return end(i, function, status, refs, n);
 }
 
@@ -325,8 +325,8 @@ crd_status crd_fmi_get_string(crd_fmi* i, const uint32_t* refs, size_t n, const 
         values[k] = NULL;
     }
     const crdi_fmi_status status =
-        crdi_fmi_is_two(i) ? i->f.two.GetString(i->component, refs, n, values)
-                           : i->f.three.GetString(i->component, refs, n, values, value_count);
+        crdi_fmi_is_two(i) ? i->f->two.GetString(i->component, refs, n, values)
+                           : i->f->three.GetString(i->component, refs, n, values, value_count);
     st = end(i, function, status, refs, n);
     for (size_t k = 0; k < value_count; k++) {
         if (!values[k]) { values[k] = ""; }
@@ -347,7 +347,7 @@ crd_status crd_fmi_set_binary(crd_fmi* i, const uint32_t* refs, size_t n,
         data[k] = values[k].data;
     }
     return end(i, CRDI_FMI3_SetBinary,
-               i->f.three.SetBinary(i->component, refs, n, sizes, data, value_count), refs, n);
+               i->f->three.SetBinary(i->component, refs, n, sizes, data, value_count), refs, n);
 }
 
 crd_status crd_fmi_get_binary(crd_fmi* i, const uint32_t* refs, size_t n, crd_fmi_binary* values,
@@ -363,7 +363,7 @@ crd_status crd_fmi_get_binary(crd_fmi* i, const uint32_t* refs, size_t n, crd_fm
         data[k] = NULL;
     }
     st = end(i, CRDI_FMI3_GetBinary,
-             i->f.three.GetBinary(i->component, refs, n, sizes, data, value_count), refs, n);
+             i->f->three.GetBinary(i->component, refs, n, sizes, data, value_count), refs, n);
     for (size_t k = 0; k < value_count && st == CRD_OK; k++) {
         values[k] = (crd_fmi_binary){.data = data[k], .size = data[k] ? sizes[k] : 0};
     }

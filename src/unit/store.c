@@ -1,12 +1,15 @@
 // FMUs that several units share, by path, and the session of DCP slaves. They live in a context of
 // their own, as the units come and go.
+#include <stdlib.h>
+#include <string.h>
+
 #include "cardan/fmi.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit/unit.h"
 
 typedef struct {
-    char* path;
-    crd_fmu* fmu;
+    char* path;   // a way to write it
+    crd_fmu* fmu; // NULL: that of an entry before it
 } entry;
 
 struct crd_unit_store {
@@ -49,36 +52,46 @@ void crd_unit_store_destroy(crd_unit_store* s)
     crd_free(s->parent, s);
 }
 
+// Another name for what the index knows already, or for a new one.
+static crd_status store_add(crd_unit_store* s, const char* path, crd_fmu* fmu, int32_t value)
+{
+    entry* entries =
+        crdi_grow(s->ctx, s->entries, &s->capacity, (size_t)s->count + 1, sizeof *entries);
+    if (!entries) { return CRD_E_MEMORY; }
+    s->entries = entries;
+    char* own = crdi_strdup(s->ctx, path);
+    if (!own) { return CRD_E_MEMORY; }
+    const crd_status st = crdi_map_add(&s->index, own, value, NULL);
+    if (st < 0) {
+        crd_free(s->ctx, own);
+        return st;
+    }
+    entries[s->count++] = (entry){.path = own, .fmu = fmu};
+    return CRD_OK;
+}
+
 crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* path, crd_fmu** out)
 {
     crd_status st = CRD_OK;
-    entry e = {0};
-    const int32_t known = crdi_map_find(&s->index, path);
-    if (known >= 0) {
-        *out = s->entries[known].fmu;
-        return CRD_OK;
+    crd_fmu* fmu = NULL;
+    int32_t known = crdi_map_find(&s->index, path);
+    char* real = known < 0 ? realpath(path, NULL) : NULL; // NULL: opening it says what is wrong
+    if (known < 0 && real) {
+        known = crdi_map_find(&s->index, real);
+        if (known >= 0) { CRD_TRY(store_add(s, path, NULL, known)); }
     }
-    entry* entries =
-        crdi_grow(s->ctx, s->entries, &s->capacity, (size_t)s->count + 1, sizeof *entries);
-    if (!entries) {
-        st = CRD_E_MEMORY;
-        goto fail;
+    if (known < 0) {
+        known = s->count;
+        CRD_TRY(crd_fmu_open(s->ctx, path, NULL, &fmu));
+        CRD_TRY(store_add(s, path, fmu, known));
+        fmu = NULL; // the store's
+        if (real && strcmp(real, path) != 0) { CRD_TRY(store_add(s, real, NULL, known)); }
     }
-    s->entries = entries;
-    CRD_TRY(crd_fmu_open(s->ctx, path, NULL, &e.fmu));
-    e.path = crdi_strdup(s->ctx, path);
-    if (!e.path) {
-        st = CRD_E_MEMORY;
-        goto fail;
-    }
-    CRD_TRY(crdi_map_add(&s->index, e.path, s->count, NULL));
-    *out = e.fmu;
-    entries[s->count++] = e;
-    return CRD_OK;
+    *out = s->entries[known].fmu;
 fail:
-    crd_fmu_close(e.fmu);
-    crd_free(s->ctx, e.path);
-    return crdi_fail(ctx, st, "%s", crd_error_text(s->ctx));
+    free(real);
+    crd_fmu_close(fmu);
+    return st < 0 ? crdi_fail(ctx, st, "%s", crd_error_text(s->ctx)) : CRD_OK;
 }
 
 crdi_session** crdi_unit_store_session(crd_unit_store* s)

@@ -226,7 +226,7 @@ static void every_failing_allocation_is_survived(void** state)
             check_int(x.memory.live, live);
             check_int(x.mock->live, 0);
         }
-        check(failures >= 4);
+        check(failures >= 2);
         close_mock(&x);
     }
 }
@@ -332,7 +332,7 @@ static void inside_of_a_step_floats_may_be_set_and_values_read_as_the_fmu_permit
         check_int(crd_fmi_get_state(i), CRD_FMI_INTERMEDIATE);
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
             const int f = rows[k].function;
-            check((i->present[f / 64] >> (f % 64)) & 1);
+            check((i->library->present[f / 64] >> (f % 64)) & 1);
             check_int((i->allowed[f / 64] >> (f % 64)) & 1, rows[k].sets ? may_set : may_get);
         }
         const int never[] = {CRDI_FMI3_SetInt32, CRDI_FMI3_DoStep, CRDI_FMI3_Terminate};

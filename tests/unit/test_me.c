@@ -1074,7 +1074,7 @@ static void lack_of_memory_leaves_nothing_behind(void** state)
                 if (st == CRD_OK) { break; }
                 check_status(st, CRD_E_MEMORY);
             }
-            check(n > 5);
+            check(n > 3);
             crd_unit_destroy(u);
             crd_context_destroy(ctx);
             check_int(a.live, 0);

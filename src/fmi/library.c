@@ -1,0 +1,294 @@
+// The shared objects of FMUs: each is loaded with its first instance and unloaded with the last;
+// who shares one shares its memory.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fmi/instance.h"
+
+// The library's only global: instances of one shared object are one thing, whoever made them.
+// Those with instances, by their path: one list would be walked as often as there are instances.
+enum { LISTS = 1024 };
+static struct {
+    pthread_mutex_t lock;
+    crdi_fmi_library* first[LISTS];
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static crdi_fmi_library** list_of(const char* path)
+{
+    uint32_t hash = 2166136261U; // FNV-1a: paths are not chosen by strangers
+    for (; *path; path++) {
+        hash = (hash ^ (unsigned char)*path) * 16777619U;
+    }
+    return &all.first[hash % LISTS];
+}
+
+static bool same_object(const crdi_fmi_library* l, const crd_fmi* i)
+{
+    return strcmp(l->path, i->library->path) == 0;
+}
+
+// ---- instances of it ---------------------------------------------------------------------------
+
+static crd_status check_beside(const crd_fmi* i, const crd_fmi* other)
+{
+    if (atomic_load(&other->fatal)) {
+        return crdi_fail(i->ctx, CRD_E_UNIT,
+                         "%s: another instance of %s has reported a fatal error, so no new one "
+                         "can be made in this process",
+                         i->name, i->fmu->path);
+    }
+    return !i->can_be_instantiated_once
+               ? CRD_OK
+               : crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
+                           "%s: %s can be instantiated only once per process and the instance %s "
+                           "is there already",
+                           i->name, crd_fmu_path(i->fmu), other->name);
+}
+
+// A fatal error closes all instances of an object, so one of each library stands for the others.
+static crd_status enlist(crd_fmi* i, bool* loaded)
+{
+    crd_status st = CRD_OK;
+    crdi_fmi_library* l = i->library;
+    pthread_mutex_lock(&all.lock);
+    crdi_fmi_library** list = list_of(l->path);
+    for (const crdi_fmi_library* o = *list; o && st == CRD_OK; o = o->next) {
+        if (same_object(o, i)) { st = check_beside(i, o->first); }
+    }
+    if (st == CRD_OK && !l->first) {
+        l->next = *list;
+        l->previous = NULL;
+        if (l->next) { l->next->previous = l; }
+        *list = l;
+    }
+    if (st == CRD_OK) {
+        i->next = l->first;
+        if (i->next) { i->next->previous = i; }
+        l->first = i;
+        i->registered = true;
+    }
+    *loaded = l->handle != NULL;
+    pthread_mutex_unlock(&all.lock);
+    return st;
+}
+
+// Gives what is to be unloaded, or NULL.
+static void* delist(crd_fmi* i, bool unload)
+{
+    crdi_fmi_library* l = i->library;
+    void* handle = NULL;
+    pthread_mutex_lock(&all.lock);
+    *(i->previous ? &i->previous->next : &l->first) = i->next;
+    if (i->next) { i->next->previous = i->previous; }
+    if (!unload) { l->stays = true; }
+    if (!l->first) {
+        *(l->previous ? &l->previous->next : list_of(l->path)) = l->next;
+        if (l->next) { l->next->previous = l->previous; }
+        handle = l->stays ? NULL : l->handle;
+        l->handle = NULL;
+        crdi_fmi_library_forget(l); // files may change before it is loaded again
+    }
+    pthread_mutex_unlock(&all.lock);
+    i->registered = false;
+    return handle;
+}
+
+void crdi_fmi_library_leave(crd_fmi* i, bool unload)
+{
+    void* handle = i->registered ? delist(i, unload) : NULL;
+    if (handle) { dlclose(handle); }
+}
+
+void crdi_fmi_set_fatal(crd_fmi* i)
+{
+    i->state = CRD_FMI_FATAL;
+    pthread_mutex_lock(&all.lock);
+    for (const crdi_fmi_library* l = *list_of(i->library->path); l; l = l->next) {
+        for (crd_fmi* o = same_object(l, i) ? l->first : NULL; o; o = o->next) {
+            crdi_fmi_close_calls(o);
+        }
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+const char* crdi_fmi_library_name(const crd_fmi* i)
+{
+    return i->exchange ? i->fmu->exchange_library : i->fmu->library;
+}
+
+static crd_status no_memory(crd_fmi* i)
+{
+    return crdi_fail(i->ctx, CRD_E_MEMORY, "%s: out of memory", i->name);
+}
+
+// What an FMU has for all its instances belongs to none of their contexts: it comes from the C
+// library.
+static char* join_path(const char* folder, const char* name)
+{
+    const size_t n = strlen(folder) + strlen(name) + 2;
+    char* path = malloc(n);
+    if (path) { snprintf(path, n, "%s/%s", folder, name); }
+    return path;
+}
+
+// A path as the path of a URI (RFC 3986): what is not unreserved is percent-encoded, byte by byte.
+static char* uri_of(const char* path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/";
+    static const char hex[] = "0123456789ABCDEF";
+    char* uri = calloc(3 * strlen(path) + sizeof "file://", 1);
+    if (!uri) { return NULL; }
+    memcpy(uri, "file://", 7);
+    char* out = uri + 7;
+    for (const unsigned char* p = (const unsigned char*)path; *p; p++) {
+        if (strchr(plain, *p)) {
+            *out++ = (char)*p;
+        } else {
+            *out++ = '%';
+            *out++ = hex[*p >> 4];
+            *out++ = hex[*p & 15];
+        }
+    }
+    return uri; // zeroed memory ends it
+}
+
+static bool is_folder(const char* path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static crd_status find_resources(crd_fmi* i, char** out)
+{
+    char* root = realpath(crd_fmu_folder(i->fmu), NULL);
+    if (!root) {
+        return crdi_fail(i->ctx, CRD_E_IO, "%s: the folder %s is gone", crd_fmu_path(i->fmu),
+                         crd_fmu_folder(i->fmu));
+    }
+    bool failed = true;
+    char* path = join_path(root, "resources");
+    if (path && crdi_fmi_is_two(i)) { // a URI even if there is no such folder, without slash
+        *out = uri_of(path);
+        failed = !*out;
+    } else if (path && is_folder(path)) { // a path with a slash at the end
+        *out = join_path(path, "");
+        failed = !*out;
+    } else if (path) {
+        failed = false;
+    }
+    free(path);
+    free(root);
+    return failed ? no_memory(i) : CRD_OK;
+}
+
+static crd_status find_files(crd_fmi* i)
+{
+    crd_status st = CRD_OK;
+    crdi_fmi_library* l = i->library;
+    pthread_mutex_lock(&all.lock);
+    if (!l->path) {
+        char* resources = NULL;
+        char* path = join_path(i->fmu->folder, crdi_fmi_library_name(i));
+        char* real = path ? realpath(path, NULL) : NULL;
+        if (!path) {
+            st = no_memory(i);
+        } else if (!real) {
+            st = crdi_fail(i->ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+        } else {
+            st = find_resources(i, &resources);
+        }
+        free(path);
+        if (st == CRD_OK) {
+            l->path = real;
+            l->resources = resources;
+        } else {
+            free(real);
+        }
+    }
+    pthread_mutex_unlock(&all.lock);
+    return st;
+}
+
+void crdi_fmi_library_forget(crdi_fmi_library* l)
+{
+    free(l->path);
+    free(l->resources);
+    l->path = l->resources = NULL;
+}
+
+// ---- loading -----------------------------------------------------------------------------------
+
+// By absolute path and without changing the working directory: that belongs to the whole process
+// and its threads. An FMU that loads siblings relative to the working directory needs an rpath.
+// Local symbols, as all FMUs export the same names.
+static crd_status library_open(crd_fmi* i, void** out)
+{
+    const char* path = i->library->path;
+    *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*out) { return CRD_OK; }
+    const char* why = dlerror();
+    const size_t n = strlen(path); // which the reason may begin with
+    if (why && strncmp(why, path, n) == 0 && why[n] == ':') { why += n + 2; }
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s",
+                     i->fmu->path, crdi_fmi_library_name(i), why ? why : "no reason given",
+                     i->needs_execution_tool ? "; the FMU needs the tool that made it: " : "",
+                     i->needs_execution_tool ? i->d->generation_tool : "");
+}
+
+static void fill_sets(const crd_fmi* i, crdi_fmi_library* l)
+{
+    for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
+        crdi_fmi_allowed_set(crdi_fmi_kind_of(i), (crd_fmi_state)s, l->sets[s]);
+        for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+            l->sets[s][w] &= l->present[w];
+        }
+    }
+}
+
+// Outside of the lock, as its constructors are foreign code. Whoever else does the same finds the
+// same functions.
+static crd_status library_load(crd_fmi* i)
+{
+    void* handle = NULL;
+    crdi_fmi_library new = {0};
+    crd_status st = library_open(i, &handle);
+    if (st < 0) { return st; }
+    st = crdi_fmi_functions_load(i->ctx, handle, crdi_fmi_library_name(i), i->version, i->exchange,
+                                 &new.f, new.present);
+    if (st < 0) {
+        dlclose(handle);
+        return crdi_fail_in(i->ctx, st, "%s", i->fmu->path);
+    }
+    fill_sets(i, &new);
+    crdi_fmi_library* l = i->library;
+    pthread_mutex_lock(&all.lock);
+    const bool first = !l->handle;
+    if (first) {
+        l->handle = handle;
+        l->f = new.f;
+        memcpy(l->present, new.present, sizeof l->present);
+        memcpy(l->sets, new.sets, sizeof l->sets);
+    }
+    pthread_mutex_unlock(&all.lock);
+    if (!first) { dlclose(handle); }
+    return CRD_OK;
+}
+
+crd_status crdi_fmi_library_join(crd_fmi* i)
+{
+    crd_status st = CRD_OK;
+    bool loaded = false;
+    CRD_TRY(find_files(i));
+    CRD_TRY(enlist(i, &loaded));
+    if (!loaded) { CRD_TRY(library_load(i)); }
+fail:
+    return st;
+}
