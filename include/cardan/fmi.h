@@ -190,6 +190,8 @@ typedef struct crd_fmi_options {
     void* intermediate_user;
     const uint32_t* intermediate_inputs; ///< references that the callback will set
     size_t intermediate_input_count;
+    /// NULL, or where the name of what is being called stands while there is no instance to ask.
+    const char** call;
 } crd_fmi_options;
 
 /// What a step came to.

@@ -8,11 +8,15 @@
 
 crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
 {
+    crdi_fmi_left(i);
     if (status > CRDI_FMI_WARNING || (int)status < 0) {
         return crdi_fmi_judge(i, function, status, NULL);
     }
     const crd_fmi_state next = crdi_fmi_next(crdi_fmi_kind_of(i), i->state, function, status);
-    if (next != (crd_fmi_state)i->state) { crdi_fmi_set_state(i, next); }
+    if (next != (crd_fmi_state)i->state) {
+        crdi_float_check(i);
+        crdi_fmi_set_state(i, next);
+    }
     return status == CRDI_FMI_OK ? CRD_OK : crdi_fmi_judge(i, function, status, NULL);
 }
 
@@ -205,6 +209,7 @@ crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback, crd
                                     &out->terminate, &out->early, &last);
         if (out->early) { out->reached = last; }
     }
+    crdi_fmi_left(i);
     return __builtin_expect(status == CRDI_FMI_OK, 1) ? CRD_OK : step_not_ok(i, status, t, out);
 }
 
@@ -342,7 +347,9 @@ crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, do
     crd_fmi_exchange* x = first;
     for (int k = 0; k < count && st >= 0; k++) {
         *at = x->id;
+        crdi_fmi_calling = x->fmi;
         st = x->two ? advance2(x, t, h) : advance3(x, t, h);
+        crdi_fmi_left(x->fmi);
         x = (crd_fmi_exchange*)((char*)x + stride);
     }
     return st;
@@ -372,7 +379,7 @@ void crdi_fmi3_update(void* environment, double t, bool set_requested, bool get_
                       bool step_finished, bool can_return_early, bool* return_early,
                       double* return_time)
 {
-    crd_fmi* i = environment;
+    crd_fmi* i = crdi_fmi_speaker(environment);
     bool stop = false;
     if (i && i->intermediate && i->state == CRD_FMI_STEP) {
         crdi_fmi_set_intermediate(i, set_requested, get_allowed);
@@ -381,6 +388,7 @@ void crdi_fmi3_update(void* environment, double t, bool set_requested, bool get_
         if (i->state == CRD_FMI_INTERMEDIATE) { crdi_fmi_set_state(i, CRD_FMI_STEP); }
         crdi_fmi_mark(i, CRDI_FMI3_DoStep);
     }
+    if (i) { crdi_fmi_speaker_done(i); }
     if (return_early) { *return_early = stop && can_return_early; }
     if (return_time) { *return_time = t; }
 }

@@ -26,6 +26,8 @@ int crdi_fmi_function_count(crd_fmi_version version)
 
 const char* crdi_fmi_function_name(crd_fmi_version version, int function)
 {
+    if (function == CRDI_FMI_LOADING) { return "the loading of its library"; }
+    if (function == CRDI_FMI_UNLOADING) { return "the unloading of its library"; }
     if (function < 0 || function >= crdi_fmi_function_count(version)) { return ""; }
     return version == CRD_FMI_2 ? rows2[function].name : rows3[function].name;
 }

@@ -17,6 +17,8 @@ enum {
     CRDI_FMI_SET_REAL = 1,
     CRDI_FMI_GET_REAL = 2,
     CRDI_FMI_NO_FUNCTION = 255,
+    CRDI_FMI_LOADING = 253, // its constructors run
+    CRDI_FMI_UNLOADING = 254,
 };
 #define CRDI_FMI_SAME(two, three, id)                                                              \
     _Static_assert((int)CRDI_FMI2_##two == (int)(id) && (int)CRDI_FMI3_##three == (int)(id),       \

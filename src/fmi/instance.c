@@ -90,7 +90,6 @@ static void* instantiate2(crd_fmi* i, const crd_fmi_options* opt)
         .release = release,
         .environment = i,
     };
-    crdi_fmi_mark(i, CRDI_FMI2_Instantiate);
     return i->f->two.Instantiate(
         i->name, i->exchange ? CRDI_FMI2_MODEL_EXCHANGE : CRDI_FMI2_CO_SIMULATION, i->d->token,
         i->library->resources, &i->callbacks, opt->visible, opt->logging_on);
@@ -100,12 +99,10 @@ static void* instantiate3(crd_fmi* i, const crd_fmi_options* opt)
 {
     const bool update = i->intermediate != NULL;
     if (i->exchange) {
-        crdi_fmi_mark(i, CRDI_FMI3_InstantiateModelExchange);
         return i->f->three.InstantiateModelExchange(i->name, i->d->token, i->library->resources,
                                                     opt->visible, opt->logging_on, i,
                                                     crdi_fmi3_log);
     }
-    crdi_fmi_mark(i, CRDI_FMI3_InstantiateCoSimulation);
     return i->f->three.InstantiateCoSimulation(
         i->name, i->d->token, i->library->resources, opt->visible, opt->logging_on, i->event_mode,
         opt->early_return, update ? opt->intermediate_inputs : NULL,
@@ -144,9 +141,20 @@ static crd_status instance_fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* o
         i->intermediate = opt->intermediate;
         i->intermediate_user = opt->intermediate_user;
     }
-    crdi_fmi_mark(i, CRDI_FMI_NO_FUNCTION);
     i->name = crdi_strdup(i->ctx, opt->instance_name);
     return i->name ? CRD_OK : CRD_E_MEMORY;
+}
+
+static int instantiate_number(const crd_fmi* i)
+{
+    if (crdi_fmi_is_two(i)) { return CRDI_FMI2_Instantiate; }
+    return i->exchange ? CRDI_FMI3_InstantiateModelExchange : CRDI_FMI3_InstantiateCoSimulation;
+}
+
+static void call_begins(crd_fmi* i, int function, const crd_fmi_options* opt)
+{
+    crdi_fmi_mark(i, function);
+    if (opt->call) { *opt->call = crdi_fmi_function_name(i->version, function); }
 }
 
 crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
@@ -161,9 +169,13 @@ crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_optio
     if (!i) { return CRD_E_MEMORY; }
     i->ctx = ctx;
     CRD_TRY(instance_fill(i, f, opt));
+    crdi_fmi_speaker_add(i);
+    call_begins(i, CRDI_FMI_LOADING, opt);
     CRD_TRY(crdi_fmi_library_join(i));
     CRD_TRY(check_interface(i));
+    call_begins(i, instantiate_number(i), opt);
     i->component = crdi_fmi_is_two(i) ? instantiate2(i, opt) : instantiate3(i, opt);
+    crdi_float_check(i);
     if (!i->component) {
         char text[CRDI_FMI_TEXT];
         crdi_fmi_take_text(i, text);
@@ -184,7 +196,10 @@ fail:
 
 static void instance_forget(crd_fmi* i, bool unload)
 {
+    crdi_fmi_mark(i, CRDI_FMI_UNLOADING);
     crdi_fmi_library_leave(i, unload);
+    crdi_float_check(i);
+    crdi_fmi_speaker_remove(i);
     free(i->text);
     crd_free(i->ctx, i->scratch);
     crd_free(i->ctx, i->name);
@@ -216,9 +231,7 @@ void crd_fmi_destroy(crd_fmi* i)
 
 void crd_fmi_abandon(crd_fmi* i)
 {
-    if (i) {
-        instance_forget(i, false);
-    } // the library stays loaded: its destructors are its code too
+    if (i) { instance_forget(i, false); } // its library stays: its destructors are its code too
 }
 
 crd_fmi_state crd_fmi_get_state(const crd_fmi* i)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "fmi/fmu_internal.h"
+#include "fmi/foreign.h"
 #include "fmi/states.h"
 
 enum { CRDI_FMI_TEXT = 2048 }; // bytes of a message that are kept
@@ -46,6 +47,10 @@ struct crd_fmi {
     atomic_bool fatal;
     bool registered;
     struct crd_fmi *next, *previous; // of the library
+
+    struct crd_fmi* beside; // in the table of those who may speak, under its lock
+    int speaking;           // messages of it that are being worded, likewise
+    bool float_warned;
 };
 
 #define CRDI_COLD __attribute__((cold, noinline))
@@ -70,8 +75,15 @@ static inline bool crdi_fmi_may(const crd_fmi* i, int function)
 
 static inline void crdi_fmi_mark(crd_fmi* i, int function)
 {
+    crdi_fmi_calling = i;
     atomic_store_explicit(&i->last_call, (uint8_t)function, memory_order_relaxed);
     if (i->joined) { __atomic_store_n(&i->joined->call, CRDI_FMI_NO_FUNCTION, __ATOMIC_RELAXED); }
+}
+
+// Behind every call: what it did to the floating-point control does not reach others.
+static inline void crdi_fmi_left(crd_fmi* i)
+{
+    if (__builtin_expect(crdi_float_glance() != crdi_float_normal, 0)) { crdi_float_restore(i); }
 }
 
 void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state);

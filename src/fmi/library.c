@@ -228,11 +228,11 @@ void crdi_fmi_library_forget(crdi_fmi_library* l)
 
 // By absolute path and without changing the working directory: that belongs to the whole process
 // and its threads. An FMU that loads siblings relative to the working directory needs an rpath.
-// Local symbols, as all FMUs export the same names.
 static crd_status library_open(crd_fmi* i, void** out)
 {
     const char* path = i->library->path;
-    *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *out = crdi_fmi_library_open(path);
+    crdi_float_check(i);
     if (*out) { return CRD_OK; }
     const char* why = dlerror();
     const size_t n = strlen(path); // which the reason may begin with

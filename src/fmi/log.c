@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fmi/instance.h"
 #include "shared/base.h"
@@ -105,6 +106,71 @@ static bool in_set(const uint64_t set[CRDI_FMI_WORDS], int function)
 // that need it are rare.
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// ---- who speaks --------------------------------------------------------------------------------
+
+_Thread_local crd_fmi* crdi_fmi_calling __attribute__((tls_model("initial-exec")));
+
+enum { SPEAKER_LISTS = 1024 };
+static struct {
+    pthread_mutex_t lock;
+    crd_fmi* first[SPEAKER_LISTS]; // by address
+    int count;
+} speakers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// The link that leads to what lives at an address, or to NULL. Only those that live are looked
+// into.
+static crd_fmi** speaker_link(const void* address)
+{
+    crd_fmi** p = &speakers.first[((uintptr_t)address >> 6) % SPEAKER_LISTS];
+    while (*p && *p != address) {
+        p = &(*p)->beside;
+    }
+    return p;
+}
+
+void crdi_fmi_speaker_add(crd_fmi* i)
+{
+    pthread_mutex_lock(&speakers.lock);
+    if (speakers.count++ == 0) { crdi_float_learn(); }
+    *speaker_link(i) = i;
+    pthread_mutex_unlock(&speakers.lock);
+}
+
+void crdi_fmi_speaker_remove(crd_fmi* i)
+{
+    enum { PATIENCE = 1000 };
+    pthread_mutex_lock(&speakers.lock);
+    crd_fmi** p = speaker_link(i);
+    if (*p) {
+        *p = i->beside;
+        speakers.count--;
+    }
+    for (int k = 0; i->speaking > 0 && k < PATIENCE; k++) { // on a thread of the FMU
+        pthread_mutex_unlock(&speakers.lock);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pthread_mutex_lock(&speakers.lock);
+    }
+    pthread_mutex_unlock(&speakers.lock);
+    if (crdi_fmi_calling == i) { crdi_fmi_calling = NULL; }
+}
+
+crd_fmi* crdi_fmi_speaker(void* environment)
+{
+    pthread_mutex_lock(&speakers.lock);
+    crd_fmi* i = *speaker_link(environment);
+    if (!i) { i = *speaker_link(crdi_fmi_calling); }
+    if (i) { i->speaking++; }
+    pthread_mutex_unlock(&speakers.lock);
+    return i;
+}
+
+void crdi_fmi_speaker_done(crd_fmi* i)
+{
+    pthread_mutex_lock(&speakers.lock);
+    i->speaking--;
+    pthread_mutex_unlock(&speakers.lock);
+}
+
 // `raw` is finished but not expanded.
 static void deliver(crd_fmi* i, int status, const char* category, const char* raw)
 {
@@ -135,28 +201,62 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
     }
 }
 
+// A message of nobody is lost: there is no run that it belongs to.
+static void speak(void* environment, int status, const char* category, const char* raw)
+{
+    crd_fmi* i = crdi_fmi_speaker(environment);
+    if (!i) { return; }
+    deliver(i, status, category, raw);
+    crdi_fmi_speaker_done(i);
+}
+
+// A foreign format with "%n" made "%p": the argument is taken and nothing is written through it. A
+// "%s" whose argument is no text cannot be seen. false: no room.
+static bool log_copy_format(const char* format, char out[CRDI_FMI_TEXT])
+{
+    size_t n = 0;
+    bool inside = false;
+    for (; *format && n + 1 < CRDI_FMI_TEXT; format++) {
+        char c = *format;
+        if (c == '%') {
+            inside = !inside;
+        } else if (inside && !strchr("0123456789#-+ '.*$hlLqjzt", c)) {
+            inside = false;
+            if (c == 'n') {
+                while (strchr("hlLqjzt", out[n - 1])) { // "%lp" is nothing
+                    n--;
+                }
+                c = 'p';
+            }
+        }
+        out[n++] = c;
+    }
+    out[n] = 0;
+    return !*format;
+}
+
 void crdi_fmi2_log(void* environment, const char* instance_name, crdi_fmi_status status,
                    const char* category, const char* format, ...)
 {
     (void)instance_name; // ours is the same and is not freed under our hands
-    if (!environment) { return; }
-    char raw[CRDI_FMI_TEXT] = "";
-    if (format) {
+    char raw[CRDI_FMI_TEXT] = "", safe[CRDI_FMI_TEXT];
+    if (format && log_copy_format(format, safe)) {
         va_list arguments;
         va_start(arguments, format);
-        if (vsnprintf(raw, sizeof raw, format, arguments) < 0) {
+        if (vsnprintf(raw, sizeof raw, safe, arguments) < 0) {
             snprintf(raw, sizeof raw, "%s", format);
         }
         va_end(arguments);
+    } else if (format) { // too long: as it is
+        snprintf(raw, sizeof raw, "%s", format);
     }
-    deliver(environment, (int)status, category, raw);
+    speak(environment, (int)status, category, raw);
 }
 
 void crdi_fmi3_log(void* environment, crdi_fmi_status status, const char* category,
                    const char* text)
 {
-    if (!environment) { return; }
-    deliver(environment, (int)status, category, text ? text : "");
+    speak(environment, (int)status, category, text ? text : "");
 }
 
 void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])

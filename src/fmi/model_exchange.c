@@ -35,6 +35,7 @@ CRDI_COLD static crd_status not_exchange(crd_fmi* i)
         crdi_fmi_mark(i, function);                                                                \
         const crdi_fmi_status status =                                                             \
             crdi_fmi_is_two(i) ? (i)->f->two.name2 arguments : (i)->f->three.name3 arguments;      \
+        crdi_fmi_left(i);                                                                          \
         if (__builtin_expect(status == CRDI_FMI_OK, 1)) { return CRD_OK; }                         \
         return exchange_not_ok(i, function, status, discarded);                                    \
     } while (0)
@@ -127,6 +128,7 @@ static crd_status completed2(crd_fmi* i, bool no_rollback, bool* enter_event_mod
     int enter = 0, end = 0;
     const crdi_fmi_status status =
         i->f->two.CompletedIntegratorStep(i->component, no_rollback, &enter, &end);
+    crdi_fmi_left(i);
     *enter_event_mode = enter != 0;
     *terminate = end != 0;
     return status == CRDI_FMI_OK
@@ -146,5 +148,6 @@ crd_status crd_fmi_completed_step(crd_fmi* i, bool no_rollback, bool* enter_even
     if (crdi_fmi_is_two(i)) { return completed2(i, no_rollback, enter_event_mode, terminate); }
     const crdi_fmi_status status =
         i->f->three.CompletedIntegratorStep(i->component, no_rollback, enter_event_mode, terminate);
+    crdi_fmi_left(i);
     return status == CRDI_FMI_OK ? CRD_OK : exchange_not_ok(i, function, status, NULL);
 }

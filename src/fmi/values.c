@@ -29,6 +29,7 @@ crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n, const do
     const crdi_fmi_status status =
         crdi_fmi_is_two(i) ? i->f->two.SetReal(i->component, refs, n, values)
                            : i->f->three.SetFloat64(i->component, refs, n, values, value_count);
+    crdi_fmi_left(i);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
                : not_ok(i, CRDI_FMI_SET_REAL, status, refs, n);
@@ -43,6 +44,7 @@ crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* 
     const crdi_fmi_status status =
         crdi_fmi_is_two(i) ? i->f->two.GetReal(i->component, refs, n, values)
                            : i->f->three.GetFloat64(i->component, refs, n, values, value_count);
+    crdi_fmi_left(i);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
                : not_ok(i, CRDI_FMI_GET_REAL, status, refs, n);
@@ -74,6 +76,7 @@ static crd_status fmi_values_begin(crd_fmi* i, int function, size_t value_count)
 static crd_status end(crd_fmi* i, int function, crdi_fmi_status status, const uint32_t* refs,
                       size_t n)
 {
+    crdi_fmi_left(i);
     return status == CRDI_FMI_OK ? CRD_OK : not_ok(i, function, status, refs, n);
 }
 

@@ -98,6 +98,43 @@ static void without_a_logger_messages_go_to_the_log_of_the_context(void** state)
     }
 }
 
+// FMUs hand back 1 or 2 as their environment, or nothing, or one that was freed; and formats that
+// would write through their arguments.
+static void an_environment_is_looked_up_and_never_followed(void** state)
+{
+    (void)state;
+    for (int version = 2; version <= 3; version++) {
+        fixture x;
+        open_mock(&x, "environment", version);
+        crd_fmi* freed = instance_of(&x, NULL);
+        crd_fmi_destroy(freed);
+        crd_fmi* i = instance_of(&x, NULL);
+        check_ok(crd_fmi_set_real(i, &ref0, 1, &one, 1)); // it is the one that was called last
+        void* const odd[] = {NULL, (void*)1, (void*)2, (void*)-1, freed, &x};
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
+            x.line_count = 0;
+            if (version == 2) {
+                crdi_fmi2_log(odd[k], (const char*)1, CRDI_FMI_ERROR, "", "step %d", 7);
+            } else {
+                crdi_fmi3_log(odd[k], CRDI_FMI_ERROR, "", "step 7");
+            }
+            check_int(x.line_count, 1);
+            check_text(x.lines[0].text, "bob: step 7");
+        }
+        x.line_count = 0;
+        int written = 4711;
+        if (version == 2) {
+            crdi_fmi2_log(i, "bob", CRDI_FMI_ERROR, "", "%d %hhn%n %lln100%% %s", 1, &written,
+                          &written, &written, "end");
+            check_int(written, 4711);
+            check_contains(x.lines[0].text, "100% end");
+        }
+        crd_fmi_destroy(i);
+        crdi_fmi3_log(i, CRDI_FMI_ERROR, "", "nobody lives there any more");
+        close_mock(&x);
+    }
+}
+
 static void an_error_is_not_hidden_by_a_warning_that_follows_it(void** state)
 {
     (void)state;
@@ -154,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_are_worded_before_they_reach_us),
         cmocka_unit_test(without_a_logger_messages_go_to_the_log_of_the_context),
+        cmocka_unit_test(an_environment_is_looked_up_and_never_followed),
         cmocka_unit_test(an_error_is_not_hidden_by_a_warning_that_follows_it),
         cmocka_unit_test(an_fmu_may_log_from_its_own_threads),
     };

@@ -189,6 +189,7 @@ static crd_status cs_instantiate(crd_unit* unit)
         .intermediate_user = u,
         .intermediate_inputs = u->intermediate,
         .intermediate_input_count = curves ? u->intermediate_count : 0,
+        .call = &u->last_call,
     };
     crd_fmi_destroy(u->fmi);
     u->fmi = NULL;
@@ -196,7 +197,6 @@ static crd_status cs_instantiate(crd_unit* unit)
     u->epoch++;
     u->next_event = INFINITY;
     u->intermediate_status = CRD_OK;
-    u->last_call = u->d->version == CRD_FMI_2 ? "fmi2Instantiate" : "fmi3InstantiateCoSimulation";
     CRD_TRY(crd_fmi_instantiate(unit->ctx, u->fmu, &opt, &u->fmi));
     CRD_TRY(crd_fmi_reserve(u->fmi, u->reserve));
     if (u->variables) { // there are structural settings

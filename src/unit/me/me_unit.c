@@ -295,14 +295,15 @@ static crd_status me_instantiate(crd_unit* unit)
     crd_status st = CRD_OK;
     crdi_me_unit* u = (crdi_me_unit*)unit;
     crdi_fmi_unit* b = &u->base;
-    const crd_fmi_options opt = {
-        .instance_name = unit->name, .logging_on = unit->spec->logging, .model_exchange = true};
+    const crd_fmi_options opt = {.instance_name = unit->name,
+                                 .logging_on = unit->spec->logging,
+                                 .model_exchange = true,
+                                 .call = &b->last_call};
     crd_fmi_destroy(b->fmi);
     b->fmi = NULL;
     unit->wants_stop = false;
     b->epoch++;
     b->next_event = INFINITY;
-    b->last_call = b->d->version == CRD_FMI_2 ? "fmi2Instantiate" : "fmi3InstantiateModelExchange";
     CRD_TRY(crd_fmi_instantiate(unit->ctx, b->fmu, &opt, &b->fmi));
     CRD_TRY(crd_fmi_reserve(b->fmi, b->reserve));
     if (b->variables) { // there are structural settings

@@ -1,0 +1,50 @@
+// What an FMU's code can do to the process around it, and what is done about it: names that bind to
+// the wrong library, floating-point control that it leaves changed, messages whose owner it names.
+#pragma once
+#include "cardan/fmi.h"
+
+/// Loads a library so that its own symbols, and those of the libraries it brings, come before ours:
+/// an FMU with its own SUNDIALS or BLAS gets that one, and ours is not touched. An FMU that brings
+/// its own malloc is loaded without that, as what the C library allocates for it would come from
+/// another heap than the one it frees to; so is every FMU in a process whose malloc is not the C
+/// library's (a preloaded one, sanitizers). NULL: dlerror() says why.
+void* crdi_fmi_library_open(const char* path);
+
+// Floating-point control: rounding, flush to zero, traps. What is normal is what was in force when
+// the first of the living instances was made. Reading MXCSR takes 3.4 ns on the machine where this
+// was measured; the x87 control word, which the C library's functions change along, 0.2 ns, and
+// three additions whose results depend on rounding and flush to zero, 0.6 ns.
+extern int crdi_float_normal;                       // crdi_float_glance() when all is well
+extern const volatile double crdi_float_numbers[5]; // 1, 2^-54, 1.5 * 2^-53, 2^-1022, 1.5 * 2^-1022
+
+static inline int crdi_float_glance(void)
+{
+    const volatile double* k = crdi_float_numbers;
+    const int up = k[0] + k[1] != k[0];   // to nearest it vanishes
+    const int down = k[0] + k[2] == k[0]; // to nearest it makes one more
+    const int flushed = k[4] - k[3] == 0; // 2^-1023 is subnormal
+    unsigned short control = 0;
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("fnstcw %0" : "=m"(control));
+#endif
+    return control << 3 | up << 2 | down << 1 | flushed;
+}
+
+void crdi_float_learn(void); ///< before the first instance: this is normal
+/// Puts it back as it was, once with a warning that names instance and call.
+void crdi_float_restore(crd_fmi* i);
+/// The same after a call that is not one of many: looks at all of it.
+void crdi_float_check(crd_fmi* i);
+
+/// The instance whose function this thread called last: it is the one that speaks if what the FMU
+/// gives as its environment is nobody.
+extern _Thread_local crd_fmi* crdi_fmi_calling __attribute__((tls_model("initial-exec")));
+
+/// Instances that may speak. The environment that an FMU is given is the address of its instance,
+/// and what it gives back is looked up and never followed.
+void crdi_fmi_speaker_add(crd_fmi* i);
+void crdi_fmi_speaker_remove(crd_fmi* i); ///< waits for a message that is being worded, 1 s at most
+/// The instance of an environment, else the one that this thread called; NULL: nobody lives there.
+/// It stays until crdi_fmi_speaker_done.
+crd_fmi* crdi_fmi_speaker(void* environment);
+void crdi_fmi_speaker_done(crd_fmi* i);
