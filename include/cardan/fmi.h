@@ -331,6 +331,10 @@ CRD_API crd_status crd_fmi_reserve(crd_fmi* i, size_t value_count);
 /// FMI 2 only. orders[j] >= 1 belongs to refs[j]; derivatives refer to the beginning of the step.
 CRD_API crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                                  const int32_t* orders, const double* values);
+/// The same to find out whether the FMU takes these orders: canInterpolateInputs promises none. A
+/// Warning is a refusal too; after an Error the instance is of no use (crd_fmi_get_state).
+CRD_API crd_status crd_fmi_try_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
+                                                 const int32_t* orders, const double* values);
 /// Both versions, at the current time.
 CRD_API crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                                   const int32_t* orders, double* values);

@@ -56,7 +56,7 @@ enum {
     CRD_UNIT_DATES_OUTPUTS = 1 << 7, ///< `made` says when its outputs belong to
 };
 
-/// What a unit is; const after create.
+/// What a unit is; const after create but for max_input_order (see crd_unit.input_order).
 typedef struct crd_unit_info {
     const crd_variable* variables;
     int32_t variable_count;
@@ -224,7 +224,8 @@ struct crd_unit {
     double next_event; ///< the next time after the unit's own at which that will happen, as far as
                        ///< it is known; INFINITY: none. crd_unit_create sets it to INFINITY
     /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before
-    /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps.
+    /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps. An FMU
+    /// that turns out to take less lowers both at the end of its initialisation.
     int input_order;
     double step; ///< communication step that the master will use, s; 0: not known. Before
                  ///< crd_unit_instantiate

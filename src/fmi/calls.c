@@ -404,6 +404,24 @@ crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_
     CALL_ONE(i, 2, two, SetRealInputDerivatives, (i->component, refs, n, orders, values));
 }
 
+crd_status crd_fmi_try_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
+                                         const int32_t* orders, const double* values)
+{
+    const int function = CRDI_FMI2_SetRealInputDerivatives;
+    if (i->version != CRD_FMI_2) { return only_in(i, 2, "fmi2SetRealInputDerivatives"); }
+    if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
+    crdi_fmi_mark(i, function);
+    i->asked = true;
+    const crdi_fmi_status status =
+        i->f->two.SetRealInputDerivatives(i->component, refs, n, orders, values);
+    i->asked = false;
+    if (status != CRDI_FMI_WARNING) { return crdi_fmi_end(i, function, status); }
+    char text[CRDI_FMI_TEXT];
+    crdi_fmi_take_text(i, text);
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: fmi2SetRealInputDerivatives returned Warning%s%s",
+                     i->name, text[0] ? "; its last message: " : "", text);
+}
+
 crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                           const int32_t* orders, double* values)
 {

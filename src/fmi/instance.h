@@ -29,6 +29,7 @@ struct crd_fmi {
     // what the interface that is used offers
     bool can_get_set_state, can_serialize_state, provides_directional_derivatives;
     bool needs_execution_tool, can_be_instantiated_once;
+    bool asked;                      // inside crd_fmi_try_input_derivatives
     uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, by log.c
     crdi_fmi2_callbacks callbacks;   // here because many FMUs keep the pointer
 

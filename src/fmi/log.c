@@ -191,6 +191,7 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
         const int function = atomic_load_explicit(&i->last_call, memory_order_relaxed);
         if (status == CRDI_FMI_WARNING && in_set(i->warned, function)) { level = CRD_LOG_DEBUG; }
         pthread_mutex_unlock(&text_lock);
+        if (i->asked) { level = CRD_LOG_DEBUG; } // a refusal is an answer
     }
     if (i->logger) {
         i->logger(i->logger_user, status, category, text);

@@ -121,6 +121,7 @@ static crd_status initialize(crd_master* m)
     crd_status st = CRD_OK;
     CRD_TRY(life_reach(m, CRD_STAGE_CONSISTENT));
     CRD_TRY(exit_all(m));
+    CRD_TRY(crdi_start_orders(m));
     CRD_TRY(crdi_start_predictions(m));
     CRD_TRY(crdi_refresh_start(m));
     crdi_script_start(m);

@@ -11,6 +11,10 @@
 crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, double* real,
                                int64_t* integer);
 
+/// Room for the values of a binding.
+crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out);
+void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
+
 /// The unit wants the end of the run; for adapters.
 void crdi_unit_wish_stop(crd_unit* u);
 

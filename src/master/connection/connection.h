@@ -367,6 +367,8 @@ void crdi_connections_mark_predicted(crdi_plan* plan); ///< their members, too
 bool crdi_connection_predicts(const crdi_plan* plan, const crdi_connection* k); ///< its kind
 int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k); ///< derivatives it uses
 /// Into or out of a unit with feedthrough that is not refreshed: `auto` becomes careful.
+/// Derivatives that its target takes and its source gives, and what `auto` chooses from then.
+void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f);
 void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f);
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f);
 void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first);
@@ -383,6 +385,7 @@ double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);
 // network.c: one level for all predictions of a loop
+void crdi_network_use_orders(crdi_prediction* f); ///< of a network: does it go by means?
 crd_status crdi_networks_plan(crdi_plan* plan, crdi_connections* c);
 /// The step counts: samples of a connection of a network. true: the past does not continue.
 bool crdi_network_sample(crdi_prediction* f, double h, bool event);

@@ -20,6 +20,11 @@ static bool is_in_loop(const crdi_prediction* f, const int* component)
            component[f->of->from.member] == component[f->of->to.member];
 }
 
+void crdi_network_use_orders(crdi_prediction* f)
+{
+    f->means = !f->rates[0] && !f->slope[0] && f->source->ticks == f->target->ticks;
+}
+
 static crd_status fill_network(crdi_plan* plan, crdi_connections* c, const int* component,
                                int which, crdi_network* n)
 {
@@ -27,7 +32,7 @@ static crd_status fill_network(crdi_plan* plan, crdi_connections* c, const int* 
         crdi_prediction* f = &c->predictions[i];
         if (!is_in_loop(f, component) || component[f->of->to.member] != which) { continue; }
         f->network = n;
-        f->means = !f->rates[0] && !f->slope[0] && f->source->ticks == f->target->ticks;
+        crdi_network_use_orders(f);
         n->flow_count++;
     }
     n->flows = crdi_arena_new(plan->arena, (size_t)n->flow_count, sizeof *n->flows);

@@ -93,10 +93,26 @@ void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f)
     f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
 }
 
+void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f)
+{
+    const crdi_connection* k = f->of;
+    const crdi_member *a = f->source, *b = f->target;
+    const int order = crdi_prediction_order(plan, k);
+    for (int d = 0; d < 2; d++) {
+        const bool given = a->rates[d] && d < k->rate_order;
+        const bool taken = d < b->slope_order && d < order;
+        f->rates[d] = given ? a->rates[d] + k->from.slot : NULL;
+        f->slope[d] = taken ? &b->slopes[d][k->to.slot] : NULL;
+    }
+    f->select_options = candidates(f);
+    if (plan->controlled && !plan->sys->run.control.absolute) {
+        f->select_options.tol = plan->sys->run.control.tolerance; // times scale, once that is known
+    }
+}
+
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f)
 {
     const crdi_member *a = &plan->members[k->from.member], *b = &plan->members[k->to.member];
-    const int order = crdi_prediction_order(plan, k);
     const crd_prediction predict = k->probed ? CRD_PREDICTION_HOLD : k->spec->predict;
     *f = (crdi_prediction){.of = k,
                            .from = crdi_connection_from(plan, k),
@@ -113,15 +129,8 @@ crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_predic
                            .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
                            .stamp = -1};
     k->prediction = f;
-    for (int d = 0; d < 2; d++) {
-        if (a->rates[d] && d < k->rate_order) { f->rates[d] = a->rates[d] + k->from.slot; }
-        if (d < b->slope_order && d < order) { f->slope[d] = &b->slopes[d][k->to.slot]; }
-    }
+    crdi_prediction_use_orders(plan, f);
     if (a->middles) { f->middle = a->middles + k->from.slot; }
-    f->select_options = candidates(f);
-    if (plan->controlled && !plan->sys->run.control.absolute) {
-        f->select_options.tol = plan->sys->run.control.tolerance; // times scale, once that is known
-    }
     k->from_name = crdi_end_name(plan, plan->arena, &k->from);
     k->to_name = crdi_end_name(plan, plan->arena, &k->to);
     if (!k->from_name || !k->to_name) { return CRD_E_MEMORY; }

@@ -102,10 +102,6 @@ static crd_status bind_member(crdi_plan* plan, crdi_member* p, int32_t* list, co
     }
     if (p->slope_order > u->info.max_input_order) { p->slope_order = u->info.max_input_order; }
     u->input_order = p->slope_order;
-    for (int i = 0; i < out_count && needs_rates; i++) {
-        crdi_connection* k = &plan->connections[outgoing[i]];
-        k->rate_order = worth_of_rates(plan, p, k, incoming, in_count);
-    }
     for (int d = 0; d < p->slope_order; d++) {
         p->slopes[d] = crdi_arena_new(plan->arena, (size_t)p->in->real_count, sizeof(double));
         if (!p->slopes[d]) { st = CRD_E_MEMORY; }
@@ -138,6 +134,17 @@ static void sort_by_member(const crdi_plan* plan, bool target, int* first, int* 
     for (int i = 0; i < plan->connection_count; i++) {
         list[first[(target ? plan->connections[i].to.member : plan->connections[i].from.member) +
                    1]++] = i;
+    }
+}
+
+static void find_rate_orders(crdi_plan* plan, const int* in_first, const int* in)
+{
+    for (int i = 0; i < plan->connection_count; i++) {
+        crdi_connection* k = &plan->connections[i];
+        const int m = k->from.member;
+        const crdi_member* p = &plan->members[m];
+        if (!p->rates[0]) { continue; }
+        k->rate_order = worth_of_rates(plan, p, k, in + in_first[m], in_first[m + 1] - in_first[m]);
     }
 }
 
@@ -174,6 +181,7 @@ crd_status crdi_plan_bind(crdi_plan* plan)
                             in_first[i + 1] - in_first[i], out + out_first[i],
                             out_first[i + 1] - out_first[i]));
     }
+    find_rate_orders(plan, in_first, in);
     st = gather_outputs(plan);
 fail:
     crd_free(plan->ctx, in_first);
@@ -181,5 +189,27 @@ fail:
     crd_free(plan->ctx, in);
     crd_free(plan->ctx, out);
     crd_free(plan->ctx, list);
+    return st;
+}
+
+crd_status crdi_plan_lower_orders(crdi_plan* plan, bool* lowered)
+{
+    *lowered = false;
+    for (int i = 0; i < plan->member_count; i++) {
+        crdi_member* p = &plan->members[i];
+        if (p->unit->input_order >= p->slope_order) { continue; }
+        p->slope_order = p->unit->input_order;
+        *lowered = true;
+    }
+    if (!*lowered) { return CRD_OK; }
+    int* first = crdi_new_array(plan->ctx, (size_t)plan->member_count + 2, sizeof *first);
+    int* in = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *in);
+    const crd_status st = first && in ? CRD_OK : CRD_E_MEMORY;
+    if (st == CRD_OK) {
+        sort_by_member(plan, true, first, in);
+        find_rate_orders(plan, first, in);
+    }
+    crd_free(plan->ctx, first);
+    crd_free(plan->ctx, in);
     return st;
 }

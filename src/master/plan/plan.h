@@ -122,9 +122,6 @@ typedef struct crdi_plan {
 crd_status crdi_plan_units(crdi_plan* plan, bool* wish); ///< opens them
 /// What a unit says against a binding, if it was the unit and not the master; hands `st` back.
 crd_status crdi_member_refused(crd_context* ctx, const crdi_member* p, crd_status st);
-/// Room for the values of a binding.
-crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out);
-void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 // names.c
 /// "file:line: " for messages, "" if it came from nowhere.
 const char* crdi_where(crd_place p, char* buffer, size_t size);
@@ -162,6 +159,9 @@ double crdi_common_tick(double a, double b);
 crd_status crdi_plan_phases(crdi_plan* plan);
 // bind.c: bindings, room for values, slots of the connections
 crd_status crdi_plan_bind(crdi_plan* plan);
+/// Once units are initialised: some take derivatives of their inputs up to a lower order than they
+/// said. What they get then, and what derivatives of their outputs are worth.
+crd_status crdi_plan_lower_orders(crdi_plan* plan, bool* lowered);
 // feeds.c: connections by kind, phase and target
 void crdi_plan_kinds(crdi_plan* plan);
 crd_status crdi_plan_feeds(crdi_plan* plan, crdi_connections* connections);

@@ -1,8 +1,6 @@
 // The units of a run, and room for their values.
 #include "master/plan/plan.h"
 
-enum { BYTES_ROOM = 256 }; // to begin with, of a text or binary
-
 crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
 {
     const crd_system* sys = plan->sys;
@@ -29,28 +27,6 @@ crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
         plan->member_count++;
     }
     return CRD_OK;
-}
-
-crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out)
-{
-    out->real = crdi_arena_new(arena, (size_t)b->real_count, sizeof *out->real);
-    out->integer = crdi_arena_new(arena, (size_t)b->integer_count, sizeof *out->integer);
-    out->bytes = crdi_arena_new(arena, (size_t)b->bytes_count, sizeof *out->bytes);
-    if (!out->real || !out->integer || !out->bytes) { return CRD_E_MEMORY; }
-    for (int i = 0; i < b->bytes_count; i++) {
-        crd_bytes* x = &out->bytes[i];
-        x->data = crdi_new(b->unit->ctx, BYTES_ROOM);
-        if (!x->data) { return CRD_E_MEMORY; }
-        x->capacity = BYTES_ROOM;
-    }
-    return CRD_OK;
-}
-
-void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v)
-{
-    for (int i = 0; b && v->bytes && i < b->bytes_count; i++) {
-        crd_free(ctx, v->bytes[i].data);
-    }
 }
 
 crd_status crdi_member_refused(crd_context* ctx, const crdi_member* p, crd_status st)

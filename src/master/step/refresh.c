@@ -86,9 +86,13 @@ static bool is_stale(const crdi_plan* plan, const crdi_connections* c, const crd
 }
 
 // In a loop such predictions may be unstable where hold is not, and no defect tells it in time.
-static crd_status find_stale(crdi_plan* plan, const crdi_connections* c, int* component)
+crd_status crdi_refresh_find_stale(crdi_plan* plan, const crdi_connections* c)
 {
-    if (crdi_plan_components(plan, is_predicted, NULL, component) < 0) { return CRD_E_MEMORY; }
+    int* component = crdi_new_array(plan->ctx, (size_t)plan->member_count + 1, sizeof *component);
+    if (!component || crdi_plan_components(plan, is_predicted, NULL, component) < 0) {
+        crd_free(plan->ctx, component);
+        return CRD_E_MEMORY;
+    }
     for (int i = 0; i < c->prediction_count; i++) {
         crdi_prediction* f = &c->predictions[i];
         if (component[f->of->from.member] == component[f->of->to.member] &&
@@ -101,6 +105,7 @@ static crd_status find_stale(crdi_plan* plan, const crdi_connections* c, int* co
             f->network->level.fixed = true;
         }
     }
+    crd_free(plan->ctx, component);
     return CRD_OK;
 }
 
@@ -116,7 +121,7 @@ crd_status crdi_refresh_plan(crdi_plan* plan, crdi_connections* c)
     for (int i = 0; i < plan->member_count; i++) {
         plan->members[i].through = find_feedthrough(c, &plan->members[i]);
     }
-    CRD_TRY(find_stale(plan, c, component));
+    CRD_TRY(crdi_refresh_find_stale(plan, c));
     CRD_TRY(order_members(plan, c, component, places));
 fail:
     crd_free(plan->ctx, component);

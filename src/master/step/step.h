@@ -145,6 +145,8 @@ const crd_iteration_report* crdi_iteration_get_report(const crd_master* m);
 void crdi_iteration_free(crd_master* m);
 // refresh.c: outputs with feedthrough, evaluated again with fresh inputs
 crd_status crdi_refresh_plan(crdi_plan* plan, crdi_connections* connections);
+/// Predictions around units whose outputs are not fresh; with the derivatives that units take.
+crd_status crdi_refresh_find_stale(crdi_plan* plan, const crdi_connections* c);
 crd_status crdi_refresh_start(crd_master* m);
 crd_status crdi_refresh_step(crd_master* m, double t);    ///< at the end of a step
 bool crdi_refresh_has(const crdi_plan* plan, int member); ///< it is among them
@@ -204,4 +206,5 @@ void crdi_crash_leave(crdi_crash_frame* g);
 int crdi_life_catch(crd_master* m, void (*f)(void* with), void* with);
 // start/: values consistent at the start
 crd_status crdi_start_solve(crd_master* m);
+crd_status crdi_start_orders(crd_master* m); ///< of derivatives, as units turned out to take them
 crd_status crdi_start_predictions(crd_master* m); ///< their first samples

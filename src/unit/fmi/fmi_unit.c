@@ -211,6 +211,7 @@ fail:
 static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    u->experiment = *e;
     u->no_rollback = !e->may_roll_back;
     u->now = u->step_begin = e->start;
     return crd_fmi_enter_initialization(u->fmi, e->has_tolerance, e->tolerance, e->start,
@@ -220,7 +221,8 @@ static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* 
 static crd_status cs_exit_initialization(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    const crd_status st = crd_fmi_exit_initialization(u->fmi);
+    const bool asks = !u->own_curves && unit->input_order > 0;
+    const crd_status st = asks ? crdi_fmi_unit_exit_asking(u) : crd_fmi_exit_initialization(u->fmi);
     return st == CRD_OK && u->event_mode ? crdi_fmi_unit_settle(u) : st;
 }
 

@@ -23,8 +23,8 @@ typedef struct crdi_fmi_run {
 typedef struct crdi_fmi_curves {
     int32_t count;     // elements
     int32_t ref_count; // FMI 2: the same
-    uint32_t* refs;    // FMI 2: CRD_MODEL_MAX_ORDER times, one set per order
-    int32_t* orders;   // FMI 2, like refs
+    uint32_t* refs;    // (ref_count)
+    int32_t* orders;   // FMI 2: (2 * count) count times 1, then count times 2
     int32_t* at;       // (count) into the real vector
     double* values;    // FMI 2: (2 * count) derivatives; own: (count) inputs at a time
     double* u[3];      // own: value and derivatives at the beginning of the step
@@ -81,11 +81,12 @@ typedef struct crdi_fmi_unit {
     crdi_fmi_prepared* curved; // bindings with own curves
     /// In event mode, until nothing changes any more; then back to where steps are made.
     crd_status (*settle)(struct crdi_fmi_unit* u);
-    uint32_t epoch;        // changes when the FMU forgets what was set
-    uint64_t sent;         // how often discrete inputs were sent
-    const char* last_call; // while there is no instance
-    size_t reserve;        // elements that a call may have
-    uint32_t* refs;        // for directional derivatives
+    uint32_t epoch;            // changes when the FMU forgets what was set
+    uint64_t sent;             // how often discrete inputs were sent
+    crd_experiment experiment; // Co-Simulation: in case that it has to begin again
+    const char* last_call;     // while there is no instance
+    size_t reserve;            // elements that a call may have
+    uint32_t* refs;            // for directional derivatives
     size_t ref_capacity;
 } crdi_fmi_unit;
 
@@ -111,6 +112,9 @@ crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u);
 // The FMU becomes the unit's, or is closed, unless it belongs to a store.
 crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,
                                 bool shares_fmu, crd_unit** out);
+
+// orders.c: out of initialization mode, and finds out which derivatives of inputs the FMU takes
+crd_status crdi_fmi_unit_exit_asking(crdi_fmi_unit* u);
 
 // common.c
 void crdi_fmi_unit_init(crdi_fmi_unit* u, crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,

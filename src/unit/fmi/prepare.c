@@ -69,7 +69,7 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
     }
     if (!c->count) { return CRD_OK; }
     const size_t n = (size_t)c->count, refs = (size_t)c->ref_count;
-    c->refs = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->refs);
+    c->refs = crdi_arena_new(&p->arena, refs, sizeof *c->refs);
     c->orders = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->orders);
     c->at = crdi_arena_new(&p->arena, n, sizeof *c->at);
     c->values = crdi_arena_new(&p->arena, 2 * n, sizeof *c->values);
@@ -82,7 +82,7 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
     for (int32_t j = 0; j < b->count; j++) {
         const crd_variable* v = &u->base.info.variables[b->variables[j]];
         if (!takes_curve(u, v)) { continue; }
-        c->refs[r] = c->refs[refs + r] = p->refs[j];
+        c->refs[r] = p->refs[j];
         c->orders[r] = 1;
         c->orders[refs + r] = 2;
         r++;

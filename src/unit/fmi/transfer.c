@@ -215,7 +215,7 @@ crd_status crdi_fmi_unit_set_derivatives(crd_unit* unit, const crd_binding* b,
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crdi_fmi_curves* c = &((crdi_fmi_prepared*)b->prepared)->curves;
     if (!c->count || order < 1) { return CRD_OK; }
-    if (order > CRD_MODEL_MAX_ORDER) { order = CRD_MODEL_MAX_ORDER; }
+    if (order > unit->info.max_input_order) { order = unit->info.max_input_order; }
     const bool two = !u->own_curves;
     for (int o = 0; o < CRD_MODEL_MAX_ORDER; o++) {
         double* to = two ? c->values + (size_t)o * (size_t)c->count : c->u[o + 1];
@@ -229,9 +229,13 @@ crd_status crdi_fmi_unit_set_derivatives(crd_unit* unit, const crd_binding* b,
     }
     if (order < c->order) { order = c->order; } // what was sent once stays: it has to become 0
     c->order = order;
-    const crd_status st = crd_fmi_set_input_derivatives(
-        u->fmi, c->refs, (size_t)c->ref_count * (size_t)order, c->orders, c->values);
-    return st < 0 ? crdi_fail_in(unit->ctx, st, "input derivatives of order %d", order) : CRD_OK;
+    for (int o = 1; o <= order; o++) { // some FMUs take one order in a call
+        const size_t first = (size_t)(o - 1) * (size_t)c->count;
+        const crd_status st = crd_fmi_set_input_derivatives(u->fmi, c->refs, (size_t)c->count,
+                                                            c->orders + first, c->values + first);
+        if (st < 0) { return crdi_fail_in(unit->ctx, st, "input derivatives of order %d", o); }
+    }
+    return CRD_OK;
 }
 
 crd_status crdi_fmi_unit_move_inputs(crdi_fmi_unit* u, double t)
