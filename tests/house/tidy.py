@@ -10,7 +10,7 @@ import sys
 import commands
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFINES = ("src/base/context.c", "src/base/json.c")
+DEFINES = ("src/base/context.c", "src/base/json.c", "src/circuit/scan.c")
 FOUND = re.compile(r"^(?P<file>[^:\n]+):\d+:\d+: (?:warning|error): (?P<text>.*?) \[(?P<check>clang-analyzer-[^,\]]+)")
 
 
