@@ -14,7 +14,7 @@ ROWS = [
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
-    ["num", "archive", "xml"],
+    ["num", "archive", "xml", "sandbox"],
     ["base"],
 ]
 SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system"), ("system", "quality"),
