@@ -101,7 +101,10 @@ typedef struct crd_fmu_description {
     bool provides_intermediate_update;
     bool can_return_early;
     int max_output_derivative;
-    double fixed_internal_step;      ///< FMI 3, 0: not given
+    double fixed_internal_step; ///< FMI 3, 0: not given
+    /// FMI 3: the first clock that the importer has to tick, the first variable that belongs to a
+    /// clock; NULL: none. An FMU with either of them is not run, as clocks do not tick here.
+    const char *input_clock, *clocked;
     crd_fmu_model_exchange exchange; ///< Model Exchange
 
     bool has_start, has_stop, has_tolerance, has_step;

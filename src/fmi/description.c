@@ -108,7 +108,9 @@ static crdi_attribute attribute_of(const char* name)
                               : CRDI_AT_DERIVATIVE;
         break;
     case 'c':
-        id = name[2] == 'u' ? CRDI_AT_CAUSALITY : CRDI_AT_MULTIPLE_SET;
+        id = name[2] == 'u'   ? CRDI_AT_CAUSALITY
+             : name[2] == 'o' ? CRDI_AT_CLOCKS
+                              : CRDI_AT_MULTIPLE_SET;
         break;
     case 'i':
         id = name[2] == 'i' ? CRDI_AT_INITIAL : CRDI_AT_INTERMEDIATE_UPDATE;

@@ -30,6 +30,7 @@ enum {
     X(INITIAL, "initial")                                                                          \
     X(MULTIPLE_SET, "canHandleMultipleSetPerTimeInstant")                                          \
     X(INTERMEDIATE_UPDATE, "intermediateUpdate")                                                   \
+    X(CLOCKS, "clocks")                                                                            \
     X(DECLARED_TYPE, "declaredType")                                                               \
     X(DERIVATIVE, "derivative")                                                                    \
     X(UNIT, "unit")                                                                                \

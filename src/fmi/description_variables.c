@@ -241,6 +241,11 @@ static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
                           a->value[CRDI_AT_MULTIPLE_SET], &v->can_handle_multiple_set));
     CRD_TRY(crdi_get_bool(p, v->name, "intermediateUpdate", a->value[CRDI_AT_INTERMEDIATE_UPDATE],
                           &v->intermediate_update));
+    const char* clocks = p->d->version == CRD_FMI_3 ? a->value[CRDI_AT_CLOCKS] : NULL;
+    size_t length = 0;
+    if (clocks && crdi_trim(clocks, &length) && length && !p->d->clocked) {
+        p->d->clocked = v->name;
+    }
 fail:
     return st;
 }
@@ -475,6 +480,9 @@ crd_status crdi_end_variable(crdi_parser* p)
         CRD_TRY(description_variables_check_start(p, v));
     }
     set_defaults(p, v);
+    if (v->type == CRD_CLOCK && v->causality == CRD_INPUT && !p->d->input_clock) {
+        p->d->input_clock = v->name;
+    }
     for (size_t i = (size_t)p->variable + 1; i < p->variable_count; i++) {
         crd_variable* alias = &p->fmu->variables[i];
         const crd_variable own = *alias;

@@ -437,6 +437,19 @@ const char* crd_fmu_platforms(const crd_fmu* f)
     return f->platforms;
 }
 
+// What belongs to a clock changes when it ticks, and that never happens here. An output clock that
+// nothing belongs to does no harm: its ticks are not looked at.
+static crd_status check_clocks(const crd_fmu* f, crd_context* ctx)
+{
+    const crd_fmu_description* d = &f->description;
+    if (!d->input_clock && !d->clocked) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                     "%s: clocks of FMI 3 do not tick here, so that the results would be wrong: "
+                     "'%s' %s",
+                     f->path, d->input_clock ? d->input_clock : d->clocked,
+                     d->input_clock ? "is an input clock" : "changes with a clock");
+}
+
 crd_status crd_fmu_check_interface(const crd_fmu* f, bool model_exchange, crd_context* ctx)
 {
     const crd_fmu_description* d = &f->description;
@@ -448,6 +461,8 @@ crd_status crd_fmu_check_interface(const crd_fmu* f, bool model_exchange, crd_co
                          other ? model_exchange ? "Co-Simulation" : "Model Exchange"
                                : "Scheduled Execution");
     }
+    const crd_status st = check_clocks(f, ctx);
+    if (st < 0) { return st; }
     if (!library[0] && (f->platforms[0] || f->folder[0])) {
         return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                          "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s", f->path,

@@ -289,7 +289,42 @@ static void fmi3_knows_all_its_types(void** state)
     check_int(variable(f, "b")->type, CRD_BINARY);
     check(variable(f, "m")->intermediate_update && !variable(f, "m")->can_handle_multiple_set);
     check(variable(f, "s")->can_handle_multiple_set && !variable(f, "s")->intermediate_update);
+    check_text(crd_fmu_describe(f)->clocked, "m");
+    check_text(crd_fmu_describe(f)->input_clock, "c");
     crd_fmu_close(f);
+}
+
+// What belongs to a clock, or is one that others tick, makes wrong results: nothing of it is run.
+static void fmus_that_need_clocks_are_refused(void** state)
+{
+    fixture* fx = *state;
+    static const struct {
+        const char *variables, *part; // NULL: clocks are no reason
+    } rows[] = {
+        {"<Clock name='r' valueReference='1' causality='input' intervalVariability='constant'"
+         " intervalDecimal='0.1'/>",
+         "'r' is an input clock"},
+        {"<Clock name='s' valueReference='1' causality='input' intervalVariability='triggered'/>",
+         "'s' is an input clock"},
+        {"<Clock name='s' valueReference='1' causality='output' intervalVariability='triggered'/>"
+         "<Float64 name='as' valueReference='2' causality='output' variability='discrete'"
+         " clocks='1'/>",
+         "'as' changes with a clock"},
+        {"<Clock name='s' valueReference='1' causality='output' intervalVariability='triggered'/>"
+         "<Float64 name='x' valueReference='2' causality='output' clocks=' '/>",
+         NULL},
+        {"<Float64 name='x' valueReference='2' causality='output'/>", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2000];
+        snprintf(text, sizeof text, FMI3(VARIABLES("%s")), rows[i].variables);
+        crd_fmu* f = parse(fx, text);
+        check_status(crd_fmu_check_runnable(f, fx->ctx), CRD_E_UNSUPPORTED); // there is no library
+        const bool clocks = strstr(crd_error_text(fx->ctx), "clocks of FMI 3 do not tick here");
+        check_int(clocks, rows[i].part != NULL);
+        if (clocks) { check_contains(crd_error_text(fx->ctx), rows[i].part); }
+        crd_fmu_close(f);
+    }
 }
 
 static void fmi3_types_hand_down_units_and_items(void** state)
@@ -1030,6 +1065,7 @@ int main(void)
         TEST(fmi3_capabilities_are_read),
         TEST(fmi2_knows_all_its_types_and_inherits_from_declared_types),
         TEST(fmi3_knows_all_its_types),
+        TEST(fmus_that_need_clocks_are_refused),
         TEST(fmi3_types_hand_down_units_and_items),
         TEST(defaults_follow_the_tables_of_the_standards),
         TEST(odd_combinations_and_missing_starts_are_warned_of_once),

@@ -184,6 +184,11 @@ static void say_fmu(crdi_result* out, const crd_fmu* f)
     say_interfaces(out, d);
     say_capabilities(out, d);
     say_exchange(out, d);
+    const char* clock = d->input_clock ? d->input_clock : d->clocked;
+    if (clock) {
+        crdi_say(out, "%-14s'%s' %s: cannot be run, clocks do not tick here\n", "clocks", clock,
+                 d->input_clock ? "is an input clock" : "changes with a clock");
+    }
     const char* platforms = crd_fmu_platforms(f);
     crdi_fact_if(out, "platforms", *platforms ? platforms : "none");
     say_experiment(out, d);
@@ -379,7 +384,8 @@ static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
              TEXT("generation_date", d->generation_date), TEXT("copyright", d->copyright),
              TEXT("license", d->license), BOOL("cosimulation", d->has_cosimulation),
              BOOL("model_exchange", d->has_model_exchange),
-             BOOL("scheduled_execution", d->has_scheduled_execution));
+             BOOL("scheduled_execution", d->has_scheduled_execution),
+             BOOL("needs_clocks", d->input_clock || d->clocked));
     put_capabilities(crdi_object(j, "capabilities"), d);
     put_exchange(crdi_object_if(j, "model_exchange_capabilities", d->has_model_exchange), d);
     put_platforms(crdi_array(j, "platforms"), crd_fmu_platforms(f));

@@ -179,37 +179,21 @@ void crdi_fmi_unit_clear(crdi_fmi_unit* u)
     crd_free(ctx, u->refs);
 }
 
-static void warn_of_clocks(crd_context* ctx, const crd_unit_spec* spec, const crd_fmu* fmu)
-{
-    const crd_fmu_description* d = crd_fmu_describe(fmu);
-    for (int32_t i = 0; i < d->variable_count; i++) {
-        const crd_variable* v = &d->variables[i];
-        if (v->type == CRD_CLOCK && v->causality == CRD_INPUT) {
-            crdi_log(ctx, CRD_LOG_WARNING,
-                     "unit '%s': %s has the input clock '%s', which will never tick here",
-                     spec->name, crd_fmu_path(fmu), v->name);
-            break;
-        }
-    }
-}
-
 static crd_status fmu_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
                              crd_place* place, crd_unit** out)
 {
     (void)place;
     crd_fmu* fmu = NULL;
     const bool shares = store != NULL;
-    crd_status st = shares ? crdi_unit_store_fmu(store, ctx, spec->path, &fmu)
-                           : crd_fmu_open(ctx, spec->path, NULL, &fmu);
+    const crd_status st = shares ? crdi_unit_store_fmu(store, ctx, spec->path, &fmu)
+                                 : crd_fmu_open(ctx, spec->path, NULL, &fmu);
     if (st < 0) { return st; }
     const crd_fmu_description* d = crd_fmu_describe(fmu);
     const bool exchange =
         spec->interface == CRD_INTERFACE_MODEL_EXCHANGE ||
         (spec->interface == CRD_INTERFACE_AUTO && !d->has_cosimulation && d->has_model_exchange);
-    st = exchange ? crdi_me_unit_create(ctx, spec, fmu, shares, out)
-                  : crdi_fmi_unit_create(ctx, spec, fmu, shares, out);
-    if (st == CRD_OK) { warn_of_clocks(ctx, spec, ((crdi_fmi_unit*)*out)->fmu); }
-    return st;
+    return exchange ? crdi_me_unit_create(ctx, spec, fmu, shares, out)
+                    : crdi_fmi_unit_create(ctx, spec, fmu, shares, out);
 }
 
 const crdi_adapter crdi_adapter_fmi = {.create = fmu_create, .resize = fmu_resize};
