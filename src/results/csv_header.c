@@ -129,34 +129,13 @@ static void set_time_unit(crdi_csv* r, const char* unit, int64_t line)
 
 // ---- texts -------------------------------------------------------------------------------------
 
-static bool is_utf8(const char* text)
-{
-    size_t left = strlen(text), n = 0;
-    for (; left > 0 && (n = crdi_utf8_length(text, left)) > 0; left -= n) {
-        text += n;
-    }
-    return left == 0;
-}
-
-// The text of a field. Spreadsheets write Latin-1: what is not UTF-8 is taken for that.
+// The text of a field.
 static char* csv_header_keep_text(crdi_csv* r, const crdi_csv_field* f)
 {
     char* text = crdi_arena_text(&r->t->arena, f->text, f->length);
     if (!text) { return NULL; }
     crdi_csv_copy(f, text);
-    if (is_utf8(text)) { return text; }
-    char* wide = crdi_arena_new(&r->t->arena, 2 * strlen(text) + 1, 1);
-    if (!wide) { return NULL; }
-    char* to = wide;
-    for (const unsigned char* p = (const unsigned char*)text; *p; p++) {
-        if (*p < 0x80) {
-            *to++ = (char)*p;
-        } else {
-            *to++ = (char)(0xC0 | *p >> 6);
-            *to++ = (char)(0x80 | (*p & 0x3F));
-        }
-    }
-    return wide;
+    return crdi_table_utf8(&r->t->arena, text);
 }
 
 // ---- separator ---------------------------------------------------------------------------------

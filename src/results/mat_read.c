@@ -5,54 +5,23 @@
 //     structure that gives them names, units and descriptions, beside which other texts are
 //     attachments;
 //   structures with fields `time` and `data`, as timeseries are saved, or `time` and `signals`, as
-//     Simulink saves them: each is a group with its own times.
-#include "results/mat.h"
-#include "results/recording.h"
-#include "results/table.h"
+//     Simulink saves them: each is a group with its own times;
+//   results of Modelica tools, see mat_modelica.c.
+#include "results/mat_read.h"
 
-#include <fcntl.h>
+#include "results/mat.h"
+
 #include <math.h>
-#include <matio.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOST_DEPTH = 32 }; // cells in cells
 
-typedef struct column {
-    const char *name, *unit, *description;
-    crd_type type;
-    const double* time;
-    int64_t rows;
-    double* values;
-    const char** texts;
-    const crd_label* labels;
-    int label_count;
-} column;
-
-typedef struct reader {
-    crd_context* ctx;
-    const char* path;
-    crdi_memory_recording* m;
-    crdi_table* table;
-    mat_t* file;
-    enum mat_ft version;
-    double size; // of the file
-    matvar_t** variables;
-    size_t count, capacity;
-    double values; // that were read so far, for the limit
-    column* columns;
-    size_t column_count, column_capacity;
-    const matvar_t* signals; // names and units, NULL: none
-    crd_map signal_index;    // variable -> element of signals
-    int32_t* in_order;       // (elements of signals) index of their variables, -1: there is none
-} reader;
-
 // ---- values of libmatio ------------------------------------------------------------------------
 
-static size_t elements(const matvar_t* v)
+size_t crdi_mat_elements(const matvar_t* v)
 {
     size_t n = 1;
     for (int i = 0; i < v->rank; i++) {
@@ -62,10 +31,19 @@ static size_t elements(const matvar_t* v)
     return v->rank > 0 ? n : 0;
 }
 
-static bool is_numeric(const matvar_t* v)
+// Bytes of one value in memory; 0: no numbers.
+static size_t value_size(const matvar_t* v)
 {
-    return v && v->class_type >= MAT_C_DOUBLE && v->class_type <= MAT_C_UINT64 && !v->isComplex &&
-           (v->data || elements(v) == 0);
+    static const uint8_t sizes[] = {8, 4, 1, 1, 2, 2, 4, 4, 8, 8};
+    return v->class_type >= MAT_C_DOUBLE && v->class_type <= MAT_C_UINT64
+               ? sizes[v->class_type - MAT_C_DOUBLE]
+               : 0;
+}
+
+bool crdi_mat_is_numeric(const matvar_t* v)
+{
+    const size_t n = v ? crdi_mat_elements(v) : 0, size = v ? value_size(v) : 0;
+    return size && !v->isComplex && (n == 0 || (v->data && v->nbytes / size >= n));
 }
 
 static bool mat_read_is_wanted(const matvar_t* v)
@@ -79,10 +57,10 @@ static bool is_vector(const matvar_t* v)
     for (int i = 0; i < v->rank; i++) {
         longer += v->dims[i] != 1;
     }
-    return is_numeric(v) && longer <= 1;
+    return crdi_mat_is_numeric(v) && longer <= 1;
 }
 
-static double mat_read_value(const matvar_t* v, size_t i)
+double crdi_mat_value(const matvar_t* v, size_t i)
 {
     switch (v->class_type) {
     case MAT_C_DOUBLE:
@@ -110,26 +88,28 @@ static double mat_read_value(const matvar_t* v, size_t i)
     }
 }
 
-static crd_type mat_read_type_of(const matvar_t* v)
+crd_type crdi_mat_type(const matvar_t* v)
 {
     static const crd_type types[] = {CRD_FLOAT64, CRD_FLOAT32, CRD_INT8,   CRD_UINT8, CRD_INT16,
                                      CRD_UINT16,  CRD_INT32,   CRD_UINT32, CRD_INT64, CRD_UINT64};
     return v->isLogical ? CRD_BOOLEAN : types[v->class_type - MAT_C_DOUBLE];
 }
 
-// Row `row` of a char matrix as UTF-8 in the arena, without the blanks that fill it up if there are
-// several; "" for anything else. NULL: out of memory.
-static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
+const char* crdi_mat_text(crd_arena* arena, const matvar_t* v, size_t row, bool lying)
 {
-    if (!v || v->class_type != MAT_C_CHAR || !v->data || v->rank != 2 || row >= v->dims[0]) {
+    if (!v || v->class_type != MAT_C_CHAR || !v->data || v->rank != 2 || row >= v->dims[lying]) {
         return "";
     }
-    const size_t rows = v->dims[0];
+    const size_t rows = v->dims[lying];
+    size_t n = v->dims[!lying];
+    const size_t first = lying ? row * n : row, stride = lying ? 1 : rows;
     const bool wide = v->data_type == MAT_T_UINT16 || v->data_type == MAT_T_UTF16;
+    if (v->nbytes / (wide ? 2 : 1) / rows < n) {
+        return "";
+    } // UTF-8 has fewer or more than it says
     const uint16_t* units = wide ? v->data : NULL;
     const uint8_t* bytes = v->data;
-    size_t n = v->dims[1];
-#define UNIT(i) (wide ? units[(i)*rows + row] : bytes[(i)*rows + row])
+#define UNIT(i) (wide ? units[first + (i)*stride] : bytes[first + (i)*stride])
     while (n && (UNIT(n - 1) == 0 || (rows > 1 && UNIT(n - 1) == ' '))) {
         n--;
     }
@@ -138,7 +118,7 @@ static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
     for (size_t i = 0; text && i < n; i++) {
         uint32_t c = UNIT(i);
         if (c == 0) { break; }
-        if (!wide) { // UTF-8 already
+        if (!wide) {
             *to++ = (char)c;
             continue;
         }
@@ -159,12 +139,17 @@ static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
         *to++ = (char)(c < 0x80 ? c : 0x80 | (c & 63));
     }
 #undef UNIT
-    return text;
+    return text && !wide ? crdi_table_utf8(arena, text) : text;
+}
+
+static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
+{
+    return crdi_mat_text(arena, v, row, false);
 }
 
 static matvar_t* field(const matvar_t* v, const char* name, size_t index)
 {
-    return v && v->class_type == MAT_C_STRUCT && v->data && index < elements(v)
+    return v && v->class_type == MAT_C_STRUCT && v->data && index < crdi_mat_elements(v)
                ? Mat_VarGetStructFieldByName((matvar_t*)v, name, index)
                : NULL;
 }
@@ -180,46 +165,58 @@ static matvar_t* field_of(const matvar_t* v, const char* const* names)
 
 // ---- columns -----------------------------------------------------------------------------------
 
-static crd_status left_out(const reader* d, const char* name, const char* why)
+static crd_status left_out(const crdi_mat* d, const char* name, const char* why)
 {
     crdi_log(d->ctx, CRD_LOG_WARNING, "%s: variable '%s' is left out: %s", d->path, name, why);
     return CRD_OK;
 }
 
-// The next column, with room for its values.
-static crd_status mat_read_add_column(reader* d, const char* name, const char* unit, crd_type type,
-                                      const double* time, size_t rows, column** out)
+crd_status crdi_mat_room(crdi_mat* d, size_t n, double** out)
 {
-    d->values += (double)rows;
+    d->values += (double)n;
     const crd_status st = crdi_table_check_size(d->ctx, d->path, d->values);
     if (st < 0) { return st; }
+    *out = crdi_arena_new(&d->table->arena, n, sizeof **out);
+    return *out ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_status crdi_mat_add_column(crdi_mat* d, const crdi_mat_column* column)
+{
     void* grown =
         crdi_grow(d->ctx, d->columns, &d->column_capacity, d->column_count + 1, sizeof *d->columns);
     if (!grown) { return CRD_E_MEMORY; }
     d->columns = grown;
-    crd_arena* arena = &d->table->arena;
-    column c = {.name = crdi_arena_text(arena, name, strlen(name)),
-                .unit = crdi_arena_text(arena, unit, strlen(unit)),
-                .description = "",
-                .type = type,
-                .time = time,
-                .rows = (int64_t)rows,
-                .values = crdi_arena_new(arena, rows, sizeof *c.values)};
-    if (type == CRD_STRING) { c.texts = crdi_arena_new(arena, rows, sizeof *c.texts); }
-    if (!c.name || !c.unit || !c.values || (type == CRD_STRING && !c.texts)) {
-        return CRD_E_MEMORY;
-    }
-    d->columns[d->column_count] = c;
-    *out = &d->columns[d->column_count++];
+    d->columns[d->column_count++] = *column;
     return CRD_OK;
+}
+
+// The next column, with room for its values.
+static crd_status new_column(crdi_mat* d, const char* name, const char* unit, crd_type type,
+                             const double* time, size_t rows, crdi_mat_column** out)
+{
+    crd_status st = CRD_OK;
+    crd_arena* arena = &d->table->arena;
+    crdi_mat_column c = {.name = crdi_arena_text(arena, name, strlen(name)),
+                         .unit = crdi_arena_text(arena, unit, strlen(unit)),
+                         .description = "",
+                         .type = type,
+                         .time = time,
+                         .rows = (int64_t)rows};
+    CRD_TRY(crdi_mat_room(d, rows, &c.values));
+    if (type == CRD_STRING) { c.texts = crdi_arena_new(arena, rows, sizeof *c.texts); }
+    if (!c.name || !c.unit || (type == CRD_STRING && !c.texts)) { return CRD_E_MEMORY; }
+    CRD_TRY(crdi_mat_add_column(d, &c));
+    *out = &d->columns[d->column_count - 1];
+fail:
+    return st;
 }
 
 // A vector of `rows` values, or a matrix whose first or last dimension is `rows`: then its other
 // elements are columns name[1], name[2] ...
-static crd_status add_numbers(reader* d, const matvar_t* v, const char* name, const char* unit,
+static crd_status add_numbers(crdi_mat* d, const matvar_t* v, const char* name, const char* unit,
                               const double* time, size_t rows)
 {
-    const size_t all = elements(v);
+    const size_t all = crdi_mat_elements(v);
     const size_t width = rows ? all / rows : 0;
     const bool upright = v->rank > 0 && v->dims[0] == rows;
     const bool lying = v->rank > 0 && v->dims[v->rank - 1] == rows;
@@ -230,29 +227,29 @@ static crd_status add_numbers(reader* d, const matvar_t* v, const char* name, co
         return left_out(d, name, why);
     }
     for (size_t j = 0; j < width; j++) {
-        column* c = NULL;
+        crdi_mat_column* c = NULL;
         char indexed[512];
         snprintf(indexed, sizeof indexed, "%s[%zu]", name, j + 1);
-        const crd_status st = mat_read_add_column(d, width > 1 ? indexed : name, unit,
-                                                  mat_read_type_of(v), time, rows, &c);
+        const crd_status st =
+            new_column(d, width > 1 ? indexed : name, unit, crdi_mat_type(v), time, rows, &c);
         if (st < 0) { return st; }
         for (size_t i = 0; i < rows; i++) {
-            c->values[i] = mat_read_value(v, upright ? i + rows * j : j + width * i);
+            c->values[i] = crdi_mat_value(v, upright ? i + rows * j : j + width * i);
         }
     }
     return CRD_OK;
 }
 
 // Cells with a text each, or the rows of a char matrix.
-static crd_status add_texts(reader* d, const matvar_t* v, const char* name, const double* time,
+static crd_status add_texts(crdi_mat* d, const matvar_t* v, const char* name, const double* time,
                             size_t rows)
 {
-    column* c = NULL;
+    crdi_mat_column* c = NULL;
     const bool cells = v->class_type == MAT_C_CELL;
-    if (cells ? elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
+    if (cells ? crdi_mat_elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
         return left_out(d, name, "its number of texts is not that of the times");
     }
-    const crd_status st = mat_read_add_column(d, name, "", CRD_STRING, time, rows, &c);
+    const crd_status st = new_column(d, name, "", CRD_STRING, time, rows, &c);
     if (st < 0) { return st; }
     for (size_t i = 0; i < rows; i++) {
         c->texts[i] = cells ? text_row(&d->table->arena, ((matvar_t* const*)v->data)[i], 0)
@@ -263,20 +260,18 @@ static crd_status add_texts(reader* d, const matvar_t* v, const char* name, cons
     return CRD_OK;
 }
 
-static crd_status copy_time(reader* d, const matvar_t* v, const char* name, const double** time)
+crd_status crdi_mat_copy_time(crdi_mat* d, const matvar_t* v, size_t first, size_t stride, size_t n,
+                              const double** time)
 {
-    const size_t n = elements(v);
-    d->values += (double)n;
-    const crd_status st = crdi_table_check_size(d->ctx, d->path, d->values);
+    double* t = NULL;
+    const crd_status st = crdi_mat_room(d, n, &t);
     if (st < 0) { return st; }
-    double* t = crdi_arena_new(&d->table->arena, n, sizeof *t);
-    if (!t) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < n; i++) {
-        t[i] = mat_read_value(v, i);
+        t[i] = crdi_mat_value(v, first + i * stride);
         if (!isfinite(t[i]) || (i > 0 && t[i] < t[i - 1])) {
             return crdi_fail(d->ctx, CRD_E_FORMAT,
                              "%s: %s(%zu) = %.17g, expected finite and ascending times", d->path,
-                             name, i + 1, t[i]);
+                             v->name, i + 1, t[i]);
         }
     }
     *time = t;
@@ -288,7 +283,15 @@ static crd_status copy_time(reader* d, const matvar_t* v, const char* name, cons
 static const char* const time_fields[] = {"time", "Time", NULL};
 static const char* const data_fields[] = {"data", "Data", "values", NULL};
 
-static const matvar_t* find_time(const reader* d)
+const matvar_t* crdi_mat_find(const crdi_mat* d, const char* name)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        if (strcmp(d->variables[i]->name, name) == 0) { return d->variables[i]; }
+    }
+    return NULL;
+}
+
+static const matvar_t* find_time(const crdi_mat* d)
 {
     static const char* const names[] = {"time", "Time", "TIME", "t"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
@@ -304,21 +307,22 @@ static bool is_timed(const matvar_t* v)
 {
     const matvar_t* time = field_of(v, time_fields);
     return time && is_vector(time) &&
-           (is_numeric(field_of(v, data_fields)) || field(v, "signals", 0));
+           (crdi_mat_is_numeric(field_of(v, data_fields)) || field(v, "signals", 0));
 }
 
 // A structure with its own times.
-static crd_status add_structure(reader* d, const matvar_t* v)
+static crd_status add_structure(crdi_mat* d, const matvar_t* v)
 {
     crd_status st = CRD_OK;
     const matvar_t* t = field_of(v, time_fields);
-    const size_t rows = elements(t);
+    const size_t rows = crdi_mat_elements(t);
     const double* time = NULL;
-    CRD_TRY(copy_time(d, t, v->name, &time));
+    CRD_TRY(crdi_mat_copy_time(d, t, 0, 1, rows, &time));
     const matvar_t* data = field_of(v, data_fields);
-    if (is_numeric(data)) { return add_numbers(d, data, v->name, "", time, rows); }
+    if (crdi_mat_is_numeric(data)) { return add_numbers(d, data, v->name, "", time, rows); }
     const matvar_t* signals = field(v, "signals", 0);
-    const size_t n = signals && signals->class_type == MAT_C_STRUCT ? elements(signals) : 0;
+    const size_t n =
+        signals && signals->class_type == MAT_C_STRUCT ? crdi_mat_elements(signals) : 0;
     for (size_t i = 0; i < n; i++) {
         const matvar_t* values = field(signals, "values", i);
         const char* label = text_row(&d->table->arena, field(signals, "label", i), 0);
@@ -326,7 +330,7 @@ static crd_status add_structure(reader* d, const matvar_t* v)
         char name[512];
         snprintf(name, sizeof name, n > 1 ? "%s[%zu]" : "%s", v->name, i + 1);
         if (label[0]) { snprintf(name, sizeof name, "%s", label); }
-        if (is_numeric(values)) { CRD_TRY(add_numbers(d, values, name, "", time, rows)); }
+        if (crdi_mat_is_numeric(values)) { CRD_TRY(add_numbers(d, values, name, "", time, rows)); }
     }
 fail:
     return st;
@@ -334,15 +338,15 @@ fail:
 
 // ---- as Cardan writes it -----------------------------------------------------------------------
 
-static crd_status find_signals(reader* d)
+static crd_status find_signals(crdi_mat* d)
 {
     for (size_t i = 0; i < d->count && !d->signals; i++) {
         const matvar_t* v = d->variables[i];
         if (strcmp(v->name, "signals") != 0 || !field(v, "variable", 0)) { continue; }
         d->signals = v;
-        d->in_order = crdi_arena_new(&d->table->arena, elements(v), sizeof *d->in_order);
+        d->in_order = crdi_arena_new(&d->table->arena, crdi_mat_elements(v), sizeof *d->in_order);
         if (!d->in_order) { return CRD_E_MEMORY; }
-        for (size_t k = 0; k < elements(v) && k < INT32_MAX; k++) {
+        for (size_t k = 0; k < crdi_mat_elements(v) && k < INT32_MAX; k++) {
             d->in_order[k] = -1;
             const char* variable = text_row(&d->table->arena, field(v, "variable", k), 0);
             const crd_status st = variable
@@ -359,7 +363,7 @@ static crd_status find_signals(reader* d)
 }
 
 // "0 = off; 1 = on"
-static crd_status read_labels(reader* d, const char* text, column* c)
+static crd_status read_labels(crdi_mat* d, const char* text, crdi_mat_column* c)
 {
     size_t most = 1;
     for (const char* p = text; (p = strstr(p, "; ")); p += 2) {
@@ -383,7 +387,7 @@ static crd_status read_labels(reader* d, const char* text, column* c)
     return CRD_OK;
 }
 
-static crd_status describe_column(reader* d, size_t k, column* c)
+static crd_status describe_column(crdi_mat* d, size_t k, crdi_mat_column* c)
 {
     crd_arena* arena = &d->table->arena;
     const char* name = text_row(arena, field(d->signals, "name", k), 0);
@@ -400,7 +404,7 @@ static crd_status describe_column(reader* d, size_t k, column* c)
     return read_labels(d, labels, c);
 }
 
-static crd_status add_attachment(reader* d, const matvar_t* v)
+static crd_status add_attachment(crdi_mat* d, const matvar_t* v)
 {
     crdi_memory_recording* m = d->m;
     crd_arena* arena = &m->base.arena;
@@ -428,14 +432,14 @@ static crd_status add_attachment(reader* d, const matvar_t* v)
 
 // ---- variables ---------------------------------------------------------------------------------
 
-static crd_status mat_read_add_variable(reader* d, const matvar_t* v, const double* time,
+static crd_status mat_read_add_variable(crdi_mat* d, const matvar_t* v, const double* time,
                                         size_t rows)
 {
     crd_status st = CRD_OK;
     const int32_t k = crdi_map_find(&d->signal_index, v->name);
     const size_t first = d->column_count;
     if (d->signals && k < 0 && v->class_type == MAT_C_CHAR) { return add_attachment(d, v); }
-    if (is_numeric(v)) {
+    if (crdi_mat_is_numeric(v)) {
         CRD_TRY(add_numbers(d, v, v->name, "", time, rows));
     } else if (v->class_type == MAT_C_CELL || v->class_type == MAT_C_CHAR) {
         CRD_TRY(add_texts(d, v, v->name, time, rows));
@@ -449,18 +453,18 @@ fail:
     return st;
 }
 
-static crd_status mat_read_add_variables(reader* d, const matvar_t* time_variable)
+static crd_status mat_read_add_variables(crdi_mat* d, const matvar_t* time_variable)
 {
     crd_status st = CRD_OK;
     const double* time = NULL;
-    const size_t rows = time_variable ? elements(time_variable) : 0;
+    const size_t rows = time_variable ? crdi_mat_elements(time_variable) : 0;
     if (time_variable) {
-        CRD_TRY(copy_time(d, time_variable, time_variable->name, &time));
+        CRD_TRY(crdi_mat_copy_time(d, time_variable, 0, 1, rows, &time));
         d->table->view.time = time;
         d->table->view.rows = (int64_t)rows;
     }
     // Files of version 7.3 have their variables in alphabetical order, the signals have their own.
-    for (size_t k = 0; time && d->signals && k < elements(d->signals); k++) {
+    for (size_t k = 0; time && d->signals && k < crdi_mat_elements(d->signals); k++) {
         const int32_t i = d->in_order[k];
         if (i >= 0) { CRD_TRY(mat_read_add_variable(d, d->variables[i], time, rows)); }
     }
@@ -480,20 +484,30 @@ fail:
 // ---- file --------------------------------------------------------------------------------------
 
 // libmatio takes dimensions as they stand there. No more values than the file has room for: as they
-// are in version 5 without compression, else as deflate packs them at best.
-static crd_status check_room(const reader* d, const matvar_t* v, int depth)
+// are in version 4, and in version 5 without compression, else as deflate packs them at best.
+static crd_status check_room(crdi_mat* d, const matvar_t* v, int depth)
 {
     if (!v) { return CRD_OK; }
-    const bool as_is = d->version == MAT_FT_MAT5 && v->compression == MAT_COMPRESSION_NONE;
-    const double bytes = (double)elements(v) * (v->class_type >= MAT_C_CHAR ? 1.0 : 0.125);
+    const bool as_is = d->version == MAT_FT_MAT4 ||
+                       (d->version == MAT_FT_MAT5 && v->compression == MAT_COMPRESSION_NONE);
+    const double bytes = (double)crdi_mat_elements(v) * (v->class_type >= MAT_C_CHAR ? 1.0 : 0.125);
     if (depth > MOST_DEPTH || bytes > (as_is ? 1.0 : 1032.0) * d->size) {
         return crdi_fail(d->ctx, CRD_E_FORMAT,
                          "%s: variable '%s' has %zu values, more than fit into %.0f bytes", d->path,
-                         v->name ? v->name : "", elements(v), d->size);
+                         v->name ? v->name : "", crdi_mat_elements(v), d->size);
     }
-    size_t inner = v->class_type == MAT_C_CELL ? elements(v) : 0;
+    const size_t size = v->class_type == MAT_C_CELL ? 128 : value_size(v); // about
+    d->bytes += (double)crdi_mat_elements(v) * (double)(size ? size : 2);
+    if (d->bytes > crdi_mat_budget(d)) {
+        return crdi_fail(d->ctx, CRD_E_FORMAT,
+                         "%s: variable '%s' brings the values to %.3g MB, expected at most %.3g MB "
+                         "in a file of %.0f bytes",
+                         d->path, v->name ? v->name : "", 1e-6 * d->bytes,
+                         1e-6 * crdi_mat_budget(d), d->size);
+    }
+    size_t inner = v->class_type == MAT_C_CELL ? crdi_mat_elements(v) : 0;
     if (v->class_type == MAT_C_STRUCT) {
-        inner = elements(v) * Mat_VarGetNumberOfFields((matvar_t*)v);
+        inner = crdi_mat_elements(v) * Mat_VarGetNumberOfFields((matvar_t*)v);
     }
     matvar_t* const* cells = v->data;
     for (size_t i = 0; cells && i < inner; i++) {
@@ -503,7 +517,7 @@ static crd_status check_room(const reader* d, const matvar_t* v, int depth)
     return CRD_OK;
 }
 
-static crd_status read_variables(reader* d)
+static crd_status read_variables(crdi_mat* d)
 {
     for (;;) {
         matvar_t* v = Mat_VarReadNextInfo(d->file);
@@ -523,7 +537,7 @@ static crd_status read_variables(reader* d)
         const crd_status st = check_room(d, v, 0);
         if (st < 0) { return st; }
         if (mat_read_is_wanted(v)) {
-            if (elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
+            if (crdi_mat_elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
                 return crdi_fail(d->ctx, CRD_E_FORMAT,
                                  "%s: variable '%s': its data cannot be read, is the file whole?",
                                  d->path, v->name);
@@ -534,7 +548,7 @@ static crd_status read_variables(reader* d)
     }
 }
 
-static crd_status finish_table(reader* d)
+static crd_status finish_table(crdi_mat* d)
 {
     crd_status st = CRD_OK;
     crdi_table* t = d->table;
@@ -544,7 +558,7 @@ static crd_status finish_table(reader* d)
     if (!t->columns) { return CRD_E_MEMORY; }
     t->view.columns = t->columns;
     for (size_t i = 0; i < n; i++) {
-        const column* c = &d->columns[i];
+        const crdi_mat_column* c = &d->columns[i];
         const crd_table_column as = {.name = c->name,
                                      .unit = c->unit,
                                      .values = c->values,
@@ -571,52 +585,24 @@ fail:
     return st;
 }
 
-// libmatio gives zeros for what a file that was cut off does not have. Version 5 is a row of
-// elements that say their length: the last one has to end with the file.
-static crd_status check_whole(const reader* d)
-{
-    unsigned char tag[8], head[128];
-    const int fd = open(d->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) { return CRD_OK; } // libmatio says why
-    uint64_t at = sizeof head, length = 0;
-    const uint64_t size = (uint64_t)d->size;
-    bool whole = pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head;
-    const bool big_endian = head[126] == 'M';
-    while (whole && at < size) {
-        whole = pread(fd, tag, sizeof tag, (off_t)at) == (ssize_t)sizeof tag;
-        length = 0;
-        for (size_t i = 0; i < 4; i++) {
-            length = length << 8 | tag[big_endian ? 4 + i : 7 - i];
-        }
-        const bool small =
-            big_endian ? tag[0] || tag[1] : tag[2] || tag[3]; // its data is in the tag
-        length = sizeof tag + (small ? 0 : length);
-        whole = whole && length <= size - at;
-        at += whole ? length : 0;
-    }
-    close(fd);
-    if (whole) { return CRD_OK; }
-    return crdi_fail(d->ctx, CRD_E_FORMAT,
-                     "%s: offset %llu: the file is cut off, it ends within a variable", d->path,
-                     (unsigned long long)at);
-}
-
-static crd_status mat_read_file(reader* d)
+static crd_status mat_read_file(crdi_mat* d)
 {
     crd_status st = CRD_OK;
-    if (d->version == MAT_FT_MAT5) { CRD_TRY(check_whole(d)); }
     CRD_TRY(read_variables(d));
     if (d->count == 0) {
         return crdi_fail(d->ctx, CRD_E_FORMAT, "%s: no variable can be read, is the file whole?",
                          d->path);
     }
+    bool modelica = false;
+    CRD_TRY(crdi_mat_read_modelica(d, &modelica));
+    if (modelica) { return finish_table(d); }
     CRD_TRY(find_signals(d));
     const matvar_t* time = find_time(d);
     CRD_TRY(mat_read_add_variables(d, time));
     if (!time && d->column_count == 0) {
         return crdi_fail(d->ctx, CRD_E_FORMAT,
-                         "%s: no times, expected a vector called 'time' or 't', or structures with "
-                         "fields 'time' and 'data'",
+                         "%s: no times, expected a vector called 'time' or 't', structures with "
+                         "fields 'time' and 'data', or the result of a Modelica tool",
                          d->path);
     }
     CRD_TRY(finish_table(d));
@@ -627,7 +613,7 @@ fail:
 crd_status crdi_mat_open(crd_context* ctx, const char* path, crd_recording** out)
 {
     crd_status st = CRD_OK;
-    reader d = {.ctx = ctx, .path = path};
+    crdi_mat d = {.ctx = ctx, .path = path};
     crdi_map_init(&d.signal_index, ctx);
     crdi_matio_begin();
     CRD_TRY(crdi_memory_recording_create(ctx, path, "MAT 5", &d.m));
@@ -638,9 +624,10 @@ crd_status crdi_mat_open(crd_context* ctx, const char* path, crd_recording** out
         st = crdi_fail(ctx, CRD_E_FORMAT, "%s: the file is empty, expected a MATLAB file", path);
         goto fail;
     }
+    CRD_TRY(crdi_mat_check(&d));
     d.file = Mat_Open(path, MAT_ACC_RDONLY);
     if (!d.file) {
-        st = crdi_fail(ctx, CRD_E_FORMAT, "%s: not a MATLAB file of version 5 or 7.3", path);
+        st = crdi_fail(ctx, CRD_E_FORMAT, "%s: not a MATLAB file of version 4, 5 or 7.3", path);
         goto fail;
     }
     d.version = Mat_GetVersion(d.file);

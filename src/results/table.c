@@ -199,6 +199,22 @@ void crd_table_destroy(crd_table* view)
     crd_free(t->ctx, t);
 }
 
+char* crdi_table_utf8(crd_arena* arena, char* text)
+{
+    size_t left = strlen(text), n = 0;
+    for (const char* p = text; left > 0 && (n = crdi_utf8_length(p, left)) > 0; left -= n) {
+        p += n;
+    }
+    if (left == 0) { return text; }
+    char* wide = crdi_arena_new(arena, 2 * strlen(text) + 1, 1);
+    char* to = wide;
+    for (const unsigned char* p = (const unsigned char*)text; wide && *p; p++) {
+        if (*p >= 0x80) { *to++ = (char)(0xC0 | *p >> 6); }
+        *to++ = (char)(*p < 0x80 ? *p : 0x80 | (*p & 0x3F));
+    }
+    return wide;
+}
+
 // ---- access ------------------------------------------------------------------------------------
 
 int crd_table_find(const crd_table* view, const char* name)

@@ -24,5 +24,9 @@ crd_status crdi_table_read_csv(crd_context* ctx, int fd, const char* path, crd_t
 /// What a text is worth as a number: decimal, true, false; NaN for anything else.
 double crdi_text_value(const char* text, size_t length);
 
+/// The text, or what it says in UTF-8 in the arena: spreadsheets and tools write Latin-1, and what
+/// is not UTF-8 is taken for that. NULL: out of memory.
+char* crdi_table_utf8(crd_arena* arena, char* text);
+
 /// CRD_E_MEMORY if `values` doubles are more than this machine could hold.
 crd_status crdi_table_check_size(crd_context* ctx, const char* path, double values);
