@@ -352,6 +352,33 @@ static void failures_and_wishes_of_an_fmu_reach_the_caller(void** state)
     }
 }
 
+static void an_fmu_that_refuses_event_mode_does_without(void** state)
+{
+    (void)state;
+    lines said;
+    crd_context* ctx = context_with_log(&said);
+    crd_unit_spec spec = fmu_spec(library);
+    spec.name = "eventless";
+    crd_unit* u = make(ctx, &spec);
+    for (int run = 0; run < 2; run++) {
+        start(u, 0, 1);
+        set_one(u, "u", 2);
+        for (int n = 0; n < 5; n++) {
+            step(u, n * 0.1, 0.1);
+        }
+        check_near(get_one(u, "x"), 1, 1e-12);
+        const char* first = strstr(said.text, "it says hasEventMode");
+        check(first != NULL && !strstr(first + 1, "it says hasEventMode")); // once
+    }
+    crd_unit_destroy(u);
+    spec.name = "never"; // neither way: as it was refused first
+    u = make(ctx, &spec);
+    check_status(crd_unit_instantiate(u), CRD_E_UNIT);
+    check_contains(crd_error_text(u->ctx), "refused to be instantiated");
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
 static void an_abandoned_fmu_is_not_called_again(void** state)
 {
     (void)state;
@@ -759,6 +786,7 @@ int main(void)
         cmocka_unit_test(a_restored_state_repeats_the_bits),
         cmocka_unit_test(failures_and_wishes_of_an_fmu_reach_the_caller),
         cmocka_unit_test(an_abandoned_fmu_is_not_called_again),
+        cmocka_unit_test(an_fmu_that_refuses_event_mode_does_without),
         cmocka_unit_test(a_file_that_is_no_fmu_is_refused_with_its_place),
         cmocka_unit_test(steps_do_not_allocate),
         cmocka_unit_test(lack_of_memory_is_survived),

@@ -174,13 +174,37 @@ static void forget_curves(crdi_fmi_unit* u)
     }
 }
 
+// Some FMUs say hasEventMode and refuse to be instantiated with it: they may do without.
+static crd_status instantiate_somehow(crdi_fmi_unit* u, crd_fmi_options* opt)
+{
+    crd_unit* unit = &u->base;
+    crd_status st = crd_fmi_instantiate(unit->ctx, u->fmu, opt, &u->fmi);
+    if (st != CRD_E_UNIT || !u->event_mode) { return st; }
+    char* why = crdi_strdup(unit->ctx, crd_error_text(unit->ctx));
+    if (!why) { return CRD_E_MEMORY; }
+    opt->event_mode = opt->early_return = false;
+    if (crd_fmi_instantiate(unit->ctx, u->fmu, opt, &u->fmi) == CRD_OK) {
+        crdi_log(unit->ctx, CRD_LOG_WARNING,
+                 "%s; it says hasEventMode, but without event mode it works: its events are seen "
+                 "at the end of steps only",
+                 why);
+        u->event_mode = false;
+        unit->info.flags &= ~(uint32_t)CRD_UNIT_HAS_EVENTS;
+        st = CRD_OK;
+    } else {
+        st = crdi_fail(unit->ctx, st, "%s", why);
+    }
+    crd_free(unit->ctx, why);
+    return st;
+}
+
 static crd_status cs_instantiate(crd_unit* unit)
 {
     crd_status st = CRD_OK;
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const bool curves = u->intermediate_count > 0 && unit->input_order > 0;
     if (!curves) { forget_curves(u); }
-    const crd_fmi_options opt = {
+    crd_fmi_options opt = {
         .instance_name = unit->name,
         .logging_on = unit->spec->logging,
         .event_mode = u->event_mode,
@@ -197,7 +221,7 @@ static crd_status cs_instantiate(crd_unit* unit)
     u->epoch++;
     u->next_event = INFINITY;
     u->intermediate_status = CRD_OK;
-    CRD_TRY(crd_fmi_instantiate(unit->ctx, u->fmu, &opt, &u->fmi));
+    CRD_TRY(instantiate_somehow(u, &opt));
     CRD_TRY(crd_fmi_reserve(u->fmi, u->reserve));
     if (u->variables) { // there are structural settings
         CRD_TRY(crd_fmi_enter_configuration(u->fmi));
