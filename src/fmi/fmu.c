@@ -144,6 +144,53 @@ static bool has_file(const crd_fmu* f, const crdi_archive* a, const char* name)
            stat(path, &s) == 0 && S_ISREG(s.st_mode);
 }
 
+static bool is_shared_object(const char* name)
+{
+    const size_t n = strlen(name);
+    return n > 3 && !strchr(name, '/') && strcmp(name + n - 3, ".so") == 0;
+}
+
+// All libraries that lie in a folder "binaries/<platform>/" themselves.
+static crd_status list_shared_objects(crd_fmu* f, const crdi_archive* a, const char* folder,
+                                      name_list* out)
+{
+    crd_status st = CRD_OK;
+    const size_t n = strlen(folder);
+    for (int32_t i = 0; a && i < crdi_archive_count(a) && st == CRD_OK; i++) {
+        const crdi_archive_entry* e = crdi_archive_at(a, i);
+        if (e->folder || strncmp(e->name, folder, n) != 0) { continue; }
+        if (is_shared_object(e->name + n)) { st = fmu_add_name(f, out, e->name, strlen(e->name)); }
+    }
+    char path[PATH_MAX];
+    const bool fits = (size_t)snprintf(path, sizeof path, "%s/%s", f->folder, folder) < sizeof path;
+    DIR* dir = a || !fits ? NULL : opendir(path);
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e && st == CRD_OK; e = readdir(dir)) {
+        if (!is_shared_object(e->d_name)) { continue; }
+        const int length = snprintf(path, sizeof path, "%s%s", folder, e->d_name);
+        st = fmu_add_name(f, out, path, (size_t)length);
+    }
+    if (dir) { closedir(dir); }
+    return st;
+}
+
+// Tools and people rename files: the only library of a platform has to be the one.
+static crd_status find_misnamed(crd_fmu* f, const crdi_archive* a, const char* platform,
+                                const char* identifier, const char** library)
+{
+    name_list list = {0};
+    char folder[64];
+    snprintf(folder, sizeof folder, "binaries/%s/", platform);
+    const crd_status st = list_shared_objects(f, a, folder, &list);
+    if (st == CRD_OK && list.count == 1) {
+        *library = list.names[0];
+        crdi_log(f->ctx, CRD_LOG_WARNING,
+                 "%s: no %s%s.so, as modelIdentifier says; the only library there is taken: %s",
+                 f->path, folder, identifier, *library);
+    }
+    crd_free(f->ctx, list.names);
+    return st;
+}
+
 // The library for this platform: under the name that the version prefers, else under the other.
 static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* identifier,
                                const char** library)
@@ -154,6 +201,11 @@ static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* id
                                              own_platforms[k ? 1 - native : native], identifier);
         if (!name) { return CRD_E_MEMORY; }
         if (has_file(f, a, name)) { *library = name; }
+    }
+    for (int k = 0; k < 2 && identifier[0] && !(*library)[0]; k++) {
+        const crd_status st =
+            find_misnamed(f, a, own_platforms[k ? 1 - native : native], identifier, library);
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }

@@ -250,6 +250,31 @@ static void what_cannot_run_here_is_known_without_running_it(void** state)
     crd_fmu_close(f);
 }
 
+static void the_only_library_of_a_platform_is_taken_whatever_its_name(void** state)
+{
+    fixture* fx = *state;
+    const zip_entry entries[] = {
+        {.name = "modelDescription.xml", .data = DESCRIPTION},
+        {.name = "binaries/x86_64-linux/renamed.so", .data = "ELF"}, // the other version's folder
+        {.name = "binaries/x86_64-linux/deep/m.so", .data = "ELF"},
+        {.name = "binaries/x86_64-linux/readme.so.txt", .data = "text"},
+        {.name = "binaries/x86_64-linux/second.so", .data = "ELF"},
+    };
+    crd_fmu* f = NULL;
+    for (int again = 0; again < 2; again++) {
+        check_ok(open_entries(fx, entries, 4, &f));
+        crd_fmu* g = NULL; // and unpacked
+        check_ok(crd_fmu_open(fx->ctx, crd_fmu_folder(f), NULL, &g));
+        check_ok(crd_fmu_check_runnable(f, fx->ctx));
+        check_ok(crd_fmu_check_runnable(g, fx->ctx));
+        crd_fmu_close(g);
+        crd_fmu_close(f);
+    }
+    check_ok(open_entries(fx, entries, 5, &f)); // which of two?
+    check_status(crd_fmu_check_runnable(f, fx->ctx), CRD_E_UNSUPPORTED);
+    crd_fmu_close(f);
+}
+
 static void what_is_not_there_is_not_found(void** state)
 {
     fixture* fx = *state;
@@ -347,6 +372,7 @@ int main(void)
         TEST(folders_of_killed_processes_go_when_the_next_fmu_is_opened),
         TEST(what_cannot_run_here_is_known_without_running_it),
         TEST(what_is_not_there_is_not_found),
+        TEST(the_only_library_of_a_platform_is_taken_whatever_its_name),
         TEST(archives_without_description_are_refused),
         TEST(failures_name_the_file_in_the_archive_and_leave_nothing),
         TEST(the_private_directory_is_made_below_tmpdir),
