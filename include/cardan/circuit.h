@@ -142,7 +142,7 @@ typedef struct crd_netlist {
 typedef struct crd_netlist_options {
     const char* const* defines; ///< "N=100": .param values from outside
     int define_count;
-    int64_t max_parts; ///< default 1e7
+    int64_t max_parts; ///< with those of subcircuits; default 1e6, or 20 for each line, at most 1e7
     crd_text* flat;    ///< gets the netlist with the included files in their places; NULL: nobody
 } crd_netlist_options;
 

@@ -18,7 +18,8 @@ typedef struct crd_fmi crd_fmi; ///< opaque, an instance
 
 typedef struct crd_fmu_options {
     bool description_only; ///< do not unpack anything but modelDescription.xml
-    uint64_t max_unpacked; ///< bytes that an archive may grow to; default 4 GiB
+    uint64_t max_unpacked; ///< bytes that an archive may grow to; default 0: CARDAN_MAX_UNPACKED of
+                           ///< the environment, or else 1 GiB or 20 times the archive
     uint32_t max_entries;  ///< default 100000
     const char* unpack_to; ///< folder for the private directory; NULL: $TMPDIR or /tmp
 } crd_fmu_options;

@@ -1,11 +1,14 @@
 #include "shared/archive.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zip.h>
 
@@ -14,6 +17,8 @@ enum {
     RATIO_LIMIT = 1000,                  // deflate reaches 1032 : 1 on zeros and never more
     RATIO_FREE_BYTES = 10 * 1024 * 1024, // up to here any ratio will do
     BLOCK = 64 * 1024,
+    USUAL_BYTES = 1 << 30, // an archive may grow to so much, or so many times its size
+    USUAL_RATIO = 20,
 };
 
 struct crdi_archive {
@@ -26,7 +31,8 @@ struct crdi_archive {
     uint64_t file_done; // bytes of it so far
     crdi_archive_entry* entries;
     int32_t count;
-    crd_map names; // cleaned name -> index
+    crd_map names;            // cleaned name -> index
+    uint64_t unpacked, limit; // bytes of all entries, as declared; what was allowed
 };
 
 crdi_shown crdi_show(const char* text)
@@ -201,9 +207,54 @@ static crd_status check_parents(const crdi_archive* a)
     return CRD_OK;
 }
 
-static crd_status read_directory(crdi_archive* a, const crdi_archive_limits* limits)
+// CARDAN_MAX_UNPACKED: bytes, or KiB, MiB, GiB with a letter behind them. 0: not given.
+static crd_status asked_limit(crd_context* ctx, uint64_t* out)
+{
+    const char* text = getenv("CARDAN_MAX_UNPACKED");
+    *out = 0;
+    if (!text || !*text) { return CRD_OK; }
+    char* end = NULL;
+    const double number = strtod(text, &end);
+    const char* letter = *end ? strchr("KMG", toupper((unsigned char)*end)) : NULL;
+    const double unit = !*end            ? 1
+                        : !letter        ? 0
+                        : *letter == 'K' ? 0x1p10
+                        : *letter == 'M' ? 0x1p20
+                                         : 0x1p30;
+    if (!(number * unit >= 1 && number * unit < 0x1p63) || (*end && end[1])) {
+        return crdi_fail(
+            ctx, CRD_E_RANGE,
+            "CARDAN_MAX_UNPACKED = '%s', expected a number of bytes, such as 500M or 8G",
+            crdi_show(text).text);
+    }
+    *out = (uint64_t)(number * unit);
+    return CRD_OK;
+}
+
+// What archives may grow to unless somebody says so: real ones of this size hold little but runs.
+static uint64_t usual_limit(uint64_t packed)
+{
+    return packed > USUAL_BYTES / USUAL_RATIO ? USUAL_RATIO * packed : USUAL_BYTES;
+}
+
+static crd_status fail_large(const crdi_archive* a, uint64_t limit, const char* entry, bool usual)
+{
+    return crdi_fail(a->ctx, CRD_E_FORMAT,
+                     "%s: unpacks to more than the limit of %llu bytes (at entry '%s')%s", a->name,
+                     (unsigned long long)limit, crdi_show(entry).text,
+                     usual ? "; to allow more, set CARDAN_MAX_UNPACKED in the environment, to 8G "
+                             "for example"
+                           : "");
+}
+
+static crd_status read_directory(crdi_archive* a, const crdi_archive_limits* limits,
+                                 uint64_t packed)
 {
     crd_status st = CRD_OK;
+    uint64_t limit = limits->max_unpacked;
+    if (limit == 0) { CRD_TRY(asked_limit(a->ctx, &limit)); }
+    if (limit == 0) { limit = usual_limit(packed); }
+    a->limit = limit;
     const zip_int64_t count = zip_get_num_entries(a->zip, 0);
     if (count > limits->max_entries || count > INT32_MAX) {
         return crdi_fail(a->ctx, CRD_E_FORMAT, "%s: %lld entries, more than the limit of %u",
@@ -212,17 +263,14 @@ static crd_status read_directory(crdi_archive* a, const crdi_archive_limits* lim
     a->entries = crdi_arena_new(&a->arena, (size_t)count, sizeof *a->entries);
     if (!a->entries) { return CRD_E_MEMORY; }
     CRD_TRY(crdi_map_reserve(&a->names, (size_t)count));
-    uint64_t total = 0;
     for (; a->count < count; a->count++) {
         CRD_TRY(archive_add_entry(a, a->count));
         const uint64_t size = a->entries[a->count].repeated ? 0 : a->entries[a->count].size;
-        if (size > limits->max_unpacked - total) { // total never exceeds the limit
-            return crdi_fail(a->ctx, CRD_E_FORMAT,
-                             "%s: unpacks to more than the limit of %llu bytes (at entry '%s')",
-                             a->name, (unsigned long long)limits->max_unpacked,
-                             crdi_show(a->entries[a->count].name).text);
+        if (size > limit - a->unpacked) { // which never exceeds the limit
+            return fail_large(a, limit, a->entries[a->count].name,
+                              limits->max_unpacked == 0 || limits->can_be_raised);
         }
-        total += size;
+        a->unpacked += size;
     }
     CRD_TRY(check_parents(a));
 fail:
@@ -252,7 +300,7 @@ crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_arch
     crd_status st = new_archive(ctx, path, &a);
     if (st < 0) { return st; }
     int code = 0;
-    struct stat info;
+    struct stat info = {0};
     const bool empty = stat(path, &info) == 0 && info.st_size == 0; // an archive for libzip
     if (!empty) { a->zip = zip_open(path, ZIP_RDONLY, &code); }
     if (empty) {
@@ -267,7 +315,7 @@ crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_arch
         st = fail_zip(ctx, path, &e);
         zip_error_fini(&e);
     } else {
-        st = read_directory(a, limits);
+        st = read_directory(a, limits, (uint64_t)info.st_size);
     }
     if (st < 0) {
         crdi_archive_close(a);
@@ -292,7 +340,7 @@ crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t 
         if (!a->zip) { zip_source_free(source); }
     }
     if (a->zip) {
-        st = read_directory(a, limits);
+        st = read_directory(a, limits, length);
     } else if (length == 0 || zip_error_code_zip(&e) == ZIP_ER_NOZIP) {
         st = fail_start(ctx, name_in_messages, bytes, length);
     } else {
@@ -315,6 +363,16 @@ void crdi_archive_close(crdi_archive* a)
     crdi_map_clear(&a->names);
     crd_arena_clear(&a->arena);
     crd_free(a->ctx, a);
+}
+
+uint64_t crdi_archive_unpacked(const crdi_archive* a)
+{
+    return a->unpacked;
+}
+
+uint64_t crdi_archive_limit(const crdi_archive* a)
+{
+    return a->limit;
 }
 
 int32_t crdi_archive_count(const crdi_archive* a)
@@ -479,6 +537,15 @@ crd_status crdi_archive_unpack(crdi_archive* a, const char* folder)
     const int root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
         st = fail_write(a, folder, ".");
+        goto fail;
+    }
+    struct statvfs disk;
+    if (fstatvfs(root, &disk) == 0 && a->unpacked > (uint64_t)disk.f_bavail * disk.f_frsize) {
+        st = crdi_fail(a->ctx, CRD_E_IO,
+                       "%s: unpacks to %llu bytes, and there are %llu free below '%s'; TMPDIR says "
+                       "another place",
+                       a->name, (unsigned long long)a->unpacked,
+                       (unsigned long long)disk.f_bavail * disk.f_frsize, folder);
         goto fail;
     }
     for (int32_t i = 0; i < a->count; i++) {

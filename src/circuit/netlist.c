@@ -312,6 +312,7 @@ static crd_status netlist_expand(crdi_parser* p)
     CRD_TRY(crdi_env_init(p, 0, NULL, &root));
     CRD_TRY(apply_defines(p, &root));
     CRD_TRY(crdi_controls_early(p, &root));
+    CRD_TRY(crdi_scope_check(p));
     CRD_TRY(crdi_scope_expand(p, &root));
     CRD_TRY(crdi_controls_late(p, &root));
     CRD_TRY(netlist_finish(p));
@@ -394,7 +395,6 @@ crd_status crd_netlist_parse(crd_context* ctx, const char* text, size_t length, 
     p->nominal = 300.15;
     p->gmin = 1e-12;
     if (opt) { p->opt = *opt; }
-    if (p->opt.max_parts <= 0 || p->opt.max_parts >= INT32_MAX) { p->opt.max_parts = 10000000; }
     crd_arena_init(&p->work, ctx);
     crdi_builder_init(&p->builder, ctx);
     crdi_map_init(&p->pending_map, ctx);

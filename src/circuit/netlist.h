@@ -36,6 +36,7 @@ typedef struct crdi_scope { // the netlist, or a .subckt
     int32_t file, line;
     int32_t first, last; // cards
     bool active;         // is being expanded
+    double expanded;     // parts and copies that it stands for, 0: not counted yet
     crdi_param* params;
     crdi_named* models;
     crdi_function* functions;
@@ -141,6 +142,7 @@ crdi_scan crdi_card_scan(const crdi_parser* p, const crdi_card* card);
 crd_status crdi_env_init(crdi_parser* p, int32_t scope, crdi_env* outer, crdi_env* e);
 void crdi_env_clear(crdi_parser* p, crdi_env* e);
 crd_status crdi_env_params(crdi_parser* p, crdi_env* e); // compute those that are not yet known
+crd_status crdi_scope_check(crdi_parser* p); ///< CRD_E_RANGE: it would expand to too much
 crd_status crdi_scope_expand(crdi_parser* p, crdi_env* e);
 crd_status crdi_node(crdi_reading* r, crdi_word w, int32_t* out);
 crd_status crdi_mention(crdi_reading* r, crdi_word w, int32_t* pending);

@@ -377,6 +377,56 @@ static crd_status count_words(crdi_reading* r, int32_t* count, crdi_word* last)
     return CRD_OK;
 }
 
+// Parts and copies that a definition expands to, by its lines alone: few of them can be very many.
+// Definitions are found where they stand, as find_scope finds them. What contains itself, or lies
+// too deep, counts as nothing here: it is refused when it is expanded.
+static double expanded_size(crdi_parser* p, int32_t index, int depth)
+{
+    crdi_scope* scope = &p->scopes[index];
+    if (scope->active || depth > CRDI_NESTING_MOST) { return 0; }
+    if (scope->expanded > 0) { return scope->expanded; }
+    double total = 1;
+    scope->active = true;
+    for (int32_t i = scope->first; i >= 0; i = p->cards[i].next) {
+        crdi_scan s = crdi_card_scan(p, &p->cards[i]);
+        const crdi_word name = crdi_scan_word(&s);
+        total += 1;
+        if (!name.n || (*name.p != 'x' && *name.p != 'X')) { continue; }
+        crdi_word last = name, key, w;
+        while (!crdi_scan_end(&s) && !crdi_key(&s, &key) && (w = crdi_scan_word(&s)).n &&
+               !crdi_word_is(w, "params:")) {
+            last = w;
+        }
+        char text[CRDI_NAME_MOST + 1];
+        int32_t found = -1;
+        for (int32_t at = crdi_word_fold(last, text) ? index : -1; at >= 0 && found < 0;
+             at = p->scopes[at].parent) {
+            found = crdi_map_find(&p->scopes[at].child_map, text);
+        }
+        if (found >= 0) { total += expanded_size(p, found, depth + 1); }
+    }
+    scope->active = false;
+    scope->expanded = total;
+    return total;
+}
+
+crd_status crdi_scope_check(crdi_parser* p)
+{
+    enum { FEWEST = 1000000, MOST = 10000000, EACH = 20 };
+    if (p->opt.max_parts <= 0 || p->opt.max_parts > MOST) {
+        p->opt.max_parts = p->card_count < FEWEST / EACH ? FEWEST
+                           : p->card_count < MOST / EACH ? EACH * (int64_t)p->card_count
+                                                         : MOST;
+    }
+    const double total = expanded_size(p, 0, 0);
+    if (total <= 2.0 * (double)p->opt.max_parts) { return CRD_OK; } // as many parts, as many copies
+    return crdi_fail(
+        p->ctx, CRD_E_RANGE,
+        "%s: its subcircuits expand to %.3g parts and copies, more than the limit of %lld each "
+        "for %zu lines",
+        p->out->files[0], total, (long long)p->opt.max_parts, p->card_count);
+}
+
 static int32_t find_scope(crdi_reading* r, crdi_word name, crdi_env** outer)
 {
     char text[CRDI_NAME_MOST + 1];

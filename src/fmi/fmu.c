@@ -16,7 +16,7 @@
 
 crd_fmu_options crd_fmu_defaults(void)
 {
-    return (crd_fmu_options){.max_unpacked = UINT64_C(4) << 30, .max_entries = 100000};
+    return (crd_fmu_options){.max_entries = 100000};
 }
 
 // ---- lists of folders --------------------------------------------------------------------------

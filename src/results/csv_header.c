@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_COLUMNS = 1000000 }; // a column takes more memory than the comma that makes it
+
 typedef struct name {
     char* whole; // as it stands in the header
     char* text;  // without its unit
@@ -412,6 +414,10 @@ crd_status crdi_csv_header(crdi_csv* r)
     const int64_t line = r->line;
     CRD_TRY(count_fields(r, &count, &r->fields));
     if (r->fields == 0) { r->fields = 1; }
+    if (r->fields > MOST_COLUMNS) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: %d columns, expected at most %d", r->name,
+                         (long long)r->line, r->fields, MOST_COLUMNS);
+    }
     t->view.column_count = r->fields - 1;
     t->columns = crdi_arena_new(&t->arena, (size_t)r->fields, sizeof *t->columns);
     r->is_text = crdi_arena_new(&t->arena, (size_t)r->fields, 1);

@@ -10,8 +10,10 @@
 typedef struct crdi_archive crdi_archive;
 
 typedef struct crdi_archive_limits {
-    uint64_t max_unpacked; ///< bytes of all entries together
+    uint64_t max_unpacked; ///< bytes of all entries together; 0: CARDAN_MAX_UNPACKED in the
+                           ///< environment, or else 1 GiB or 20 times the archive
     uint32_t max_entries;
+    bool can_be_raised; ///< max_unpacked is what the environment said, or what is usual
 } crdi_archive_limits;
 
 typedef struct crdi_archive_entry {
@@ -31,6 +33,8 @@ crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t 
                                     crdi_archive** out);
 void crdi_archive_close(crdi_archive* a);
 
+uint64_t crdi_archive_unpacked(const crdi_archive* a); ///< bytes of all entries together
+uint64_t crdi_archive_limit(const crdi_archive* a);    ///< that was applied to them
 int32_t crdi_archive_count(const crdi_archive* a);
 const crdi_archive_entry* crdi_archive_at(const crdi_archive* a, int32_t index);
 int32_t crdi_archive_find(const crdi_archive* a, const char* name); ///< -1 when absent

@@ -13,8 +13,7 @@
 
 enum { MAX_PACKAGES = 256, MAX_DOCUMENTS = 4096, MAX_DOCUMENT_BYTES = 64 << 20 };
 
-const crdi_archive_limits crdi_ssp_limits = {.max_unpacked = (uint64_t)8 << 30,
-                                             .max_entries = 100000};
+const crdi_archive_limits crdi_ssp_limits = {.max_entries = 100000};
 
 crd_status crdi_ssp_bad(crdi_ssp_reader* r, crd_status st, const crdi_document* d,
                         const crdi_xml_element* e, const char* format, ...)
@@ -158,12 +157,14 @@ static crd_status unpack(crdi_ssp_reader* r, const char* path, const char* shown
                          shown, MAX_PACKAGES);
     }
     crdi_archive_limits limits = crdi_ssp_limits;
-    limits.max_unpacked -= r->unpacked;
+    if (r->package_count) { // packages in packages share what the outermost may grow to
+        limits.can_be_raised = true;
+        limits.max_unpacked = r->unpacked_limit - r->unpacked + 1; // 0 has a meaning
+    }
     if (!r->s->scratch) { CRD_TRY(crdi_scratch_make(&r->s->arena, r->ctx, NULL, &r->s->scratch)); }
     CRD_TRY(crdi_archive_open(r->ctx, path, &limits, &a));
-    for (int32_t i = 0; i < crdi_archive_count(a); i++) {
-        r->unpacked += crdi_archive_at(a, i)->size;
-    }
+    if (!r->package_count) { r->unpacked_limit = crdi_archive_limit(a); }
+    r->unpacked += crdi_archive_unpacked(a);
     crdi_package* p = crdi_arena_new(&r->arena, 1, sizeof *p);
     char* to = p ? crdi_arena_format(&r->arena, "%s/p%d", r->s->scratch, r->package_count) : NULL;
     const char* archive = to ? crdi_arena_text(&r->arena, path, strlen(path)) : NULL;

@@ -159,7 +159,7 @@ typedef struct crdi_ssp_reader {
     crdi_ssp_units* units;
     crdi_package* packages;
     int package_count;
-    uint64_t unpacked;
+    uint64_t unpacked, unpacked_limit;
     crdi_ssp_element *elements, *last_element; ///< all, parents before children
     int element_count, connector_count;
     crdi_dictionary* dictionaries;

@@ -788,7 +788,7 @@ static void subcircuits_that_multiply_end_at_the_limit(void** state)
     const crd_netlist_options opt = {.max_parts = 10000};
     crd_netlist* n = NULL;
     check_status(crd_netlist_parse(f->ctx, text, strlen(text), "n.cir", &opt, &n), CRD_E_RANGE);
-    check_contains(crd_error_text(f->ctx), "more than 10000 subcircuits");
+    check_contains(crd_error_text(f->ctx), "parts and copies, more than the limit of 10000 each");
 }
 
 static void functions_that_multiply_end_at_the_limit(void** state)

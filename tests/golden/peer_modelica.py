@@ -69,20 +69,28 @@ def write_5(path, content):
     scipy.io.savemat(path, texts, do_compression=True)
 
 
+def set_class(dataset, kind):
+    as_matlab = h5py.h5t.C_S1.copy()  # of its length, without a zero behind it
+    as_matlab.set_size(len(kind))
+    h5py.h5a.create(dataset.id, b"MATLAB_class", as_matlab, h5py.h5s.create(h5py.h5s.SCALAR)).write(
+        np.array(kind, dtype=f"S{len(kind)}"), mtype=as_matlab)
+
+
+def sign_73(path):
+    with open(path, "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file".ljust(116) + b" " * 8 + struct.pack("<HH", 0x0200, 0x4D49))
+
+
 def write_73(path, content):
     with h5py.File(path, "w", userblock_size=512) as f:
         for name, m in content.items():
             text = m.dtype == np.uint8
             d = f.create_dataset(name, data=(m.astype(np.uint16) if text else m).T)
             kind = "char" if text else {"float64": "double", "float32": "single"}.get(m.dtype.name, m.dtype.name)
-            as_matlab = h5py.h5t.C_S1.copy()  # of its length, without a zero behind it
-            as_matlab.set_size(len(kind))
-            h5py.h5a.create(d.id, b"MATLAB_class", as_matlab, h5py.h5s.create(h5py.h5s.SCALAR)).write(
-                np.array(kind, dtype=f"S{len(kind)}"), mtype=as_matlab)
+            set_class(d, kind)
             if text:
                 d.attrs["MATLAB_int_decode"] = np.int32(2)
-    with open(path, "r+b") as f:
-        f.write(b"MATLAB 7.3 MAT-file".ljust(116) + b" " * 8 + struct.pack("<HH", 0x0200, 0x4D49))
+    sign_73(path)
 
 
 def expected(table, precision):
@@ -176,6 +184,13 @@ def others(checks):
     checks.near("a result as input", 2.0, float(v2[251, 1]), 0.02)
     cardan("plot", path, "-o", "drawn.svg")
     cardan("report", path, "-o", "report.html")
+    # cells that hold themselves, in version 7.3
+    with h5py.File(path, "w", userblock_size=512) as f:
+        cell = f.create_dataset("c", (1, 1), dtype=h5py.ref_dtype)
+        set_class(cell, "cell")
+        cell[0, 0] = cell.ref
+    sign_73(path)
+    checks.true("a cell that holds itself", "more than 32 deep" in cardan("info", path, code=2).stderr)
     # 20,000 aliases of a long signal cost their names alone
     rows = 20000
     names = ["time"] + [f"alias{i}" for i in range(20000)]

@@ -50,7 +50,7 @@ static crd_status load(crdi_circuit_unit* u, crd_netlist** out)
 {
     crd_status st = CRD_OK;
     crd_arena scratch;
-    crd_netlist_options opt = {.max_parts = 10000000};
+    crd_netlist_options opt = {0};
     const char** defines = NULL;
     crd_arena_init(&scratch, u->base.ctx);
     CRD_TRY(make_defines(u, &scratch, &defines, &opt.define_count));
