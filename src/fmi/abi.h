@@ -26,7 +26,7 @@ typedef uint32_t crdi_fmi_ref; // value reference
 
 // ---- FMI 2.0 -----------------------------------------------------------------------------------
 
-enum { CRDI_FMI2_MODEL_EXCHANGE = 0, CRDI_FMI2_CO_SIMULATION = 1 };
+typedef enum crdi_fmi2_kind { CRDI_FMI2_MODEL_EXCHANGE, CRDI_FMI2_CO_SIMULATION } crdi_fmi2_kind;
 
 typedef enum crdi_fmi2_status_kind {
     CRDI_FMI2_DO_STEP_STATUS,
@@ -67,7 +67,7 @@ typedef struct crdi_fmi2_event_info { // Model Exchange
     X(SetDebugLogging, OPTIONAL, crdi_fmi_status,                                                  \
       (void* c, int on, size_t n, const char* const* categories))                                  \
     X(Instantiate, REQUIRED, void*,                                                                \
-      (const char* name, int kind, const char* guid, const char* resources,                        \
+      (const char* name, crdi_fmi2_kind kind, const char* guid, const char* resources,             \
        const crdi_fmi2_callbacks* callbacks, int visible, int logging_on))                         \
     X(FreeInstance, REQUIRED, void, (void* c))                                                     \
     X(SetupExperiment, REQUIRED, crdi_fmi_status,                                                  \

@@ -426,6 +426,21 @@ static crd_status log_category(crdi_parser* p, const char** attributes)
     return st;
 }
 
+// FMI 2: <File name="all.c"/> in <SourceFiles>
+static void source_file(crdi_parser* p, bool exchange, const char** attributes)
+{
+    crdi_source_name* s = crdi_arena_new(p->arena, 1, sizeof *s);
+    if (!s) {
+        crdi_no_memory(p);
+        return;
+    }
+    s->line = (int)XML_GetCurrentLineNumber(p->xml);
+    s->next = p->fmu->source_names[exchange];
+    if (required(p, attributes, "File", "name", &s->name) == CRD_OK) {
+        p->fmu->source_names[exchange] = s;
+    }
+}
+
 // ---- the tree of elements ----------------------------------------------------------------------
 
 // Where in the tree an element's children are.
@@ -438,6 +453,10 @@ typedef enum place {
     AT_SIMPLE_TYPE, // FMI 2
     AT_TYPE,
     AT_LOG,
+    AT_COSIMULATION,
+    AT_EXCHANGE,
+    AT_SOURCES, // FMI 2: of Co-Simulation
+    AT_EXCHANGE_SOURCES,
     AT_VARIABLES,
     AT_SCALAR,   // FMI 2: in a ScalarVariable
     AT_VARIABLE, // FMI 3: in a variable
@@ -479,8 +498,10 @@ static place in_model(crdi_parser* p, const char* element, const char** attribut
     }
     if (is(element, "CoSimulation")) {
         cosimulation(p, attributes);
+        return AT_COSIMULATION;
     } else if (is(element, "ModelExchange")) {
         model_exchange(p, attributes);
+        return AT_EXCHANGE;
     } else if (is(element, "ScheduledExecution")) {
         p->d->has_scheduled_execution = p->d->version == CRD_FMI_3;
     } else if (is(element, "DefaultExperiment")) {
@@ -579,6 +600,14 @@ static place fmi_description_enter(crdi_parser* p, place here, const char* eleme
         break;
     case AT_LOG:
         if (is(element, "Category")) { log_category(p, attributes); }
+        break;
+    case AT_COSIMULATION:
+        return is(element, "SourceFiles") ? AT_SOURCES : AT_OTHER;
+    case AT_EXCHANGE:
+        return is(element, "SourceFiles") ? AT_EXCHANGE_SOURCES : AT_OTHER;
+    case AT_SOURCES:
+    case AT_EXCHANGE_SOURCES:
+        if (is(element, "File")) { source_file(p, here == AT_EXCHANGE_SOURCES, attributes); }
         break;
     case AT_OUTPUTS:
         if (is(element, "Unknown")) { crdi_unknown(p, &p->outputs, "index", attributes); }

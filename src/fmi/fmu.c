@@ -132,6 +132,11 @@ static const char* const own_platforms[2] = {"linux32", "x86-linux"};
 static const char* const own_platforms[2] = {"", ""};
 #endif
 
+const char* crdi_fmu_platform(crd_fmi_version version)
+{
+    return own_platforms[version < CRD_FMI_3 ? 0 : 1];
+}
+
 static bool has_file(const crd_fmu* f, const crdi_archive* a, const char* name)
 {
     if (a) {
@@ -210,6 +215,25 @@ static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* id
     return CRD_OK;
 }
 
+static bool is_source(const char* file)
+{
+    const char* dot = strrchr(file, '.');
+    return dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".cc") == 0 ||
+                   strcmp(file, "buildDescription.xml") == 0);
+}
+
+static bool has_sources(const crd_fmu* f, const crdi_archive* a)
+{
+    static const char top[] = "sources/";
+    for (int32_t i = 0; a && i < crdi_archive_count(a); i++) {
+        const char* name = crdi_archive_at(a, i)->name;
+        if (strncmp(name, top, strlen(top)) == 0 && is_source(name + strlen(top))) { return true; }
+    }
+    char path[PATH_MAX];
+    return !a && (size_t)snprintf(path, sizeof path, "%s/%s", f->folder, top) < sizeof path &&
+           folder_has(path, is_source);
+}
+
 // What lies around the description. `a` NULL: look into the folder.
 static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
 {
@@ -221,6 +245,7 @@ static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
               : fmu_list_folder(f, "extra", is_manifest, &standards));
     CRD_TRY(find_library(f, a, f->description.model_identifier, &f->library));
     CRD_TRY(find_library(f, a, f->description.exchange.model_identifier, &f->exchange_library));
+    f->has_sources = has_sources(f, a);
     sort_unique(&platforms);
     sort_unique(&standards);
     size_t length = 0;
@@ -516,11 +541,16 @@ crd_status crd_fmu_check_interface(const crd_fmu* f, bool model_exchange, crd_co
     const crd_status st = check_clocks(f, ctx);
     if (st < 0) { return st; }
     if (!library[0] && (f->platforms[0] || f->folder[0])) {
+        const char* tool = d->generation_tool;
         return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s", f->path,
-                         own_platforms[d->version == CRD_FMI_2 ? 0 : 1],
+                         "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s. This "
+                         "machine is %s: let %s export it for Linux, or with its sources, which "
+                         "are compiled here",
+                         f->path, crdi_fmu_platform(d->version),
                          model_exchange ? d->exchange.model_identifier : d->model_identifier,
-                         f->platforms[0] ? "binaries for: " : "no binaries", f->platforms);
+                         f->platforms[0] ? "binaries for: " : "no binaries", f->platforms,
+                         crdi_fmu_platform(CRD_FMI_3),
+                         tool && *tool ? crdi_show(tool).text : "the tool that made it");
     }
     if (!f->folder[0]) {
         return crdi_fail(ctx, CRD_E_UNSUPPORTED,

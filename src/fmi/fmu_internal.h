@@ -20,20 +20,32 @@ typedef struct crdi_fmi_library {
     struct crdi_fmi_library *next, *previous;           // process-wide
 } crdi_fmi_library;
 
+// FMI 2: what is to be compiled, as modelDescription.xml lists it; the last one first.
+typedef struct crdi_source_name {
+    const char* name; // not looked at yet
+    int line;
+    struct crdi_source_name* next;
+} crdi_source_name;
+
 struct crd_fmu {
     crd_context* ctx;
-    crd_arena arena;                 // texts and tables of the description
-    crd_fmu_description description; // points into the arena and at `variables`
-    crd_variable* variables;         // grown while parsing, hence not in the arena
-    crd_map names;                   // variable name -> index
-    const char* path;                // as given
-    const char* folder;              // absolute, no trailing slash; "" when nothing is unpacked
-    const char* platforms;           // "linux64 win64"
-    const char* library;             // below the folder, for this platform; "" if there is none
-    const char* exchange_library;    // of Model Exchange, likewise
-    bool private_folder;             // ours: goes away on close
-    pid_t owner;                     // a forked child must not remove the folder of its parent
-    crdi_fmi_library libraries[2];   // Co-Simulation, Model Exchange; by library.c
+    crd_arena arena;                   // texts and tables of the description
+    crd_fmu_description description;   // points into the arena and at `variables`
+    crd_variable* variables;           // grown while parsing, hence not in the arena
+    crd_map names;                     // variable name -> index
+    const char* path;                  // as given
+    const char* folder;                // absolute, no trailing slash; "" when nothing is unpacked
+    const char* platforms;             // "linux64 win64"
+    const char* library;               // below the folder or absolute; "" none for this platform
+    const char* exchange_library;      // of Model Exchange, likewise
+    crdi_source_name* source_names[2]; // Co-Simulation, Model Exchange; NULL: not listed
+    bool has_sources;                  // there is something to compile
+    bool private_folder;               // ours: goes away on close
+    pid_t owner;                       // a forked child must not remove the folder of its parent
+    crdi_fmi_library libraries[2];     // Co-Simulation, Model Exchange; by library.c
 };
+
+// The name of this machine among binaries/: "linux64" before FMI 3, "x86_64-linux".
+const char* crdi_fmu_platform(crd_fmi_version version);
 
 void crdi_fmi_library_forget(crdi_fmi_library* l); // when the FMU is closed

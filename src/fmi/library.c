@@ -196,7 +196,8 @@ static crd_status find_files(crd_fmi* i)
     pthread_mutex_lock(&all.lock);
     if (!l->path) {
         char* resources = NULL;
-        char* path = join_path(i->fmu->folder, crdi_fmi_library_name(i));
+        const char* name = crdi_fmi_library_name(i);
+        char* path = name[0] == '/' ? strdup(name) : join_path(i->fmu->folder, name);
         char* real = path ? realpath(path, NULL) : NULL;
         if (!path) {
             st = no_memory(i);

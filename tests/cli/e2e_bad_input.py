@@ -108,7 +108,7 @@ class Archives(EndToEnd):
                               xml=lambda x: x.replace('fmiVersion="2.0"', 'fmiVersion="9.0"')), "9.0")
 
     def test_no_binary_for_this_platform(self):
-        name = self.bend(fmu("lo_mono"), remove=["binaries/"],
+        name = self.bend(fmu("lo_mono"), remove=["binaries/", "sources/"],
                          add={"binaries/win64/lo_mono.dll": "MZ"})
         self.cardan("run", name, code=2, says=[name, "win64"])
 

@@ -104,7 +104,8 @@ class Doctor(EndToEnd):
         self.assertEqual([f for f in os.listdir(self.folder) if f.endswith(".csv")], [])
 
     def test_an_fmu_without_a_binary_for_this_machine_fails(self):
-        bent = self.bend(fmu("lo_fd1"), remove=["binaries/"], add={"binaries/win64/x.dll": b"MZ"})
+        bent = self.bend(fmu("lo_fd1"), remove=["binaries/", "sources/"],
+                         add={"binaries/win64/x.dll": b"MZ"})
         done = self.doctor(bent, "--duration", "0.1s", "--profile", "desk", code=3)
         self.assertIn("fail  binary", done.stdout)
         self.assertIn("fmu-binary", done.stderr)

@@ -2,6 +2,7 @@
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "cli/doctor/doctor.h"
+#include "shared/fmi_build.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +27,8 @@ static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, 
     if (st == CRD_OK) {
         exchange = u->interface == CRD_INTERFACE_MODEL_EXCHANGE ||
                    (u->interface == CRD_INTERFACE_AUTO && !crd_fmu_describe(f)->has_cosimulation);
-        st = crd_fmu_check_interface(f, exchange, ctx);
+        st = crdi_fmu_provide(f, exchange, ctx);
+        if (st == CRD_OK) { st = crd_fmu_check_interface(f, exchange, ctx); }
     }
     if (st < 0) {
         *runnable = false;

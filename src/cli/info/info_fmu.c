@@ -2,6 +2,7 @@
 #include "cardan/fmi.h"
 #include "cli/info/info.h"
 #include "shared/base_names.h"
+#include "shared/fmi_build.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -191,6 +192,7 @@ static void say_fmu(crdi_result* out, const crd_fmu* f)
     }
     const char* platforms = crd_fmu_platforms(f);
     crdi_fact_if(out, "platforms", *platforms ? platforms : "none");
+    crdi_fact_if(out, "sources", crdi_fmu_has_sources(f) ? "yes" : "");
     say_experiment(out, d);
     for (int32_t i = 0; i < d->layered_standard_count; i++) {
         crdi_fact_if(out, "extra", d->layered_standards[i]);
@@ -389,6 +391,7 @@ static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
     put_capabilities(crdi_object(j, "capabilities"), d);
     put_exchange(crdi_object_if(j, "model_exchange_capabilities", d->has_model_exchange), d);
     put_platforms(crdi_array(j, "platforms"), crd_fmu_platforms(f));
+    crdi_put(j, BOOL("sources", crdi_fmu_has_sources(f)));
     put_experiment(crdi_object(j, "default_experiment"), d);
     crdi_put_texts(j, "log_categories", d->log_categories, d->log_category_count);
     crdi_put_texts(j, "layered_standards", d->layered_standards, d->layered_standard_count);

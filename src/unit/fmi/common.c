@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shared/fmi_build.h"
 #include "unit/fmi/fmi_unit.h"
 #include "unit/me/me_unit.h"
 
@@ -185,13 +186,18 @@ static crd_status fmu_create(crd_context* ctx, crd_unit_store* store, const crd_
     (void)place;
     crd_fmu* fmu = NULL;
     const bool shares = store != NULL;
-    const crd_status st = shares ? crdi_unit_store_fmu(store, ctx, spec->path, &fmu)
-                                 : crd_fmu_open(ctx, spec->path, NULL, &fmu);
+    crd_status st = shares ? crdi_unit_store_fmu(store, ctx, spec->path, &fmu)
+                           : crd_fmu_open(ctx, spec->path, NULL, &fmu);
     if (st < 0) { return st; }
     const crd_fmu_description* d = crd_fmu_describe(fmu);
     const bool exchange =
         spec->interface == CRD_INTERFACE_MODEL_EXCHANGE ||
         (spec->interface == CRD_INTERFACE_AUTO && !d->has_cosimulation && d->has_model_exchange);
+    st = crdi_fmu_provide(fmu, exchange, ctx);
+    if (st < 0) {
+        if (!shares) { crd_fmu_close(fmu); }
+        return st;
+    }
     return exchange ? crdi_me_unit_create(ctx, spec, fmu, shares, out)
                     : crdi_fmi_unit_create(ctx, spec, fmu, shares, out);
 }

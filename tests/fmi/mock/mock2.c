@@ -47,8 +47,9 @@ const char* fmi2GetVersion(void)
     return mock_control.version;
 }
 
-void* fmi2Instantiate(const char* name, int kind, const char* guid, const char* resources,
-                      const crdi_fmi2_callbacks* callbacks, int visible, int logging_on)
+void* fmi2Instantiate(const char* name, crdi_fmi2_kind kind, const char* guid,
+                      const char* resources, const crdi_fmi2_callbacks* callbacks, int visible,
+                      int logging_on)
 {
     mock_block* k = &mock_control;
     mock_instance* m = calloc(1, sizeof *m);

@@ -1,0 +1,33 @@
+/// Binaries for this machine out of the sources that an FMU brings.
+///
+/// What is compiled is foreign, and so is what it makes the compiler do: the compiler runs in the
+/// sandbox, with limits, and writes into a folder that goes away. What it made is stored by a hash
+/// of all that went into it ($XDG_CACHE_HOME/cardan/fmus, or ~/.cache), and used again.
+#pragma once
+#include "cardan/fmi.h"
+#include "shared/base.h"
+
+/// Does the folder or archive have something to compile? Valid for every FMU that was opened.
+bool crdi_fmu_has_sources(const crd_fmu* f);
+
+/// What came of it.
+typedef struct crdi_fmu_build {
+    const char* library; ///< file of the binary, absolute, in the arena of the FMU
+    const char* name;    ///< where it belongs in an FMU: "binaries/linux64/ball.so"
+    bool cached;         ///< it was made by an earlier run
+} crdi_fmu_build;
+
+/// Compile it, or find what an earlier run has made of the same sources. Not `description_only`.
+/// CRD_E_UNSUPPORTED: no sources, no compiler, or they need what is not there. CRD_E_FORMAT: the
+/// list of sources makes no sense. CRD_E_UNIT: the compiler refused them; the text has its first
+/// errors. CRD_E_LIMIT: it took too long or too much memory.
+crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* ctx,
+                                  crdi_fmu_build* out);
+
+/// Whoever wants to run an FMU calls this before its first instance. If it has no binary for this
+/// machine but sources, they are compiled, which is said in the log; otherwise nothing is done, and
+/// crd_fmu_check_interface tells what is missing.
+crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
+
+/// Removes what was stored. How many files it was, and their size in bytes.
+crd_status crdi_fmu_forget_builds(crd_context* ctx, int64_t* files, int64_t* bytes);
