@@ -255,6 +255,7 @@ typedef struct crd_unit_spec {
     double budget;
     bool real; ///< stands for hardware: corrections of power bonds go to the other side
     crd_refresh refresh;
+    bool allow_nan; ///< outputs that are not a number pass; its connections hold
     crd_place place;
 } crd_unit_spec;
 

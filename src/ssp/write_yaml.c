@@ -126,6 +126,7 @@ static void put_fmu(crdi_flow* f, const crd_unit_spec* u, const crdi_pack_part* 
     PUT_PART(f, "solver", crdi_flow_solver, &u->solver);
     if (u->logging) { crdi_flow_bool(f, "logging", true); }
     if (u->pinned) { crdi_flow_bool(f, "pinned", true); }
+    if (u->allow_nan) { crdi_flow_bool(f, "allow_nan", true); }
     if (u->refresh != CRD_REFRESH_AUTO) {
         crdi_flow_key(f, "refresh");
         crdi_text_add(f->t, "%s", u->refresh == CRD_REFRESH_YES ? "yes" : "no");

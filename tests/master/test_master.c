@@ -328,6 +328,34 @@ static crd_model_status picky_step(void* self, const crd_model_host* host, doubl
     return isnan(((gain*)self)->u) ? CRD_MODEL_ERROR : CRD_MODEL_OK;
 }
 
+static void blip_outputs(void* self, double t)
+{
+    clock_unit* c = self;
+    (void)t;
+    c->y = c->t > 0.45 && c->t < 0.65 ? NAN : c->t;
+}
+
+static void nan_passes_where_it_is_allowed_and_no_longer_than_it_lasts(void** state)
+{
+    crd_model blip = clock_model;
+    blip.outputs = blip_outputs;
+    crd_system* s = new_system(*state, 0.1, 1);
+    const int a = add_unit(s, "a", &blip, 0);
+    const int b = add_unit(s, "b", &gain_model, 0);
+    wire(s, a, "y", b, "u")->predict = CRD_PREDICTION_QUADRATIC; // would go on for two steps more
+    s->units[a].allow_nan = s->units[b].allow_nan = true;
+    crd_master* m = NULL;
+    check_run(crd_master_create(*state, s, NULL, &m), *state);
+    check_run(crd_master_initialize(m), *state);
+    for (int n = 1; n <= 10; n++) {
+        check_run(crd_master_advance(m, 1), *state);
+        check_int(isnan(value(m, "a.y")), n == 5 || n == 6);
+        check_int(isnan(value(m, "b.y")), n == 6 || n == 7); // held: what was given a step before
+    }
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
 static void nan_is_blamed_on_its_source_even_if_the_target_fails_for_it(void** state)
 {
     crd_model picky = gain_model;
@@ -447,6 +475,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failing_unit_is_named_with_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(nan_on_a_connection_ends_the_run_at_its_source, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(nan_passes_where_it_is_allowed_and_no_longer_than_it_lasts,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(nan_is_blamed_on_its_source_even_if_the_target_fails_for_it,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_crashing_unit_ends_the_run_not_the_process, setup,

@@ -19,7 +19,7 @@ typedef struct run_options {
     crdi_watch_options live;
     crdi_list parameters, set, variables;
     int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
-    bool unit_row, iterate, no_quality;
+    bool unit_row, iterate, no_quality, allow_nan;
 } run_options;
 
 enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
@@ -317,6 +317,7 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     for (int i = 0; i < s->unit_count; i++) {
         crd_unit_spec* u = &s->units[i];
         if (u->source != CRD_UNIT_FMU) { continue; }
+        if (o->allow_nan) { u->allow_nan = true; }
         if (o->interface >= 0) { u->interface = (crd_interface)(o->interface + 1); }
         if (o->solver >= 0) { u->solver.method = (crd_solver)o->solver; }
     }
@@ -543,6 +544,9 @@ static const crdi_option rows[] = {
     OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,
              "with --pace: exit code 3 if a cycle began more than TIME after its deadline"),
     CRDI_LIVE_OPTIONS(run_options, live),
+    OPT_FLAG(run_options, allow_nan, "allow-nan",
+             "outputs of FMUs that are not a number (NaN) pass to inputs and results instead of "
+             "ending the run; their connections hold, and their defects are not known"),
     OPT_FLAG(run_options, no_quality, "no-quality",
              "watch neither defects nor energy; the results stay the same"),
     OPT_COUNT(run_options, threads, "threads", "N|auto",

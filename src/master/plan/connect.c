@@ -204,8 +204,15 @@ static crd_status make_route(route* r, const crdi_mapping** mapping)
 static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
 {
     crd_status st = CRD_OK;
-    route r = {.plan = plan, .spec = c};
     const crdi_mapping* mapping = NULL;
+    if (plan->sys->units[c->from_unit].allow_nan && c->predict != CRD_PREDICTION_HOLD) {
+        crd_connection_spec* held = crdi_arena_new(plan->arena, 1, sizeof *held);
+        if (!held) { return CRD_E_MEMORY; }
+        *held = *c;
+        held->predict = CRD_PREDICTION_HOLD; // else a NaN would last for the steps of a prediction
+        c = held;
+    }
+    route r = {.plan = plan, .spec = c};
     CRD_TRY(resolve_end(plan, c->from_unit, c->from, c->place, &r.from));
     CRD_TRY(resolve_end(plan, c->to_unit, c->to, c->place, &r.to));
     CRD_TRY(check_causality(plan, c, &r.from, &r.to));

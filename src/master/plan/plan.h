@@ -15,6 +15,7 @@ typedef struct crdi_member_state {
     void* state;       // saved at the beginning of the step, NULL: never
     bool alive;        // instantiated, terminate is due
     bool crashed;      // not to be called any more
+    bool gave_nan;     // which it may, and which was said
     // the account: of the measured steps
     int64_t measured;
     int64_t ns_set, ns_step, ns_get, ns_worst;

@@ -235,9 +235,17 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int si
 {
     const crdi_signal* s = &m->record.signals[signal];
     const crd_unit* u = m->plan->members[s->member].unit;
+    if (crdi_member_lets_nan_pass(m, s->member, u->info.variables[s->variable].name)) {
+        return CRD_OK;
+    }
     (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN)%s",
                     u->info.variables[s->variable].name, m->clock.n ? " after the step" : "");
     return crdi_member_failed(m, s->member, CRD_E_UNIT);
+}
+
+static bool is_allowed(const crd_master* m, int signal)
+{
+    return m->plan->members[m->record.signals[signal].member].unit->spec->allow_nan;
 }
 
 static crd_status record_raster(crd_master* m, int index)
@@ -259,7 +267,9 @@ static crd_status record_raster(crd_master* m, int index)
         if (p->kind == CRD_REAL) {
             const double x = *(const double*)p->from;
             row[p->word].real = x;
-            if (__builtin_expect(x != x, 0) && p->watched && nan < 0) { nan = p->signal; }
+            if (__builtin_expect(x != x, 0) && p->watched && (nan < 0 || is_allowed(m, nan))) {
+                nan = p->signal;
+            }
         } else if (p->kind == CRD_INTEGER) {
             row[p->word].integer = *(const int64_t*)p->from;
         } else {

@@ -188,3 +188,16 @@ bool crdi_member_is_due(const crd_master* m, int member)
     if (m->plan->iterated && crdi_iteration_skips(m, &m->plan->members[member])) { return false; }
     return !m->plan->times.multirate || (m->clock.n + 1) % m->plan->members[member].ticks == 0;
 }
+
+bool crdi_member_lets_nan_pass(crd_master* m, int member, const char* output)
+{
+    const crdi_member* p = &m->plan->members[member];
+    if (!p->unit->spec->allow_nan) { return false; }
+    if (p->run->gave_nan) { return true; }
+    p->run->gave_nan = true;
+    crdi_log(m->log, CRD_LOG_WARNING,
+             "unit '%s': output '%s' is not a number (NaN) at %g s, and passes: what is worked out "
+             "from it is not known",
+             p->unit->name, output, crdi_time_seen(m));
+    return true;
+}
