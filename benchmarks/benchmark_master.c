@@ -2,7 +2,8 @@
 // is held. The floor is a plain loop in this process that calls the same FMI functions of the same
 // FMUs. master/chain-monitors, master/bonds-monitors: what watching costs; the floor is the same
 // run without it. master/loops-guard: what the guard costs. master/chain-auto: what finding the
-// best prediction costs; the floor is hold.
+// best prediction costs; the floor is hold. master/chain-default, master/loops-default: all of it
+// together; the floor is hold with everything off.
 #include "benchmark.h"
 
 #include <dlfcn.h>
@@ -393,7 +394,27 @@ static void chain_auto_cases(benchmark* b)
                      .predict = CRD_PREDICTION_HOLD};
         const setting hold = s;
         s.predict = CRD_PREDICTION_AUTO;
-        compare_with(b, "master/chain-auto", &s, &hold, 0, "hold");
+        compare_with(b, "master/chain-auto", &s, &hold, n == 100 ? 2 : 0, "hold");
+    }
+}
+
+// Everything that is on unless somebody switches it off, against hold and nothing else.
+static void chain_default_cases(benchmark* b)
+{
+    for (int version = 2; version <= 3; version++) {
+        for (int pairs = 0; pairs < 2; pairs++) {
+            setting s = {.version = version,
+                         .n = 100,
+                         .steps = 20000,
+                         .bonds = pairs,
+                         .predict = CRD_PREDICTION_HOLD};
+            const setting bare = s;
+            s.predict = CRD_PREDICTION_AUTO;
+            s.monitor = ALL_MONITORS;
+            s.guard = true;
+            compare_with(b, pairs ? "master/loops-default" : "master/chain-default", &s, &bare,
+                         pairs ? 0 : 2, "hold and all off");
+        }
     }
 }
 
@@ -404,5 +425,6 @@ const benchmark_case benchmark_master_cases[] = {
     {"master/bonds-monitors", bond_monitor_cases},
     {"master/loops-guard", guard_cases},
     {"master/chain-auto", chain_auto_cases},
+    {"master/chain-default", chain_default_cases},
     {NULL, NULL},
 };

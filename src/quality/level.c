@@ -82,6 +82,13 @@ bool crdi_level_push(crdi_level_signal* s, double y, const double* error)
     return false;
 }
 
+void crdi_level_resume(crdi_level_signal* s, const double y[3])
+{
+    s->y = y[0];
+    s->d1 = y[0] - y[1];
+    s->d2 = y[0] - 2 * y[1] + y[2];
+}
+
 void crdi_level_count(const crdi_level* l, const crdi_level_signal* s, crdi_level_vote* v)
 {
     const double rounding = 1e-16 * s->size * s->size;
@@ -161,6 +168,16 @@ bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v)
         l->switches++;
     }
     return l->now != before;
+}
+
+void crdi_level_pass(crdi_level* l)
+{
+    l->changed = false;
+    l->since += l->since < INT_MAX;
+    l->quiet += l->quiet < INT_MAX;
+    l->age += l->now > 0 && l->age < INT_MAX;
+    l->calm += l->now == 0 && l->calm < INT_MAX;
+    l->wait -= l->now == 0 && l->wait > 0;
 }
 
 void crdi_level_begin(crdi_level* l, int level)

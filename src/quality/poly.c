@@ -97,8 +97,26 @@ static int zeros(const crd_poly* p, double from, double to, double* out)
     return count;
 }
 
+// Whether p has no turning point in (0, h) that its coefficients could hide: behind those of p'
+// that are 0 (of a prediction that agrees with the signal at s = 0), one outweighs the rest.
+static bool is_monotonic(const crd_poly* p, double h)
+{
+    int i = 1;
+    while (i <= p->degree && p->c[i] == 0) {
+        i++;
+    }
+    double rest = 0;
+    for (int k = p->degree; k > i; k--) {
+        rest = (rest + k * fabs(p->c[k])) * h;
+    }
+    return i > p->degree || rest < i * fabs(p->c[i]);
+}
+
 double crd_poly_max(const crd_poly* p, double from, double to)
 {
+    if (from == 0 && to > 0 && is_monotonic(p, to)) {
+        return crd_defect_larger(fabs(p->c[0]), fabs(crd_poly_eval(p, to)));
+    }
     double at[CRD_POLY_SIZE];
     const crd_poly d = derive(p);
     const int n = zeros(&d, from, to, at);
@@ -121,7 +139,7 @@ crd_poly crd_poly_minus(const crd_poly* a, const crd_poly* b)
 crd_poly crd_poly_shift(const crd_poly* p, double by)
 {
     crd_poly q = *p;
-    for (int i = 0; i < q.degree; i++) { // Horner's scheme, once per coefficient
+    for (int i = 0; by != 0 && i < q.degree; i++) { // Horner's scheme, once per coefficient
         for (int k = q.degree - 1; k >= i; k--) {
             q.c[k] += by * q.c[k + 1];
         }
@@ -219,8 +237,27 @@ crd_poly crdi_poly_through(int n, const crdi_node* nodes)
     return p;
 }
 
+// The usual cases in closed form, y, v, a at both ends and D = (y1 - y0) / h:
+//   cubic    c2 = (3 D - 2 v0 - v1) / h, c3 = (v0 + v1 - 2 D) / h^2
+//   quintic  c3 = (20 D - 12 v0 - 8 v1 + (a1 - 3 a0) h) / (2 h^2),
+//            c4 = (-30 D + 16 v0 + 14 v1 + (3 a0 - 2 a1) h) / (2 h^3),
+//            c5 = (12 D - 6 v0 - 6 v1 + (a1 - a0) h) / (2 h^4)
 crd_poly crd_poly_hermite(const crd_sample* at0, int n0, const crd_sample* at_h, int n1, double h)
 {
+    const double *y0 = at0->y, *y1 = at_h->y, r = 1 / h, D = (y1[0] - y0[0]) * r;
+    if (n0 == 2 && n1 == 2) {
+        return (crd_poly){
+            .degree = 3,
+            .c = {y0[0], y0[1], (3 * D - 2 * y0[1] - y1[1]) * r, (y0[1] + y1[1] - 2 * D) * r * r}};
+    }
+    if (n0 == 3 && n1 == 3) {
+        const double e = 0.5 * r * r, v0 = y0[1], v1 = y1[1], a0 = y0[2] * h, a1 = y1[2] * h;
+        return (crd_poly){.degree = 5,
+                          .c = {y0[0], v0, 0.5 * y0[2],
+                                (20 * D - 12 * v0 - 8 * v1 + a1 - 3 * a0) * e,
+                                (-30 * D + 16 * v0 + 14 * v1 + 3 * a0 - 2 * a1) * e * r,
+                                (12 * D - 6 * v0 - 6 * v1 + a1 - a0) * e * r * r}};
+    }
     const crdi_node nodes[2] = {{0, at0->y, n0}, {h, at_h->y, n1}};
     return crdi_poly_through(2, nodes);
 }

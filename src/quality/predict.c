@@ -1,5 +1,6 @@
 // Signals as polynomials on the step to come.
 #include "quality/poly.h"
+#include "shared/quality_level.h"
 
 #include <math.h>
 
@@ -177,19 +178,20 @@ bool crd_history_by_slopes(const crd_history* before, double h, const crd_sample
     return true;
 }
 
+const double crdi_even_means[CRD_HISTORY][CRD_HISTORY] = {
+    {1},
+    {3 / 2.0, -1 / 2.0},
+    {23 / 12.0, -16 / 12.0, 5 / 12.0},
+    {55 / 24.0, -59 / 24.0, 37 / 24.0, -9 / 24.0}};
+
 // Adams-Bashforth for a hold: the mean over the step of the polynomial through the last values.
-// With equal steps 3/2, -1/2; 23/12, -16/12, 5/12; 55/24, -59/24, 37/24, -9/24.
 static crd_poly mean_of_values(const crd_history* y, int n, double H)
 {
-    static const double even[4][4] = {{1},
-                                      {3 / 2.0, -1 / 2.0},
-                                      {23 / 12.0, -16 / 12.0, 5 / 12.0},
-                                      {55 / 24.0, -59 / 24.0, 37 / 24.0, -9 / 24.0}};
     n = n < y->count ? n : y->count;
     if (is_even(y, n, H)) {
         double mean = 0;
         for (int i = 0; i < n; i++) {
-            mean += even[n - 1][i] * y->sample[i].y[0];
+            mean += crdi_even_means[n - 1][i] * y->sample[i].y[0];
         }
         return (crd_poly){.c = {mean}};
     }

@@ -1,6 +1,7 @@
 // Retrospective selection: the finished step tells which predictor would have been the best for it.
 #include "quality/poly.h"
 #include "shared/base.h"
+#include "shared/quality_level.h"
 
 #include <math.h>
 
@@ -196,17 +197,63 @@ static void add_slow(crd_select* s, int i, double keep, double bias, double squa
     s->slow[i] = keep * s->slow[i] + (1 - keep) * (s->drift[i] * s->drift[i] + ROUGH * square);
 }
 
+// What each candidate was wrong by over the step, on average and as a mean square.
+typedef struct misses {
+    double bias[CRD_PREDICT_COUNT], square[CRD_PREDICT_COUNT];
+} misses;
+
+// Values at equal steps that become means: from differences alone.
+static bool find_even(const crd_select_options* opt, const crd_history* before, double h,
+                      const crd_sample* end, misses* out)
+{
+    const unsigned means = 1u << CRD_PREDICT_HOLD | 1u << CRD_PREDICT_AB2 | 1u << CRD_PREDICT_AB3;
+    if (!opt->hold_only || opt->candidates & ~means || before->count < 3 ||
+        before->sample[0].order + end->order > 0 || fabs(before->h[0] - h) > 1e-10 * h ||
+        fabs(before->h[1] - h) > 1e-10 * h) {
+        return false;
+    }
+    static const crd_predictor levels[] = {CRD_PREDICT_HOLD, CRD_PREDICT_AB2, CRD_PREDICT_AB3};
+    crdi_level_signal past = {.count = 3};
+    double error[CRDI_LEVELS];
+    crdi_level_resume(
+        &past, (double[]){before->sample[0].y[0], before->sample[1].y[0], before->sample[2].y[0]});
+    crdi_level_errors(&past, end->y[0], error);
+    for (int l = 0; l < CRDI_LEVELS; l++) {
+        out->bias[levels[l]] = -error[l];
+        out->square[levels[l]] = error[l] * error[l];
+    }
+    return true;
+}
+
+static void find_misses(const crd_select_options* opt, crd_select* s, const crd_history* before,
+                        double h, const crd_sample* end, misses* out)
+{
+    const crd_poly truth = crd_history_reconstruct(before, h, end);
+    const double mean = crd_poly_mean(&truth, 0, h);
+    for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
+        if (!is_candidate(opt, i)) { continue; }
+        const crd_poly u = crd_predict((crd_predictor)i, before, h);
+        out->bias[i] = crd_poly_mean(&u, 0, h) - mean;
+        out->square[i] = error_of(opt, &u, &truth, out->bias[i], h);
+    }
+    // Over many steps and by time: within a fraction of a period the ratio says nothing.
+    const double slope = crd_poly_derivative(&truth, 1, h);
+    const double curve = crd_poly_derivative(&truth, 2, h);
+    s->slope_square = 0.98 * s->slope_square + h * slope * slope;
+    s->curve_square = 0.98 * s->curve_square + h * curve * curve;
+}
+
 bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_history* before,
                      double h, const crd_sample* end)
 {
+    misses missed;
     s->steps++;
     if (before->count == 0) { return false; }
     if (jumped(opt, s, before, h, end->y[0])) {
         crd_select_event(opt, s);
         return true;
     }
-    const crd_poly truth = crd_history_reconstruct(before, h, end);
-    const double mean = crd_poly_mean(&truth, 0, h);
+    if (!find_even(opt, before, h, end, &missed)) { find_misses(opt, s, before, h, end, &missed); }
     // While the history fills, candidates are not yet what they will be: the newest step counts.
     const double w = before->count < 3 ? fmin(0.2, opt->forget) : opt->forget, part = 1 - w;
     const bool slow = opt->smooth > 0 && !(opt->tol > 0);
@@ -218,22 +265,15 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
             s->score[i] = s->score[CRD_PREDICT_TAYLOR2];
             continue;
         }
-        const crd_poly u = crd_predict((crd_predictor)i, before, h);
-        const double bias = crd_poly_mean(&u, 0, h) - mean;
-        const double error = error_of(opt, &u, &truth, bias, h);
-        s->score[i] = w * s->score[i] + part * error;
+        s->score[i] = w * s->score[i] + part * missed.square[i];
         if (slow && (i == CRD_PREDICT_HOLD || i == (int)second(opt))) {
-            add_slow(s, i != CRD_PREDICT_HOLD, fmin(w, opt->smooth), bias, error);
+            add_slow(s, i != CRD_PREDICT_HOLD, fmin(w, opt->smooth), missed.bias[i],
+                     missed.square[i]);
         }
     }
     const double change = end->y[0] - before->sample[0].y[0];
-    const double slope = crd_poly_derivative(&truth, 1, h);
-    const double curve = crd_poly_derivative(&truth, 2, h);
     s->weight = w * s->weight + part;
     s->change = w * s->change + part * change * change;
-    // Over many steps and by time: within a fraction of a period the ratio says nothing.
-    s->slope_square = 0.98 * s->slope_square + h * slope * slope;
-    s->curve_square = 0.98 * s->curve_square + h * curve * curve;
     // of the signal, squared: scores below its rounding say nothing
     const double size = end->y[0] * end->y[0] + before->sample[0].y[0] * before->sample[0].y[0];
     if (s->settle > 0) {

@@ -10,6 +10,10 @@
 
 enum { CRDI_LEVELS = 3 }; ///< hold, first and second order
 
+/// Weights of the last n values (row n - 1), newest first, at equal steps: the mean over the step
+/// to come of the polynomial through them, hold and Adams-Bashforth.
+extern const double crdi_even_means[CRD_HISTORY][CRD_HISTORY];
+
 /// A signal at equal steps, as the level sees it. All zero at the start.
 typedef struct crdi_level_signal {
     double y, d1, d2;          ///< newest sample, its backward differences
@@ -28,6 +32,8 @@ void crdi_level_errors(const crdi_level_signal* s, double y, double* error);
 /// A sample and what the levels missed in the step that ended with it. true: it jumped, and the
 /// past does not count any more.
 bool crdi_level_push(crdi_level_signal* s, double y, const double* error);
+/// The last samples, newest first, where it was not looked at for a while.
+void crdi_level_resume(crdi_level_signal* s, const double y[3]);
 /// The past does not count: an event, another way of sampling.
 void crdi_level_restart(crdi_level_signal* s);
 
@@ -56,6 +62,8 @@ typedef struct crdi_level {
 void crdi_level_count(const crdi_level* l, const crdi_level_signal* s, crdi_level_vote* v);
 /// After a step: the level of the next. true: it changed.
 bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v);
+/// A step in which nobody looked.
+void crdi_level_pass(crdi_level* l);
 /// Somebody who knows the loop says the level: before the first step, and after one.
 void crdi_level_begin(crdi_level* l, int level);
 void crdi_level_follow(crdi_level* l, int level);

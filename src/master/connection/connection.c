@@ -86,7 +86,9 @@ void crdi_connections_accept(crd_master* m, int64_t n, double t)
 void crdi_connections_start(crd_master* m)
 {
     for (int i = 0; i < m->plan->member_count; i++) {
-        m->plan->members[i].run->events = m->plan->members[i].unit->events;
+        const crdi_member* p = &m->plan->members[i];
+        p->run->events = p->unit->events;
+        m->connections.has_sources |= (p->unit->info.flags & CRD_UNIT_IS_SOURCE) != 0;
     }
     crdi_observed_start(m);
 }

@@ -82,55 +82,60 @@ typedef struct crdi_connection {
 
 /// A connection as a polynomial on the step (cardan/quality.h). Everything is in the input's unit.
 /// Plain hold without step control or iteration does not need one: crdi_observed.
+/// What every step needs stands at the beginning.
 struct crdi_prediction {
+    const double* from; // in the source's outputs
+    double* to;         // in the target's inputs
+    double gain, offset;
+    const int64_t* event_count; // of the source's unit
+    int64_t events;             // run: those that are known
+    crdi_network* network;      // a loop whose level counts, NULL: it chooses for itself
+    double correction;          // run: of a power bond, added to the value
+    crd_prediction predict;
+    crd_predictor used; // run: of the newest prediction
+    bool plain;         // values at equal steps to a unit that holds them, and nothing else
+    bool textbook;      // hold, linear or quadratic, at their word
+    bool probed;        // a bond predicts it: energy/probing.c
+    bool means;         // the levels are means of values: no derivatives come, none are taken
+    bool known;         // run: the source was ahead, nothing was predicted
+    bool between;       // run: u goes from sample to sample, the end known or iterated
+    bool guessed;       // its end is an unknown of the iteration
+    bool disturbed;     // run: a jump or an event in the last step
+    crd_sample end;     // run: at the end of the step under way, before it is accepted
+    crd_history past;   // run: samples at communication points
+    crd_poly u;         // run: the input over the step, s = 0 at `origin`
+    double time;        // run: of the newest sample
+    double origin;      // run
+    double begin;       // run: of the target's step
+    double applied;     // run: when the input is what was written last
+    int64_t stamp;      // run: tick of the newest sample, -1: none
+    double size;        // run: largest magnitude so far
+    double rest;        // run: up to when it was 0
+    double bias;        // run: mean of u - y over the step under way
+    double rms, output_rms, max;     // run: of it; output NaN: not measured
+    crd_defect_sum connection;       // run: of all steps
+    int64_t uses[CRD_PREDICT_COUNT]; // run
+    int64_t same, switches;          // run: steps in which it chose the same; its changes before
+    double usual;                    // run: square of its change in a step, 16 times
+    crd_select select;               // run: predict: auto
+    crdi_level_signal watch;         // run: the same in a network
+
     const crdi_connection* of;
     const struct crdi_member *source, *target;
     const char* label;      // "second.v2 -> first.v2"
-    const double* from;     // in the source's outputs
-    const double* rates[2]; // derivatives there, NULL: the source does not give them
+    const double* rates[2]; // derivatives of the output, NULL: the source does not give them
     const double* middle;   // output at mid-step, NULL: nobody samples it
-    double* to;             // in the target's inputs
     double* slope[2];       // in the target's derivatives, NULL: it takes values only
-    double gain, offset;
-    crd_prediction predict;
-    bool textbook;         // hold, linear or quadratic, at their word
-    bool probed;           // a bond predicts it: energy/probing.c
-    double horizon;        // s, that it is predicted for at least
-    crdi_network* network; // a loop whose level counts, NULL: it chooses for itself
-    bool means;            // the levels are means of values: no derivatives come, none are taken
+    double horizon;         // s, that it is predicted for at least
     crd_select_options select_options;
-    double scale_given; // 0: the largest magnitude so far
-    double tolerance;   // of an iteration, 0: run's times scale
-
-    crd_history past;        // run: samples at communication points
-    double time;             // run: of the newest of them
-    int64_t stamp;           // run: its tick, -1: none
-    int64_t events;          // run: of the source's unit, those that are known
-    crd_sample end;          // run: at the end of the step under way, before it is accepted
-    crd_poly u;              // run: the input over the step, s = 0 at `origin`
-    double origin;           // run
-    double begin;            // run: of the target's step
-    double applied;          // run: when the input is what was written last
-    bool known;              // run: the source was ahead, nothing was predicted
-    bool between;            // run: u goes from sample to sample, the end known or iterated
-    bool guessed;            // its end is an unknown of the iteration
-    crd_sample guess;        // run: that end
-    double held;             // run: of a bond that probes, its prediction
-    double correction;       // run: of a power bond, added to the value
-    crd_select select;       // run: predict: auto
-    int64_t same, switches;  // run: steps in which it chose the same; its changes before
-    crdi_level_signal watch; // run: the same in a network
-    crd_history before;      // run: `past` before the last step, where a shadow needs it
-    bool disturbed;          // run: a jump or an event in the last step
-    crd_predictor used;      // run: of the newest prediction
-    int64_t uses[CRD_PREDICT_COUNT];
-    double size;                       // run: largest magnitude so far
-    double rest;                       // run: up to when it was 0
-    double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
-    double bias;                       // run: mean of u - y over it
-    double shape;                      // run: of an iterated step, of u - y the Legendre
-                                       // coefficient above the degree that the unit takes
-    crd_defect_sum connection, output; // run: of all steps
+    double scale_given;    // 0: the largest magnitude so far
+    double tolerance;      // of an iteration, 0: run's times scale
+    crd_sample guess;      // run: the end, of an iteration
+    double held;           // run: of a bond that probes, its prediction
+    crd_history before;    // run: `past` before the last step, where a shadow needs it
+    double shape;          // run: of an iterated step, of u - y the Legendre coefficient above the
+                           // degree that the unit takes
+    crd_defect_sum output; // run: of all steps
 };
 
 /// Connections with `predict: auto` in one loop: a strongly connected part of the graph. They are
@@ -145,6 +150,9 @@ struct crdi_network {
     double* scale;              // (links)
     crdi_level level;           // run
     int alarms;                 // run: how often the shadow was wrong
+    int64_t same;               // run: steps without news; after many, only some are looked at
+    bool looks;                 // run: this step is
+    bool news;                  // run: this step is not, but a connection of it stands out
 };
 
 /// The defect of a connection that holds: y is taken as a line between two samples.
@@ -308,6 +316,7 @@ typedef struct crdi_connections {
     int used_count;
     bool accepts;                 // some of them look at the end of a step
     const crdi_prediction* worst; // run: with the largest defect of the step under way
+    bool has_sources;             // units whose events are jumps of a signal
     bool jumped;                  // run: a signal or recording had an event in the last step
     crd_context* swap_ctx;        // of elements that came while running
     crd_coupling_report* reports; // (coupled_count)

@@ -33,6 +33,7 @@ static crd_status fill_network(crdi_plan* plan, crdi_connections* c, const int* 
         if (!is_in_loop(f, component) || component[f->of->to.member] != which) { continue; }
         f->network = n;
         crdi_network_use_orders(f);
+        n->looks = true;
         n->flow_count++;
     }
     n->flows = crdi_arena_new(plan->arena, (size_t)n->flow_count, sizeof *n->flows);
@@ -104,9 +105,37 @@ static void find_errors(const crdi_prediction* f, double h, double* error)
     }
 }
 
+// A loop without news for LONG steps is looked at in one of NOW_AND_THEN, and at once when a
+// connection is wrong by four times what it usually is; after that, for a while in every step.
+enum { LONG = 256, A_WHILE = 32, NOW_AND_THEN = 16 };
+
+static bool stands_out(const crdi_prediction* f)
+{
+    const crdi_level_signal* s = &f->watch;
+    const double rounding = 1e-16 * s->size * s->size;
+    const double change = f->end.y[0] - f->past.sample[0].y[0];
+    return f->known ? change * change * s->weight > 16 * s->change + rounding
+                    : f->rms * f->rms > 16 * s->score[f->network->level.now] + rounding;
+}
+
+static void step_passes(crdi_network* n, bool news)
+{
+    if (news) { n->same = n->same < LONG - A_WHILE ? 0 : LONG - A_WHILE; }
+    n->same++;
+    n->news = false;
+    n->looks = n->same < LONG || n->same % NOW_AND_THEN == 0;
+}
+
 bool crdi_network_sample(crdi_prediction* f, double h, bool event)
 {
     double error[CRDI_LEVELS];
+    crdi_network* n = f->network;
+    if (!n->looks && !event && !stands_out(f)) { return false; }
+    n->news = !n->looks;
+    if (n->same >= LONG - A_WHILE && f->past.count > 2) {
+        const crd_sample* y = f->past.sample;
+        crdi_level_resume(&f->watch, (double[]){y[0].y[0], y[1].y[0], y[2].y[0]});
+    }
     find_errors(f, h, error);
     const bool jumped = crdi_level_push(&f->watch, f->end.y[0], error);
     f->select.jumps += jumped || event;
@@ -194,12 +223,14 @@ static void shadow_step(crdi_connections* c, crdi_network* n, bool rough, double
     s->steps = n->level.now == before ? s->steps + 1 : 0;
 }
 
+enum { SETTLED = 200 };
+
 // Once the level has been the same for long, errors are not followed any more until something
 // happens that speaks against it. What rings although the map says that it does not, or has much
 // noise, is held, and in the end no longer judged by the map.
 static void follow_shadow(crdi_connections* c, crdi_network* n, const crdi_level_vote* v, double h)
 {
-    enum { SETTLED = 200, ALARMS = 4 };
+    enum { ALARMS = 4 };
     if (crdi_level_alarms(&n->level, v)) {
         crdi_level_follow(&n->level, 0);
         crdi_shadow_reset(n->shadow);
@@ -213,7 +244,22 @@ static void follow_shadow(crdi_connections* c, crdi_network* n, const crdi_level
         }
         crdi_shadow_reset(n->shadow);
     }
-    shadow_step(c, n, crdi_level_rough(v), h);
+    if (n->looks) {
+        shadow_step(c, n, crdi_level_rough(v), h);
+    } else {
+        crdi_level_follow(&n->level, n->level.now); // where the others were is not known
+    }
+}
+
+static bool network_vote(crdi_connections* c, crdi_network* n, crdi_level_vote* v)
+{
+    for (int k = 0; k < n->flow_count; k++) {
+        crdi_prediction* f = &c->predictions[n->flows[k]];
+        crdi_level_count(&n->level, &f->watch, v);
+        v->disturbed = v->disturbed || f->disturbed;
+        f->disturbed = false;
+    }
+    return v->disturbed;
 }
 
 void crdi_networks_accept(crd_master* m)
@@ -221,18 +267,22 @@ void crdi_networks_accept(crd_master* m)
     crdi_connections* c = &m->connections;
     for (int i = 0; i < c->network_count; i++) {
         crdi_network* n = &c->networks[i];
-        crdi_level_vote v = {0};
-        if (n->level.fixed) { continue; }
-        for (int k = 0; k < n->flow_count; k++) {
-            crdi_prediction* f = &c->predictions[n->flows[k]];
-            crdi_level_count(&n->level, &f->watch, &v);
-            v.disturbed = v.disturbed || f->disturbed;
-            f->disturbed = false;
+        const int before = n->level.now;
+        if (!n->looks && !n->news) {
+            crdi_level_pass(&n->level);
+            step_passes(n, false);
+            continue;
         }
-        if (n->shadow) {
+        crdi_level_vote v = {0};
+        bool news = network_vote(c, n, &v) || n->news;
+        if (n->level.fixed) {
+            crdi_level_pass(&n->level);
+        } else if (n->shadow) {
             follow_shadow(c, n, &v, m->clock.h);
+            news = news || n->shadow == NULL || n->shadow->steps < SETTLED;
         } else {
             crdi_level_decide(&n->level, &v);
         }
+        step_passes(n, news || n->level.now != before);
     }
 }

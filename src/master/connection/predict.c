@@ -93,6 +93,17 @@ void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f)
     f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
 }
 
+// Almost every connection: what it is predicted from, and what it becomes, are means of values, and
+// steps are equal and made once. It goes without polynomials.
+static bool is_plain(const crdi_plan* plan, const crdi_prediction* f)
+{
+    const bool once = !plan->controlled && !plan->iterated && !plan->times.multirate;
+    const bool values = !f->rates[0] && !f->slope[0] && !f->middle && !f->textbook && !f->probed;
+    const bool means = f->predict == CRD_PREDICTION_AUTO || f->predict >= CRD_PREDICTION_AB2;
+    return once && values && means && plan->phase_count == 1 && !f->source->async &&
+           !f->target->async;
+}
+
 void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f)
 {
     const crdi_connection* k = f->of;
@@ -108,6 +119,7 @@ void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f)
     if (plan->controlled && !plan->sys->run.control.absolute) {
         f->select_options.tol = plan->sys->run.control.tolerance; // times scale, once that is known
     }
+    f->plain = is_plain(plan, f);
 }
 
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f)
@@ -129,8 +141,9 @@ crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_predic
                            .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
                            .stamp = -1};
     k->prediction = f;
-    crdi_prediction_use_orders(plan, f);
     if (a->middles) { f->middle = a->middles + k->from.slot; }
+    crdi_prediction_use_orders(plan, f);
+    f->event_count = a->async ? &a->run->jumps : &a->unit->events;
     k->from_name = crdi_end_name(plan, plan->arena, &k->from);
     k->to_name = crdi_end_name(plan, plan->arena, &k->to);
     if (!k->from_name || !k->to_name) { return CRD_E_MEMORY; }
@@ -224,7 +237,7 @@ static void interpolate(const crd_master* m, crdi_prediction* f, double t)
     if (t > f->time - 1e-9 * h) {
         const crd_sample* start = &f->past.sample[0];
         // Over an event a line: what derivatives say of one side is not true of the other.
-        const bool event = f->network && crdi_member_events(f->source) != f->events;
+        const bool event = f->network && *f->event_count != f->events;
         f->u = event ? crd_poly_hermite(start, 1, &end, 1, h)
                      : crd_poly_hermite(start, start->order + 1, &end, end.order + 1, h);
         f->origin = f->time;
@@ -317,10 +330,28 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
     crdi_prediction_apply(f, t - f->origin, h);
 }
 
+// The same of a plain one, once there are samples enough.
+static bool begin_plain(crdi_prediction* f, double t)
+{
+    static const int values[CRD_PREDICT_COUNT] = {
+        [CRD_PREDICT_AB2] = 1, [CRD_PREDICT_AB3] = 2, [CRD_PREDICT_AB4] = 3};
+    const crd_sample* y = f->past.sample;
+    if (!f->plain || f->past.count < CRD_HISTORY) { return false; }
+    if (f->network) { f->used = crdi_network_predictor(f, f->network->level.now); }
+    const double* w = crdi_even_means[values[f->used]];
+    f->u.c[0] = w[0] * y[0].y[0] + w[1] * y[1].y[0] + w[2] * y[2].y[0] + w[3] * y[3].y[0];
+    f->origin = f->time;
+    if (f->network && f->used != CRD_PREDICT_HOLD) { come_gently(f, false); }
+    f->begin = f->applied = t;
+    *f->to = f->u.c[0] + f->correction;
+    return true;
+}
+
 static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 {
     for (int i = rows.first; i < rows.first + rows.count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
+        if (begin_plain(f, t)) { continue; }
         predict_begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
     }
     return CRD_OK;
@@ -383,30 +414,36 @@ static void add_missed(crdi_prediction* f, const crd_poly* u, double h)
     f->max = crd_defect_larger(f->max, fabs(missed));
 }
 
-// The usual case without polynomials: a constant instead of values at equal steps. The mean of the
-// cubic through the last four is (9, 19, -5, 1) / 24 of them.
-static bool find_defect_of_mean(const crd_master* m, crdi_prediction* f, double h)
+// Of a plain one. The cubic through the last four values a, b, c, d at equal steps is, with x = s /
+// h over the step from c to d,
+//   y = c + p x + q x^2 + r x^3,  p = (a - 6b + 3c + 2d) / 6,  q = (b - 2c + d) / 2,
+//   r = (d - a + 3b - 3c) / 6,  and its mean (9d + 19c - 5b + a) / 24.
+// Who holds the newest value has the defect c - y, whose largest magnitude is at the end or where
+// p + 2 q x + 3 r x^2 is 0; who holds a mean feels the mean of the defect.
+static bool find_defect_of_plain(crdi_prediction* f)
 {
-    const crd_history* p = &f->past;
-    if (f->u.degree > 0 || p->count < 3 || p->sample[0].order + f->end.order > 0 || f->middle ||
-        !feels_mean(f) || m->plan->iterated || m->plan->controlled ||
-        fabs(p->h[0] - h) > 1e-10 * h || fabs(p->h[1] - h) > 1e-10 * h) {
-        return false;
-    }
-    const double mean =
-        (9 * f->end.y[0] + 19 * p->sample[0].y[0] - 5 * p->sample[1].y[0] + p->sample[2].y[0]) *
-        (1.0 / 24);
-    f->bias = f->u.c[0] - mean;
-    f->shape = 0;
+    if (!f->plain || f->past.count < CRD_HISTORY - 1) { return false; }
+    const crd_sample* y = f->past.sample;
+    const double a = y[2].y[0], b = y[1].y[0], c = y[0].y[0], d = f->end.y[0];
+    f->bias = f->u.c[0] - (9 * d + 19 * c - 5 * b + a) * (1.0 / 24);
     f->output_rms = NAN;
     f->rms = f->max = fabs(f->bias);
+    if (f->used != CRD_PREDICT_HOLD) { return true; }
+    const double p = (a - 6 * b + 3 * c + 2 * d) * (1.0 / 6), q = 0.5 * (b - 2 * c + d),
+                 r = (d - a + 3 * (b - c)) * (1.0 / 6);
+    f->rms = sqrt(p * p / 3 + q * q / 5 + r * r / 7 + p * q / 2 + 2 * p * r / 5 + q * r / 3);
+    f->max = fabs(d - c);
+    const double root = q * q - 3 * p * r;
+    for (int side = -1; side <= 1 && root > 0; side += 2) {
+        const double x = p / (-q + side * sqrt(root)); // p = 0: at the beginning, where it is 0
+        if (x > 0 && x < 1) { f->max = crd_defect_larger(f->max, fabs(x * (p + x * (q + x * r)))); }
+    }
     return true;
 }
 
 // Against the output as it is known now; (12) of Glumac 2023 knows its end only.
 static void find_defect(const crd_master* m, crdi_prediction* f, double h)
 {
-    if (find_defect_of_mean(m, f, h)) { return; }
     const crd_sample* start = &f->past.sample[0];
     const crd_poly u = input_since_sample(f);
     const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
@@ -449,15 +486,20 @@ static bool is_new(const crd_master* m, const crdi_prediction* f)
 // only: what the source gave before then cannot be compared.
 static bool was_applied(const crd_master* m, const crdi_prediction* f, double t)
 {
+    if (!m->plan->times.multirate) { return true; }
     const double step = f->target->step;
-    return !m->plan->times.multirate || f->applied + step > t - 1e-6 * step;
+    return f->applied + step > t - 1e-6 * step;
 }
 
 static void sample_all(crd_master* m)
 {
     for (int i = 0; i < m->connections.prediction_count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
-        if (is_new(m, f)) { f->end = crdi_prediction_sample(f); }
+        if (f->plain) {
+            f->end.y[0] = f->gain * *f->from + f->offset;
+        } else if (is_new(m, f)) {
+            f->end = crdi_prediction_sample(f);
+        }
     }
 }
 
@@ -483,14 +525,18 @@ static double judge_all(crd_master* m, double t)
 {
     const bool absolute = m->plan->sys->run.control.absolute;
     double worst = 0;
+    bool broken = false;
     for (int i = 0; i < m->connections.prediction_count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
-        if (!is_new(m, f)) { continue; }
-        if (!was_applied(m, f, t)) { continue; }
+        if (find_defect_of_plain(f)) {
+            broken |= !(f->rms < INFINITY);
+            continue;
+        }
+        if (!is_new(m, f) || !was_applied(m, f, t)) { continue; }
         find_defect(m, f, t - f->time);
-        if (crdi_member_events(f->source) != f->events) { continue; }
+        if (*f->event_count != f->events) { continue; }
         if (!m->plan->controlled) { // nobody asks for more than whether it is a number
-            worst += 0 * f->rms;
+            broken |= !(f->rms < INFINITY);
             continue;
         }
         const double larger =
@@ -499,7 +545,7 @@ static double judge_all(crd_master* m, double t)
         if (!(part <= worst)) { m->connections.worst = f; }
         worst = crd_defect_larger(worst, part);
     }
-    return worst;
+    return broken ? (double)NAN : worst;
 }
 
 // A choice that has been the same for long is looked at now and then, and when the signal changes
@@ -507,55 +553,73 @@ static double judge_all(crd_master* m, double t)
 static bool is_settled(crdi_prediction* f)
 {
     enum { LONG = 256, NOW_AND_THEN = 16 };
-    const crd_select* s = &f->select;
-    if (s->switches + s->jumps != f->switches || f->select_options.tol > 0) {
+    const double change = f->end.y[0] - f->past.sample[0].y[0];
+    f->same++;
+    return f->same > LONG && f->same % NOW_AND_THEN != 0 && change * change <= f->usual;
+}
+
+// After a step: the predictor of the next. true: the past does not continue.
+static bool choose(crdi_prediction* f, double h, bool event)
+{
+    crd_select* s = &f->select;
+    crd_select_options o = f->select_options;
+    o.tol *= crdi_prediction_scale(f);
+    const bool cut = crd_select_step(&o, s, &f->past, h, &f->end) || event;
+    if (event) { crd_select_event(&o, s); }
+    if (s->switches + s->jumps != f->switches || o.tol > 0) {
         f->switches = s->switches + s->jumps;
         f->same = 0;
     }
-    const double change = f->end.y[0] - f->past.sample[0].y[0];
-    f->same++;
-    return f->same > LONG && f->same % NOW_AND_THEN != 0 &&
-           change * change * s->weight <= 16 * s->change;
+    f->usual = s->weight > 0 ? 16 * s->change / s->weight : 0;
+    if (f->plain) { f->used = s->now; }
+    return cut;
 }
 
-static void accept(const crd_master* m, crdi_prediction* f, double t, bool event)
+static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event)
 {
     const double h = t - f->time;
     const bool counts = was_applied(m, f, t);
     if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
     if (counts && f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
     f->uses[f->used] += counts;
-    f->size = fmax(f->size, fabs(f->end.y[0]));
+    if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
     if (f->network) {
         cut = crdi_network_sample(f, h, event);
     } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
-        crd_select_options o = f->select_options;
-        o.tol *= crdi_prediction_scale(f);
-        cut = crd_select_step(&o, &f->select, &f->past, h, &f->end) || event;
-        if (event) { crd_select_event(&o, &f->select); }
+        cut = choose(f, h, event);
     }
-    if (f->network && f->network->shadow) { f->before = f->past; }
-    crd_history_push(&f->past, h, &f->end);
+    if (f->network && f->network->shadow && f->network->looks) { f->before = f->past; }
+    if (f->plain && f->past.count == CRD_HISTORY) { // samples have no derivatives, steps are equal
+        crd_sample* y = f->past.sample;
+        y[3].y[0] = y[2].y[0];
+        y[2].y[0] = y[1].y[0];
+        y[1].y[0] = y[0].y[0];
+        y[0].y[0] = f->end.y[0];
+    } else {
+        crd_history_push(&f->past, h, &f->end);
+    }
     if (cut) { crd_history_cut(&f->past); }
     f->time = t;
-    f->stamp = f->source->run->stamp;
+    f->stamp = f->plain ? n : f->source->run->stamp;
 }
 
 static void accept_all(crd_master* m, int64_t n, double t)
 {
-    (void)n;
     crdi_connections* c = &m->connections;
     for (int i = 0; i < c->prediction_count; i++) {
         crdi_prediction* f = &c->predictions[i];
-        if (!is_new(m, f)) { continue; }
-        accept(m, f, t, crdi_member_events(f->source) != f->events);
-        f->events = crdi_member_events(f->source);
+        // Units are all over the memory, and nothing else of them is needed here.
+        if (i + 8 < c->prediction_count) { __builtin_prefetch(f[8].event_count); }
+        if (!f->plain && !is_new(m, f)) { continue; }
+        accept(m, f, n, t, *f->event_count != f->events);
+        f->events = *f->event_count;
     }
     crdi_networks_accept(m);
     c->jumped = false;
-    for (int i = 0; c->prediction_count && i < m->plan->member_count; i++) {
+    const bool asked = c->has_sources || m->plan->rolls_back;
+    for (int i = 0; asked && c->prediction_count && i < m->plan->member_count; i++) {
         const crdi_member* p = &m->plan->members[i];
         const bool event = crdi_member_events(p) != p->run->events;
         c->jumped = c->jumped || (event && (p->unit->info.flags & CRD_UNIT_IS_SOURCE));
