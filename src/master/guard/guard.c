@@ -475,8 +475,10 @@ void crdi_guard_finish(crd_master* m)
         crdi_guard_loop* l = &g->loops[p->loop];
         if (l->named && g->state >= CRD_GUARD_DIVERGED) { continue; }
         const double grown = crdi_growth_of_blocks(&p->watch, blocks);
-        if (!isfinite(p->gain * *p->from + p->offset)) {
-            break_off(m, l, p);
+        const double y = p->gain * *p->from + p->offset;
+        if (!isfinite(y)) {
+            const bool may = isnan(y) && m->plan->members[p->of->from.member].unit->spec->allow_nan;
+            if (!may) { break_off(m, l, p); }
         } else if (grown >= explosion) {
             if (l->unknown == not_asked && crdi_guard_make_map(m, l) < 0) { l->unknown = "memory"; }
             look_back(m, l, p, grown);
