@@ -133,6 +133,15 @@ typedef struct crd_script {
     const crd_history* past; ///< what its prediction begins with; NULL: what the units say
 } crd_script;
 
+/// What is known at the end of a process whose memory may be damaged.
+typedef struct crd_last_words {
+    const char* sentence; ///< "unit 'motor' at t = 0.5: crashed in fmi2DoStep (Aborted)"
+    const char* unit;     ///< whose fault it is, "": not known
+    double time;          ///< simulated, s
+    const char* results;  ///< the file of the record, which is complete up to here; "": none
+    int64_t rows;         ///< in it
+} crd_last_words;
+
 typedef struct crd_master_options {
     /// Looked at after the initialisation and after every step; true ends the run cleanly. May be
     /// NULL. Set it from a signal handler.
@@ -140,8 +149,22 @@ typedef struct crd_master_options {
     /// Called about ten times a second from the cycle thread between two steps. May be NULL.
     void (*progress)(void* user, double time, double start, double stop);
     void* progress_user;
-    bool guard_crashes; ///< turn SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT inside a unit into
-                        ///< CRD_E_CRASH
+    /// Turn SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, SIGXCPU, SIGXFSZ
+    /// and exit() inside a unit, on a thread of the master, into CRD_E_CRASH. The unit is not
+    /// called again. Whatever it held stays held and what it damaged stays damaged: if it crashed
+    /// inside malloc, the next call of malloc may wait for ever. A process that wants to live on
+    /// should isolate the unit; one that may end should say so with last_words.
+    bool guard_crashes;
+    /// With guard_crashes: the process is to end when a unit crashes, here or on a thread of its
+    /// own, calls exit() or pthread_exit(), or does not come back within 3 s when `stop` is set (30
+    /// s from the loading or unloading of its library, in any case). The record is finished without
+    /// a call of malloc; then this function is called, on a thread of the master, and must do
+    /// without malloc and without locks; then the process ends by _exit with the exit code of
+    /// CRD_E_CRASH. Also puts back what units change in the process, with a warning: signal mask
+    /// and handlers, working directory, file mode mask, locale, standard output and error. One
+    /// master per process may ask for it. NULL: no process is ended.
+    void (*last_words)(void* user, const crd_last_words* words);
+    void* last_words_user;
     bool no_statistics; ///< do not measure times per unit
     /// What advice aims at: defects relative to their scales, energy relative to what passes a
     /// bond.

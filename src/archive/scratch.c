@@ -7,10 +7,13 @@
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // The folder is called cardan-PID-START-SPACE-xxxxxx after the process that made it: its number,
@@ -94,6 +97,18 @@ static void sweep(const char* base, const owner* self)
     if (dir) { closedir(dir); }
 }
 
+static char prefix[PATH_MAX]; // of the folders that were made last
+
+void crdi_scratch_abandon(void)
+{
+    static const char* const command[] = {"sh", "-c", "rm -rf -- \"$1\"*", "sh", prefix, NULL};
+    pid_t child = 0;
+    char* const* arguments = (char* const*)(uintptr_t)command;
+    if (prefix[0] && posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0) {
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+    }
+}
+
 crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* where,
                              const char** out)
 {
@@ -107,6 +122,7 @@ crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* whe
         folder = crdi_arena_format(arena, "%s/cardan-%ld-%llu-%llu-XXXXXX", base, self.pid,
                                    self.start, self.space);
         if (!folder) { return CRD_E_MEMORY; }
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(strlen(folder) - strlen("XXXXXX")), folder);
     }
     if (!folder || !mkdtemp(folder)) { // mode 0700
         return crdi_fail(ctx, CRD_E_IO, "cannot make a folder to unpack into below '%s': %s", where,

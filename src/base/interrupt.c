@@ -4,20 +4,17 @@
 #include "shared/base.h"
 
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { SAME_WISH_NS = 200000000 };
 
-static const int numbers[] = {SIGINT, SIGTERM, SIGALRM};
-enum { ASKING = 2, COUNT = 3 }; // the first two ask, the third reminds
+static const int numbers[] = {SIGINT, SIGTERM};
+enum { COUNT = 2 };
 
 static struct {
     volatile bool requested; // other threads look at it, too
     volatile sig_atomic_t count;
     volatile int64_t first_ns;
     bool caught, insists;
-    const char* reminder;
     struct sigaction before[COUNT];
 } wish;
 
@@ -31,7 +28,6 @@ static void note_signal(int number)
     if (!wish.requested) {
         wish.first_ns = now;
         __atomic_store_n(&wish.requested, true, __ATOMIC_RELAXED);
-        if (wish.reminder) { alarm(CRDI_INTERRUPT_REMINDER_S); }
     } else if (wish.insists && now - wish.first_ns > SAME_WISH_NS) {
         signal(number, SIG_DFL);
         raise(number);
@@ -39,25 +35,14 @@ static void note_signal(int number)
     errno = error;
 }
 
-static void remind(int number)
-{
-    (void)number;
-    const int error = errno;
-    const ssize_t written = write(STDERR_FILENO, wish.reminder, strlen(wish.reminder));
-    (void)written;
-    errno = error;
-}
-
 const volatile bool* crdi_interrupt_catch(const crdi_interrupt_options* opt)
 {
     crdi_interrupt_restore();
     wish.insists = !opt->only_count;
-    wish.reminder = opt->reminder;
     wish.count = 0;
     wish.requested = false;
-    const int used = opt->reminder ? COUNT : ASKING;
-    for (int i = used - 1; i >= 0; i--) {
-        struct sigaction action = {.sa_handler = i < ASKING ? note_signal : remind,
+    for (int i = COUNT - 1; i >= 0; i--) {
+        struct sigaction action = {.sa_handler = note_signal,
                                    .sa_flags = opt->restart ? SA_RESTART : 0};
         sigemptyset(&action.sa_mask);
         sigaction(numbers[i], &action, &wish.before[i]);
@@ -69,9 +54,7 @@ const volatile bool* crdi_interrupt_catch(const crdi_interrupt_options* opt)
 void crdi_interrupt_restore(void)
 {
     if (!wish.caught) { return; }
-    const int used = wish.reminder ? COUNT : ASKING;
-    if (wish.reminder) { alarm(0); }
-    for (int i = 0; i < used; i++) {
+    for (int i = 0; i < COUNT; i++) {
         sigaction(numbers[i], &wish.before[i], NULL);
     }
     wish.caught = false;

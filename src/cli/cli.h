@@ -98,6 +98,7 @@ typedef struct crdi_cli {
     bool progress_shown;  // a progress line stands on the terminal
     pthread_mutex_t lock; // of progress and warnings
     bool collect;         // warnings, for --json
+    bool printed;         // the result is on standard output
     crdi_list warnings;
 } crdi_cli;
 
@@ -174,6 +175,8 @@ void crdi_print_zsh(FILE* f);
 void crdi_message(crdi_cli* cli, crd_level level, const char* text);
 void crdi_log_line(void* user, crd_level level, const char* text); // crd_log_sink
 void crdi_drop_warnings(crdi_cli* cli);                            // those that were collected
+struct crd_last_words;
+void crdi_last_words(void* user, const struct crd_last_words* w); // user: crdi_cli
 void crdi_write_all(int fd, const char* text, size_t length);
 // The line at the bottom of a terminal, and its end.
 void crdi_progress_line(crdi_cli* cli, const char* format, ...) CRD_PRINTF(2, 3);

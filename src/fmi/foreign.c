@@ -102,8 +102,9 @@ void* crdi_fmi_library_open(const char* path)
 // ---- floating point ----------------------------------------------------------------------------
 
 const volatile double crdi_float_numbers[5] = {1, 0x1p-54, 0x1.8p-53, 0x1p-1022, 0x1.8p-1022};
-int crdi_float_normal;
+unsigned crdi_float_control;
 static fenv_t normal;
+static unsigned normal_sse;
 
 // Everything of MXCSR but the flags of what has happened.
 static unsigned sse_control(void)
@@ -111,36 +112,31 @@ static unsigned sse_control(void)
 #if defined(__SSE__)
     return __builtin_ia32_stmxcsr() & 0xFFC0u;
 #else
-    return 0;
+    return (unsigned)fegetround();
 #endif
 }
-static unsigned normal_sse;
 
 void crdi_float_learn(void)
 {
     fegetenv(&normal);
     normal_sse = sse_control();
-    crdi_float_normal = crdi_float_glance();
-}
-
-void crdi_float_restore(crd_fmi* i)
-{
-    const int seen = crdi_float_glance() ^ crdi_float_normal;
-    const unsigned sse = sse_control() ^ normal_sse;
-    fesetenv(&normal);
-    if (i->float_warned) { return; }
-    i->float_warned = true;
-    crdi_log(i->ctx, CRD_LOG_WARNING,
-             "%s: %s changed the processor's%s%s%s and left it so, which would change the results "
-             "of others; it is put back after every call",
-             i->name, crd_fmi_last_call(i), seen & 6 ? " rounding mode" : "",
-             seen & 1 || sse & 0x8040 ? " treatment of subnormal numbers" : "",
-             seen & 7 || !(sse & ~0x8040u) ? "" : " floating-point exceptions");
+    crdi_float_control = crdi_float_read_control();
 }
 
 void crdi_float_check(crd_fmi* i)
 {
-    if (crdi_float_glance() != crdi_float_normal || sse_control() != normal_sse) {
-        crdi_float_restore(i);
-    }
+    enum { ROUNDING = 0x6000, SUBNORMAL = 0x8040, X87_ROUNDING = 0xC00 };
+    const unsigned sse = sse_control() ^ normal_sse;
+    const unsigned control = crdi_float_read_control() ^ crdi_float_control;
+    if (!(sse | control)) { return; }
+    fesetenv(&normal);
+    if (i->float_warned) { return; }
+    i->float_warned = true;
+    const char* what = (sse & ROUNDING) | (control & X87_ROUNDING) ? "rounding mode"
+                       : sse & SUBNORMAL ? "treatment of subnormal numbers"
+                                         : "floating-point control";
+    crdi_log(i->ctx, CRD_LOG_WARNING,
+             "%s: %s changed the %s of the processor, which would change the results of others; it "
+             "is put back after every call",
+             i->name, crd_fmi_last_call(i), what);
 }

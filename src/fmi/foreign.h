@@ -10,30 +10,36 @@
 /// library's (a preloaded one, sanitizers). NULL: dlerror() says why.
 void* crdi_fmi_library_open(const char* path);
 
-// Floating-point control: rounding, flush to zero, traps. What is normal is what was in force when
-// the first of the living instances was made. Reading MXCSR takes 3.4 ns on the machine where this
-// was measured; the x87 control word, which the C library's functions change along, 0.2 ns, and
-// three additions whose results depend on rounding and flush to zero, 0.6 ns.
-extern int crdi_float_normal;                       // crdi_float_glance() when all is well
+// Floating-point control: rounding to nearest, subnormal numbers, and the traps that were in force
+// when the first of the living instances was made; where those instances were made under another
+// rounding or with flush to zero, every call is looked at in full. Reading MXCSR takes 3.4 ns on
+// the machine where this was measured; the x87 control word, which the C library's functions change
+// along, 0.2 ns, and three additions whose results depend on rounding and flush to zero, 0.6 ns.
+extern unsigned crdi_float_control;                 // the control word when all is well
 extern const volatile double crdi_float_numbers[5]; // 1, 2^-54, 1.5 * 2^-53, 2^-1022, 1.5 * 2^-1022
 
-static inline int crdi_float_glance(void)
+static inline unsigned crdi_float_read_control(void)
 {
-    const volatile double* k = crdi_float_numbers;
-    const int up = k[0] + k[1] != k[0];   // to nearest it vanishes
-    const int down = k[0] + k[2] == k[0]; // to nearest it makes one more
-    const int flushed = k[4] - k[3] == 0; // 2^-1023 is subnormal
     unsigned short control = 0;
 #if defined(__x86_64__) || defined(__i386__)
     __asm__ volatile("fnstcw %0" : "=m"(control));
 #endif
-    return control << 3 | up << 2 | down << 1 | flushed;
+    return control;
 }
 
-void crdi_float_learn(void); ///< before the first instance: this is normal
-/// Puts it back as it was, once with a warning that names instance and call.
-void crdi_float_restore(crd_fmi* i);
-/// The same after a call that is not one of many: looks at all of it.
+/// The control word first: with traps the additions would be trapped.
+static inline bool crdi_float_is_normal(void)
+{
+    if (__builtin_expect(crdi_float_read_control() != crdi_float_control, 0)) { return false; }
+    const volatile double* k = crdi_float_numbers;
+    const int up = k[0] + k[1] != k[0];   // to nearest it vanishes
+    const int down = k[0] + k[2] == k[0]; // to nearest it makes one more
+    const int flushed = k[4] - k[3] == 0; // 2^-1023 is subnormal
+    return !(up | down | flushed);
+}
+
+void crdi_float_learn(void); ///< before the first instance
+/// Looks at all of it and puts it back as it was, once with a warning that names instance and call.
 void crdi_float_check(crd_fmi* i);
 
 /// The instance whose function this thread called last: it is the one that speaks if what the FMU

@@ -84,7 +84,7 @@ static inline void crdi_fmi_mark(crd_fmi* i, int function)
 // Behind every call: what it did to the floating-point control does not reach others.
 static inline void crdi_fmi_left(crd_fmi* i)
 {
-    if (__builtin_expect(crdi_float_glance() != crdi_float_normal, 0)) { crdi_float_restore(i); }
+    if (__builtin_expect(!crdi_float_is_normal(), 0)) { crdi_float_check(i); }
 }
 
 void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state);

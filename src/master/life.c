@@ -16,6 +16,7 @@ static crd_status instantiate_all(crd_master* m)
         m->plan->members[i].unit->step = m->plan->controlled ? 0 : m->plan->members[i].step;
         const crd_status st =
             crdi_member_left(m, i, crd_unit_instantiate(m->plan->members[i].unit));
+        crdi_sentinel_check(m, i);
         if (st < 0) { return st; }
         m->plan->members[i].run->alive = true;
     }
@@ -49,6 +50,7 @@ static crd_status life_enter(crd_master* m, int member, const crd_experiment* e)
     crd_status st = p->unit->ops->enter_initialization(p->unit, e);
     if (st >= 0 && p->in) { st = p->unit->ops->get(p->unit, p->in, &p->inputs); }
     m->running = -1;
+    crdi_crash_check_child(m);
     return st;
 }
 
@@ -90,6 +92,7 @@ static crd_status exit_all(crd_master* m)
         crd_status st = p->unit->ops->exit_initialization(p->unit);
         if (st >= 0 && p->out) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
         st = crdi_member_left(m, i, st);
+        crdi_sentinel_check(m, i);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -177,7 +180,8 @@ static crd_status life_start(crd_master* m, crd_stage stage, bool all)
         crdi_tuning_measure_clock(m);
         if (m->plan->opt.guard_crashes) { crdi_crash_install(); }
     }
-    beginning b = {m, stage, all, CRD_OK};
+    beginning b = {m, stage, all, crdi_sentinel_start(m)};
+    if (b.st < 0) { return b.st; }
     const int crash = crdi_life_catch(m, begin_run, &b);
     crd_status st = crash ? crdi_member_crashed(m, m->running, crash) : b.st;
     if (m->live) { st = crdi_live_alarm(m, st); }
@@ -223,6 +227,7 @@ static void terminate_rest(void* with)
         m->running = i;
         const crd_status st = p->unit->ops->terminate(p->unit);
         m->running = -1;
+        crdi_crash_check_child(m);
         if (st < 0 && m->life.end != CRD_END_FAILED) { e->first = crdi_member_failed(m, i, st); }
     }
 }

@@ -81,8 +81,11 @@ static void destroy_rest(void* with)
         crd_binding_destroy(p->out);
         crdi_record_clear_member(m, i);
         m->running = i;
+        crdi_rollback_free(p);
+        crdi_solvers_forget(m, i);
         crd_unit_destroy(p->unit);
         m->running = -1;
+        crdi_crash_check_child(m);
     }
 }
 
@@ -110,12 +113,11 @@ void crd_master_destroy(crd_master* m)
     crdi_exchange_free(m);
     crdi_tuning_free(m);
     crdi_iteration_free(m);
-    crdi_rollback_free(m);
-    crdi_solvers_free(m);
     const bool alone = crdi_async_clear(m);
     crdi_models_free(m);
     crdi_ladder_free(m);
     destroy_members(m);
+    crdi_sentinel_stop(m);
     if (!alone) { return; } // a thread of a unit is still at it: what it may touch stays
     crd_context* ctx = m->ctx;
     crd_unit_store_destroy(m->plan->store);

@@ -30,6 +30,7 @@ struct crd_master {
     struct crdi_iteration* iteration; // NULL: none
     struct crdi_solvers* solvers;     // they are looked at, NULL: not
     struct crdi_async* async;         // units with a budget, NULL: none
+    struct crdi_sentinel* sentinel;   // watches the units, NULL: nobody does
     crdi_tuning tuning;
     crdi_energy energy;
     crdi_models models;

@@ -5,12 +5,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-enum { CRDI_INTERRUPT_REMINDER_S = 3 };
-
 typedef struct crdi_interrupt_options {
-    bool restart;         ///< calls that wait go on; otherwise a signal interrupts them
-    bool only_count;      ///< the second signal does not end the process: the caller counts them
-    const char* reminder; ///< said on standard error some time after the first; NULL: nothing
+    bool restart;    ///< calls that wait go on; otherwise a signal interrupts them
+    bool only_count; ///< the second signal does not end the process: the caller counts them
 } crdi_interrupt_options;
 
 /// From now on the first signal sets the flag and a second one ends the process. The flag is false

@@ -36,15 +36,13 @@ static void what_was_before_comes_back(void** state)
     struct sigaction before, after;
     signal(SIGINT, SIG_IGN);
     sigaction(SIGINT, NULL, &before);
-    (void)crdi_interrupt_catch(&(crdi_interrupt_options){.reminder = "wait\n"});
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true}); // once more
     crdi_interrupt_restore();
     crdi_interrupt_restore();
     sigaction(SIGINT, NULL, &after);
     check(after.sa_handler == SIG_IGN && before.sa_handler == SIG_IGN);
     sigaction(SIGTERM, NULL, &after);
-    check(after.sa_handler == SIG_DFL);
-    sigaction(SIGALRM, NULL, &after);
     check(after.sa_handler == SIG_DFL);
     signal(SIGINT, SIG_DFL);
 }
@@ -75,30 +73,6 @@ static void whoever_insists_ends_the_process(void** state)
     check_int(WEXITSTATUS(status), 7);
 }
 
-static void the_reminder_comes_when_nothing_has_ended(void** state)
-{
-    (void)state;
-    int ends[2];
-    check_int(pipe(ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        (void)crdi_interrupt_catch(&(crdi_interrupt_options){.reminder = "still here\n"});
-        raise(SIGINT);
-        for (int i = 0; i < 50; i++) { // each signal ends one of them
-            nap(100);
-        }
-        _exit(0);
-    }
-    close(ends[1]);
-    char text[64] = "";
-    check_int(read(ends[0], text, sizeof text - 1), strlen("still here\n"));
-    check_text(text, "still here\n");
-    close(ends[0]);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-}
-
 static void blocked_signals_come_while_waiting(void** state)
 {
     (void)state;
@@ -121,7 +95,6 @@ int main(void)
         cmocka_unit_test(a_signal_sets_the_flag_and_is_counted),
         cmocka_unit_test(what_was_before_comes_back),
         cmocka_unit_test(whoever_insists_ends_the_process),
-        cmocka_unit_test(the_reminder_comes_when_nothing_has_ended),
         cmocka_unit_test(blocked_signals_come_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,6 +322,8 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     progress p = {cli, crdi_now_ns()};
     opt.stop = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     opt.guard_crashes = true;
+    opt.last_words = crdi_last_words;
+    opt.last_words_user = cli;
     opt.scripts = plan->scripts;
     opt.script_count = plan->script_count;
     opt.progress = replay_show_progress;
@@ -339,10 +341,6 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     }
     st = crd_master_run(m);
     crdi_show_progress(cli, 0, -1, 0, "");
-    if (st == CRD_E_CRASH) { // the heap may be damaged: nothing that matters is in it
-        crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
-        _exit(crd_status_exit_code(st));
-    }
     if (st == CRD_OK && crdi_interrupted()) {
         st = crdi_fail(cli->ctx, CRD_E_STATE, "interrupted at t = %.10g s", crd_master_time(m));
     }

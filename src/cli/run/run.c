@@ -29,37 +29,7 @@ enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
 static const volatile bool* catch_signals(void)
 {
     signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
-    return crdi_interrupt_catch(&(crdi_interrupt_options){
-        .restart = true,
-        .reminder = "cardan: a unit has not ended its step, or a bench has not come to rest yet; "
-                    "Ctrl-C once more ends the run at once\n"});
-}
-
-static void end_at_once(int signal_number)
-{
-    (void)signal_number;
-    _exit(crd_status_exit_code(CRD_E_CRASH));
-}
-
-// After a crash the heap may be damaged. Everything that matters is out: try to remove the
-// unpacked files, and let nothing that happens on the way be seen.
-static _Noreturn void leave_after_crash(crd_master* m, crdi_watch* watch)
-{
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGINT};
-    struct sigaction action = {.sa_handler = end_at_once, .sa_flags = SA_NODEFER};
-    sigemptyset(&action.sa_mask);
-    sigset_t all;
-    sigemptyset(&all);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaction(signals[i], &action, NULL);
-        sigaddset(&all, signals[i]);
-    }
-    pthread_sigmask(SIG_UNBLOCK, &all, NULL);
-    fflush(NULL);
-    alarm(2); // somebody may have died with a lock in his hand
-    crdi_watch_stop(watch, 0.5);
-    crd_master_destroy(m);
-    _exit(crd_status_exit_code(CRD_E_CRASH));
+    return crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
 }
 
 // ---- progress ----------------------------------------------------------------------------------
@@ -383,7 +353,6 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
     if (st < 0) { return st; }
     st = crd_master_run(m);
-    alarm(0);
     crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
@@ -393,10 +362,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     crdi_put_report(out, r, &end, o->common.quiet || !began);
     crdi_put_status(cli, out, st);
     const crd_status printed = crdi_result_print(out->root); // before the page is left alone
-    if (end.status == CRD_E_CRASH) {
-        crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
-        leave_after_crash(m, &watch);
-    }
+    cli->printed = true;
     if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status); }
     crdi_watch_stop(&watch, 1);
     return st < 0 ? st : printed;
@@ -411,6 +377,8 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_master_options opt = crd_master_defaults();
     opt.stop = catch_signals();
     opt.guard_crashes = true;
+    opt.last_words = crdi_last_words;
+    opt.last_words_user = cli;
     set_if_given(s->run.guard.max_defect, &opt.defect_goal);
     set_if_given(s->run.guard.max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;

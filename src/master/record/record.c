@@ -169,6 +169,7 @@ static void note_end(crd_master* m)
 // May come after a crash in the middle of anything: nothing here takes memory from the heap then.
 crd_status crdi_record_close(crd_master* m)
 {
+    m->record.closing = true;
     if (!m->record.recorder) {
         if (m->exchange) { note_end(m); }
         return CRD_OK;
@@ -192,6 +193,15 @@ crd_status crdi_record_close(crd_master* m)
     if (st == CRD_OK) { return CRD_OK; }
     snprintf(m->life.message, sizeof m->life.message, "%s", crd_error_text(m->record.ctx));
     return crdi_fail(m->ctx, st, "%s", m->life.message);
+}
+
+void crdi_record_rescue(crd_master* m, const char* sentence)
+{
+    if (m->record.closing) { return; }
+    m->record.heap_lost = true;
+    crdi_events_note(m, CRD_EVENT_ERROR, sentence);
+    (void)crdi_record_close(m);
+    (void)crdi_exchange_close(m);
 }
 
 // ---- rows --------------------------------------------------------------------------------------
@@ -353,7 +363,9 @@ bool crdi_record_needs(const crd_master* m, int member, int64_t tick)
 
 void crdi_record_free(crd_master* m)
 {
-    crd_recorder_destroy(m->record.recorder);
+    crd_recorder* r = m->record.recorder;
+    m->record.recorder = NULL; // a unit may still crash
+    crd_recorder_destroy(r);
     crdi_session_free(m);
     crdi_record_close_spare(m);
 }

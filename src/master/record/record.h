@@ -55,6 +55,7 @@ typedef struct crdi_recording {
     char* spare;      // memory for after a crash
     size_t spare_size, spare_used;
     bool heap_lost;   // run: take it from there
+    bool closing;     // run: the file gets its end
     crd_text verdict; // room for crd_master_describe_verdict after a crash
     crd_map hashes;   // path -> hash_texts
     const char** hash_texts;
@@ -91,6 +92,9 @@ double crdi_record_next_row(const crd_master* m); ///< s; of a controlled run, I
 void crdi_record_read_extras(crd_master* m);
 /// Says how the run ended, attaches the verdict and closes the file.
 crd_status crdi_record_close(crd_master* m);
+/// The same, once, when a unit has crashed or hangs: with the sentence about it, and the exchanged
+/// samples.
+void crdi_record_rescue(crd_master* m, const char* sentence);
 void crdi_record_free(crd_master* m);                     ///< the file, before the units
 void crdi_record_clear(crd_master* m);                    ///< the rest, behind them
 void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed

@@ -28,6 +28,7 @@ crd_status crdi_member_failed(crd_master* m, int member, crd_status st)
 crd_status crdi_member_left(crd_master* m, int member, crd_status st)
 {
     m->running = -1;
+    crdi_crash_check_child(m);
     return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
 }
 
@@ -180,6 +181,7 @@ void crdi_member_run(crd_master* m, crdi_member* p)
     p->run->status = p->run->parts > 1   ? run_parts(m, p, t, h)
                      : m->tuning.measure ? run_measured(m, p, t, h)
                                          : run_member(m, p, t, h, false);
+    crdi_crash_check_child(m);
     p->run->stamp = m->clock.n + 1;
 }
 

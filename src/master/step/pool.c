@@ -118,6 +118,15 @@ void crdi_pool_run(crdi_pool* p, int first, int count)
     }
 }
 
+int crdi_pool_running(const crdi_pool* p)
+{
+    int member = -1;
+    for (int i = 0; i < p->count && member < 0; i++) {
+        member = p->workers[i].running;
+    }
+    return member;
+}
+
 crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out)
 {
     crdi_pool* p = crdi_new(m->ctx, sizeof *p);

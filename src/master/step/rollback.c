@@ -59,12 +59,7 @@ fail:
     return st;
 }
 
-void crdi_rollback_free(crd_master* m)
+void crdi_rollback_free(const crdi_member* p)
 {
-    for (int i = 0; i < m->plan->member_count; i++) {
-        crdi_member* p = &m->plan->members[i];
-        if (p->run->state && !p->run->crashed) {
-            p->unit->ops->state->free(p->unit, &p->run->state);
-        }
-    }
+    if (p->run->state && !p->run->crashed) { p->unit->ops->state->free(p->unit, &p->run->state); }
 }

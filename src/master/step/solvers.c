@@ -187,12 +187,10 @@ double crdi_solvers_missed(const crd_master* m, const crdi_end* from)
     return sqrt(square / (double)s->looks);
 }
 
-void crdi_solvers_free(crd_master* m)
+void crdi_solvers_forget(crd_master* m, int member)
 {
-    for (int i = 0; m->solvers && i < m->plan->member_count; i++) {
-        crdi_member* p = &m->plan->members[i];
-        if (m->solvers->ends[i] && !p->run->crashed) {
-            p->unit->ops->state->free(p->unit, &m->solvers->ends[i]);
-        }
+    const crdi_member* p = &m->plan->members[member];
+    if (m->solvers && m->solvers->ends[member] && !p->run->crashed) {
+        p->unit->ops->state->free(p->unit, &m->solvers->ends[member]);
     }
 }

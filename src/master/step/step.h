@@ -127,14 +127,14 @@ crd_status crdi_rollback_plan(crd_master* m);
 /// States and outputs of all members that can.
 crd_status crdi_rollback_save(crd_master* m);
 crd_status crdi_rollback_restore(crd_master* m);
-void crdi_rollback_free(crd_master* m);
+void crdi_rollback_free(const crdi_member* p); ///< before its unit goes
 // solvers.c: what units' own solvers miss, in some steps
 crd_status crdi_solvers_plan(crdi_plan* plan, crd_master* m); ///< once the pace is known
 crd_status crdi_solvers_begin(crd_master* m);                 ///< before the step
 crd_status crdi_solvers_look(crd_master* m);                  ///< when the units have made it
 /// RMS of what two halves instead of one step change in an output, NaN: not known.
 double crdi_solvers_missed(const crd_master* m, const crdi_end* from);
-void crdi_solvers_free(crd_master* m);
+void crdi_solvers_forget(crd_master* m, int member); ///< before its unit goes
 // iterate.c: steps that are repeated until they fit
 crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m);
 crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
@@ -160,6 +160,7 @@ void crdi_tuning_free(crd_master* m);
 void crdi_tuning_measure_clock(crd_master* m);
 int64_t crdi_tuning_clock_cost(const crd_master* m); ///< ns of one reading
 int crdi_tuning_threads(const crd_master* m);        ///< in use
+int crdi_tuning_running(const crd_master* m); ///< a member whose code a worker runs, -1: none
 // async.c: units with a budget, which step on threads of their own
 crd_status crdi_async_check(crdi_plan* plan); ///< finds them, before anything is planned
 crd_status crdi_async_plan(crd_master* m);    ///< once the units are initialised
@@ -193,6 +194,7 @@ int crdi_pool_workers(const crdi_pool* p);               ///< those that could b
 /// Runs the members of plan->batch[first] ... [first + count - 1] on the workers and on this
 /// thread; returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);
+int crdi_pool_running(const crdi_pool* p); ///< a member whose code a worker runs, -1: none
 // crash.c: crashes of units; more in shared/master_crash.h
 typedef struct crdi_crash_frame {
     sigjmp_buf env;
@@ -206,6 +208,36 @@ void crdi_crash_leave(crdi_crash_frame* g);
 /// Calls f(with) and returns the signal of a crash in the unit that m->running names, 0: none. Only
 /// if the options ask for it; else a crash is one of the process.
 int crdi_life_catch(crd_master* m, void (*f)(void* with), void* with);
+typedef struct crdi_crash_news {
+    int what;     // a signal or CRDI_CRASH_...
+    int member;   // in whose code it happened, -1: in none's
+    bool foreign; // on a thread that is none of ours
+    int seconds;  // that it hangs
+} crdi_crash_news;
+/// From now on a crash is not caught but posted, and its thread stays where it is. false: somebody
+/// else has done that already.
+bool crdi_crash_open_desk(void);
+void crdi_crash_read_desk(void); ///< by the thread that reads: whose crash ends the process
+void crdi_crash_close_desk(void);
+void crdi_crash_post(const crdi_crash_news* news);
+/// What was posted, NULL: nothing until then (monotonic clock).
+const crdi_crash_news* crdi_crash_wait(int64_t until);
+void crdi_crash_wake(void);
+/// This process is a copy that a unit made with fork(). It must not go on with the run.
+extern volatile bool crdi_crash_child;
+extern int crdi_crash_parent; ///< the member that made it
+_Noreturn void crdi_crash_leave_child(const crd_master* m);
+static inline void crdi_crash_check_child(const crd_master* m)
+{
+    if (__builtin_expect(crdi_crash_child, 0)) { crdi_crash_leave_child(m); }
+}
+// sentinel.c: a run whose process may end with its sentence (crd_master_options.last_words)
+crd_status crdi_sentinel_start(crd_master* m); ///< nothing if the options do not ask for it
+void crdi_sentinel_stop(crd_master* m);
+/// Puts back what a member has changed in the process, with a warning; -1: one of them.
+void crdi_sentinel_check(crd_master* m, int member);
+_Noreturn void crdi_sentinel_end_late(int number); ///< a unit's thread crashed after the run
+_Noreturn void crdi_sentinel_give_up(void);        ///< says what is known and ends the process
 // start/: values consistent at the start
 crd_status crdi_start_solve(crd_master* m);
 crd_status crdi_start_orders(crd_master* m); ///< of derivatives, as units turned out to take them

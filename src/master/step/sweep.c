@@ -58,6 +58,7 @@ static bool run_lanes(crd_master* m, const crdi_phase* phase)
                 good = false;
             }
             stamp_row(m, m->plan->batch + i, row);
+            crdi_crash_check_child(m);
         }
         i += row;
     }

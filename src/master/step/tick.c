@@ -158,5 +158,6 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
     }
     advancing a = {m, ticks, CRD_OK};
     const int crash = crdi_life_catch(m, tick_advance, &a);
+    crdi_sentinel_check(m, -1);
     return crdi_events_note_failure(m, crash ? crdi_member_crashed(m, m->running, crash) : a.st);
 }

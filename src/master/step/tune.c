@@ -141,3 +141,8 @@ void crdi_tuning_free(crd_master* m)
 {
     crdi_pool_destroy(m->tuning.pool);
 }
+
+int crdi_tuning_running(const crd_master* m)
+{
+    return m->tuning.pool ? crdi_pool_running(m->tuning.pool) : -1;
+}

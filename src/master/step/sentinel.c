@@ -1,0 +1,328 @@
+// A thread beside a run whose process may end: it tells what a unit has done when no other thread
+// can, finishes the record, and ends the process. It also sees units that do not come back when the
+// run is to stop, and puts back what units change in the process.
+#include "master/master.h"
+#include "master/step/process.h"
+#include "shared/archive.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LOOK_NS = 100 * 1000 * 1000,
+    STOP_S = 3,  // a unit's share of a stop that was asked for
+    LOAD_S = 30, // the constructors and destructors of a library
+};
+#define SECOND INT64_C(1000000000)
+
+struct crdi_sentinel {
+    crd_master* m;
+    pthread_t thread, cycle;
+    bool quit; // atomic
+    crdi_process process;
+    // what the cycle thread is at, and since when
+    int member;
+    int64_t tick, since;
+    bool stops, reminded, warned_handlers;
+};
+
+// One per process: signal handlers have no other way to it.
+static struct crdi_sentinel* only;
+static char sentence[1024];
+static volatile sig_atomic_t said;
+
+// ---- the sentence ------------------------------------------------------------------------------
+
+static const char* place(const crd_master* m, char* out, size_t size)
+{
+    if (!m->life.started) {
+        snprintf(out, size, "at the start");
+    } else {
+        snprintf(out, size, "%sat t = %.10g", m->life.finished ? "at the end, " : "",
+                 crdi_time_seen(m));
+    }
+    return out;
+}
+
+static const char* signal_text(int number)
+{
+    const char* text = sigdescr_np(number); // not strsignal, which may look for a translation
+    return text ? text : "a signal";
+}
+
+// Of several units nobody can say which one made a thread.
+static int first_native(const crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (!m->plan->members[i].unit->ops->remote) { return i; }
+    }
+    return 0;
+}
+
+static void word(const crd_master* m, const crdi_crash_news* n)
+{
+    char when[64];
+    place(m, when, sizeof when);
+    int member = n->member;
+    if (member < 0) { member = n->foreign ? m->running : -1; }
+    if (member < 0 && n->foreign) { member = first_native(m); }
+    if (member < 0) {
+        snprintf(sentence, sizeof sentence,
+                 "Cardan itself crashed %s (%s), in none of its units: either a unit wrote into "
+                 "memory that is not its own (isolate: process keeps it from that), or this is a "
+                 "mistake of Cardan",
+                 when, n->what < NSIG ? signal_text(n->what) : "exit()");
+        return;
+    }
+    const crd_unit* u = m->plan->members[member].unit;
+    const char* call = crdi_unit_last_call(u);
+    const char* what = n->what == CRDI_CRASH_EXIT ? "tried to end the process with exit()"
+                       : n->what == CRDI_CRASH_THREAD
+                           ? "ended a thread of Cardan with pthread_exit()"
+                           : NULL;
+    if (n->what == CRDI_CRASH_HANGS) {
+        snprintf(sentence, sizeof sentence, "unit '%s' %s: did not come back from %s within %d s%s",
+                 u->name, when, call, n->seconds,
+                 n->seconds == STOP_S ? " after the run was to stop" : "");
+    } else if (n->foreign) {
+        snprintf(sentence, sizeof sentence,
+                 "unit '%s' %s: a thread that it or another unit made %s%s%s while it was in %s",
+                 u->name, when, what ? what : "crashed (", what ? "" : signal_text(n->what),
+                 what ? "" : ")", call);
+    } else if (what) {
+        snprintf(sentence, sizeof sentence, "unit '%s' %s: %s in %s", u->name, when, what, call);
+    } else {
+        snprintf(sentence, sizeof sentence, "unit '%s' %s: crashed in %s (%s)", u->name, when, call,
+                 signal_text(n->what));
+    }
+}
+
+static void say(const crd_master* m, int member)
+{
+    const bool recorded = crdi_record_is_open(m);
+    const crd_last_words words = {
+        .sentence = sentence,
+        .unit = member >= 0 ? m->plan->members[member].unit->name : "",
+        .time = crdi_time_seen(m),
+        .results = recorded ? m->plan->sys->results.path : "",
+        .rows = crdi_record_row_count(m),
+    };
+    m->plan->opt.last_words(m->plan->opt.last_words_user, &words);
+}
+
+_Noreturn void crdi_sentinel_give_up(void)
+{
+    if (!said && only) {
+        said = 1; // whatever happens now
+        if (!sentence[0]) { snprintf(sentence, sizeof sentence, "a unit crashed"); }
+        say(only->m, -1);
+    }
+    _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
+_Noreturn void crdi_sentinel_end_late(int number)
+{
+    char line[256];
+    const int n = snprintf(line, sizeof line,
+                           "cardan: a thread that a unit left behind crashed at the end, when the "
+                           "unit was gone (%s)\n",
+                           signal_text(number));
+    const ssize_t written = write(STDERR_FILENO, line, (size_t)n);
+    crdi_scratch_abandon();
+    _exit(crd_status_exit_code(written == n ? CRD_E_CRASH : CRD_E_IO));
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+// A thread that still runs comes to its end in the signal handler, wherever it is.
+static void hold_cycle(const struct crdi_sentinel* s)
+{
+    pthread_kill(s->cycle, SIGXCPU);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+// Whatever turns is to come to rest; when the sentence is out, as this may take memory.
+static void rest_benches(crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crd_unit* u = m->plan->members[i].unit;
+        if (m->plan->members[i].run->alive && CRDI_UNIT_HAS(u, remote, halt)) {
+            u->ops->remote->halt(u);
+            (void)u->ops->terminate(u);
+        }
+    }
+    if (m->live) {
+        crdi_live_end(m);
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); // pages look for it
+    }
+}
+
+static _Noreturn void end_process(const struct crdi_sentinel* s, const crdi_crash_news* news)
+{
+    crd_master* m = s->m;
+    hold_cycle(s);
+    word(m, news);
+    m->life.end = CRD_END_FAILED;
+    if (news->member >= 0) {
+        m->life.end_member = news->member;
+        m->plan->members[news->member].run->alive = false;
+    }
+    if (!m->life.message[0]) { snprintf(m->life.message, sizeof m->life.message, "%s", sentence); }
+    crdi_record_rescue(m, sentence);
+    (void)crdi_session_write(m);
+    say(m, news->member);
+    said = 1;
+    rest_benches(m);
+    _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
+// ---- watching ----------------------------------------------------------------------------------
+
+// A member that has been running for long is there: nobody frees it. Others are not looked into.
+static void look_for_hang(struct crdi_sentinel* s, int64_t now)
+{
+    const crd_master* m = s->m;
+    int member = m->running;
+    if (member < 0 && !m->life.finished) { member = crdi_tuning_running(m); }
+    const bool stops = crdi_life_stops(m);
+    if (member != s->member || m->clock.n != s->tick || stops != s->stops) {
+        s->member = member;
+        s->tick = m->clock.n;
+        s->stops = stops;
+        s->since = now;
+    }
+    const int limit = stops ? STOP_S : LOAD_S;
+    if (member < 0 || now - s->since < limit * SECOND) { return; }
+    const crd_unit* u = m->plan->members[member].unit;
+    if (!stops && !strstr(crdi_unit_last_call(u), " library")) { return; } // no function's name
+    if (!u->ops->remote) {
+        crdi_crash_post(&(crdi_crash_news){CRDI_CRASH_HANGS, member, .seconds = limit});
+    } else if (!s->reminded) {
+        s->reminded = true;
+        crdi_log(m->ctx, CRD_LOG_WARNING,
+                 "unit '%s' has not come to rest yet; Ctrl-C once more ends the run at once",
+                 u->name);
+    }
+}
+
+// In the run the cycle thread does it and knows whose fault it is; here a unit may hang.
+static void look_at_handlers(struct crdi_sentinel* s)
+{
+    if (s->m->running < 0 || !crdi_process_restore_handlers(&s->process) || s->warned_handlers) {
+        return;
+    }
+    s->warned_handlers = true;
+    const crd_unit* u = s->m->plan->members[s->m->running].unit;
+    crdi_log(s->m->ctx, CRD_LOG_WARNING,
+             "unit '%s' changed signal handlers in %s; they are put back", u->name,
+             crdi_unit_last_call(u));
+}
+
+static void* watch(void* arg)
+{
+    struct crdi_sentinel* s = arg;
+    crdi_crash_read_desk();
+    while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
+        const crdi_crash_news* news = crdi_crash_wait(crdi_now_ns() + LOOK_NS);
+        if (news) { end_process(s, news); }
+        look_for_hang(s, crdi_now_ns());
+        look_at_handlers(s);
+    }
+    return NULL;
+}
+
+// "unit 'a'", or "one of the units 'a', 'b', ..." whose code runs in this process
+static void name_suspects(const crd_master* m, char* out, size_t size)
+{
+    enum { SHOWN = 4 };
+    int count = 0;
+    size_t n = 0;
+    for (int i = 0; i < m->plan->member_count && n < size; i++) {
+        const crd_unit* u = m->plan->members[i].unit;
+        if (u->ops->remote) { continue; }
+        if (count < SHOWN) {
+            n += (size_t)snprintf(out + n, size - n, "%s'%s'", count ? ", " : "", u->name);
+        } else if (count == SHOWN) {
+            n += (size_t)snprintf(out + n, size - n, ", ...");
+        }
+        count++;
+    }
+}
+
+void crdi_sentinel_check(crd_master* m, int member)
+{
+    char text[256], names[256] = "";
+    if (!m->sentinel || !crdi_process_restore(&m->sentinel->process, text)) { return; }
+    if (member >= 0) {
+        const crd_unit* u = m->plan->members[member].unit;
+        crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' changed %s in %s; put back", u->name, text,
+                 crdi_unit_last_call(u));
+        return;
+    }
+    name_suspects(m, names, sizeof names);
+    crdi_log(m->log, CRD_LOG_WARNING,
+             "%s was changed in a step before t = %.10g by a unit (%s); put back", text,
+             crdi_time_seen(m), names);
+}
+
+// Signals that ask for the end are for this thread too: a unit may block them on the others.
+crd_status crdi_sentinel_start(crd_master* m)
+{
+    if (!m->plan->opt.last_words || !m->plan->opt.guard_crashes || m->sentinel) { return CRD_OK; }
+    struct crdi_sentinel* s = crdi_new(m->ctx, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    if (!crdi_crash_open_desk()) {
+        crd_free(m->ctx, s);
+        return crdi_fail(m->ctx, CRD_E_STATE, "another run of this process has last words already");
+    }
+    *s = (struct crdi_sentinel){.m = m, .cycle = pthread_self(), .member = -1};
+    crdi_process_save(&s->process);
+    only = m->sentinel = s;
+    sentence[0] = 0;
+    sigset_t asks, mask;
+    sigemptyset(&asks);
+    sigaddset(&asks, SIGINT);
+    sigaddset(&asks, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &asks, &mask);
+    const bool made = pthread_create(&s->thread, NULL, watch, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    if (made) { return CRD_OK; }
+    crdi_crash_close_desk();
+    crdi_process_clear(&s->process);
+    crd_free(m->ctx, s);
+    only = m->sentinel = NULL;
+    return crdi_fail(m->ctx, CRD_E_STATE, "no thread to watch the units: too many of them");
+}
+
+void crdi_sentinel_stop(crd_master* m)
+{
+    struct crdi_sentinel* s = m->sentinel;
+    if (!s) { return; }
+    __atomic_store_n(&s->quit, true, __ATOMIC_RELEASE);
+    crdi_crash_wake();
+    pthread_join(s->thread, NULL);
+    crdi_crash_close_desk();
+    crdi_process_clear(&s->process);
+    only = m->sentinel = NULL;
+    crd_free(m->ctx, s);
+}
+
+_Noreturn void crdi_crash_leave_child(const crd_master* m)
+{
+    char line[512];
+    const char* call = "its last call";
+    if (!m->life.destroyed) { // it is still there
+        call = crdi_unit_last_call(m->plan->members[crdi_crash_parent].unit);
+    }
+    const int n =
+        snprintf(line, sizeof line,
+                 "cardan: warning: unit '%s' made a copy of the process with fork() in %s "
+                 "and let it come back: the copy is ended\n",
+                 m->plan->sys->units[crdi_crash_parent].name, call);
+    const ssize_t written = write(STDERR_FILENO, line, (size_t)n);
+    _exit(written == n ? 0 : 1);
+}

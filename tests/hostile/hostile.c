@@ -1,0 +1,628 @@
+// A model that misbehaves on order: resources/order.txt names a kind and a place, as in
+// "segv step". Two FMUs are made of it, FMI 2.0 and FMI 3.0 (-DFMI3). y = integral of u otherwise.
+//
+// Nothing of Cardan is used: this is somebody else's FMU.
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef void logger2(void*, const char*, int, const char*, const char*, ...);
+typedef void logger3(void*, int, const char*, const char*);
+typedef struct callbacks {
+    logger2* logger;
+    void* (*allocate)(size_t, size_t);
+    void (*release)(void*);
+    void* step_finished;
+    void* environment;
+} callbacks;
+
+static struct {
+    char kind[64], place[64];
+    logger2* logger;
+    logger3* logger3;
+    void* environment;
+    char name[64];
+    double t, u, y;
+    bool done;  // misbehaves once
+    int status; // of the call that is under way
+} model;
+static jmp_buf back;
+static volatile int zero;
+static void* volatile nowhere = (void*)(uintptr_t)16;
+
+// ---- kinds -------------------------------------------------------------------------------------
+
+static void spin(void)
+{
+    for (volatile unsigned n = 0;; n++) {}
+}
+
+static void crash(void)
+{
+    *(volatile int*)8 = 1;
+}
+
+static int recurse(int n)
+{
+    volatile char room[4096];
+    room[0] = (char)n;
+    return zero ? 0 : recurse(n + 1) + room[0];
+}
+
+static void* in_thread(void* f)
+{
+    ((void (*)(void))(uintptr_t)f)();
+    return NULL;
+}
+
+static void thread_of(void (*f)(void), bool wait)
+{
+    pthread_t t;
+    if (pthread_create(&t, NULL, in_thread, (void*)(uintptr_t)f) == 0 && wait) {
+        pthread_join(t, NULL);
+    }
+}
+
+static void overflow(void)
+{
+    zero = recurse(1);
+}
+
+static void leave(void)
+{
+    exit(0);
+}
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+static void
+overrun(void) // found by the C library when it looks at its own lists, with its lock held
+{
+    char* volatile p[32];
+    for (int i = 0; i < 32; i++) {
+        p[i] = malloc(3000);
+    }
+    for (int i = 0; i < 32; i++) {
+        memset(p[i], 0x41, 3000 + 64);
+    }
+    for (int i = 31; i >= 0; i--) {
+        free(p[i]);
+    }
+    free(malloc(100000));
+}
+
+static void twice(void)
+{
+    char* volatile p = malloc(5000);
+    char* volatile q = malloc(24);
+    free(p);
+    free(p);
+    free(q);
+}
+
+static void bus(void)
+{
+    const int fd = (int)syscall(SYS_memfd_create, "x", 0);
+    if (ftruncate(fd, 4096) == 0) {
+        volatile char* p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (ftruncate(fd, 0) == 0) { p[0] = 1; }
+    }
+}
+
+static void broken_pipe(void)
+{
+    int p[2];
+    if (pipe(p) == 0) {
+        close(p[0]);
+        if (write(p[1], "x", 1) < 0) { close(p[1]); }
+    }
+}
+
+static void child(int what) // 0: comes back, 1: exit, 2: crash, 3: _exit
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (what == 1) { exit(0); }
+        if (what == 2) { crash(); }
+        if (what == 3) { _exit(0); }
+        return;
+    }
+    if (what) { waitpid(pid, NULL, 0); }
+}
+
+static void bomb(void)
+{
+    for (int i = 0; i < 6; i++) { // 2^6 processes, each of which stays
+        (void)!fork();
+    }
+    sleep(20);
+    _exit(0);
+}
+
+static void subnormals(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
+}
+
+static void blocked(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+}
+
+static void ignored(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+}
+
+static void close_from(int first)
+{
+    for (int fd = first; fd < 1024; fd++) {
+        close(fd);
+    }
+}
+
+static void redirect(void)
+{
+    const int fd = open("/dev/null", O_WRONLY);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    close(fd);
+}
+
+static void memory(void)
+{
+    for (size_t n = (size_t)1 << 30; n > 4096;) {
+        char* p = malloc(n);
+        if (!p) {
+            n /= 2;
+        } else {
+            memset(p, 1, n);
+        }
+    }
+}
+
+static void files(void)
+{
+    while (open("/dev/null", O_RDONLY) >= 0) {}
+}
+
+static void sleep_long(void)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static void threads(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        thread_of(sleep_long, false);
+    }
+}
+
+static void scribble(void) // over what lies beside its own memory
+{
+    char* p = malloc(100000);
+    memset(p - 64, 0x55, 100000 + 4096);
+}
+
+static void megabytes(void)
+{
+    for (int i = 0; i < 100000; i++) {
+        fprintf(i % 2 ? stdout : stderr, "%0100d\n", i);
+    }
+    fflush(stdout);
+}
+
+static void say(void* environment, const char* format, ...)
+{
+    if (model.logger3) {
+        model.logger3(environment, 1, "logStatusWarning", "a message");
+    } else {
+        model.logger(environment, model.name, 1, "logStatusWarning", format, "a message", 1, 2);
+    }
+}
+
+static void talk(void)
+{
+    for (int i = 0; i < 50; i++) {
+        say(model.environment, "%s");
+        usleep(10000);
+    }
+}
+
+static void timer(int which, int number)
+{
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    (void)number;
+    setitimer(which, &soon, NULL);
+    spin();
+}
+
+static void limit_files(void)
+{
+    const struct rlimit small = {100, 100};
+    setrlimit(RLIMIT_FSIZE, &small);
+}
+
+static void locale_of_thread(void)
+{
+    uselocale(newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0));
+}
+
+// Symbols that Cardan has, too: each shall get its own.
+EXPORT int dgemm_(void);
+EXPORT int N_VAbs_Serial(void);
+EXPORT int XML_Parse(void);
+int dgemm_(void)
+{
+    return 4711;
+}
+int N_VAbs_Serial(void)
+{
+    return 4712;
+}
+int XML_Parse(void)
+{
+    return 4713;
+}
+int (*volatile own[])(void) = {dgemm_, N_VAbs_Serial, XML_Parse};
+
+static void names(void)
+{
+    if (dgemm_() != 4711 || N_VAbs_Serial() != 4712 || XML_Parse() != 4713 || own[0]() != 4711 ||
+        own[1]() != 4712) {
+        model.status = 3;
+    }
+}
+
+#define KIND(name, ...)                                                                            \
+    static void kind_##name(void)                                                                  \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+    }
+#define KINDS(X)                                                                                   \
+    X(segv, crash())                                                                               \
+    X(bus, bus())                                                                                  \
+    X(fpe, zero = 17 / zero)                                                                       \
+    X(ill, __builtin_trap())                                                                       \
+    X(abort, abort())                                                                              \
+    X(heap_overrun, overrun())                                                                     \
+    X(double_free, twice())                                                                        \
+    X(bad_free, free(nowhere))                                                                     \
+    X(stack_overflow, overflow())                                                                  \
+    X(thread_segv, thread_of(crash, true))                                                         \
+    X(thread_abort, thread_of(abort, true))                                                        \
+    X(thread_heap, thread_of(overrun, true))                                                       \
+    X(thread_stack, thread_of(overflow, true))                                                     \
+    X(thread_exit, thread_of(leave, true))                                                         \
+    X(under_exit, _exit(0))                                                                        \
+    X(exit, exit(0))                                                                               \
+    X(quick_exit, quick_exit(0))                                                                   \
+    X(sigpipe, broken_pipe())                                                                      \
+    X(sigtrap, raise(SIGTRAP))                                                                     \
+    X(sigsys, raise(SIGSYS))                                                                       \
+    X(sigxcpu, raise(SIGXCPU))                                                                     \
+    X(sigusr1, raise(SIGUSR1))                                                                     \
+    X(sigkill, kill(getpid(), SIGKILL))                                                            \
+    X(sigstop, kill(getpid(), SIGSTOP))                                                            \
+    X(sigterm, kill(getpid(), SIGTERM))                                                            \
+    X(alarm, timer(ITIMER_REAL, SIGALRM))                                                          \
+    X(vtalarm, timer(ITIMER_VIRTUAL, SIGVTALRM))                                                   \
+    X(ignore_term, ignored())                                                                      \
+    X(ignore_term_spin, (ignored(), blocked(), spin()))                                            \
+    X(block_all, blocked())                                                                        \
+    X(block_all_segv, (blocked(), crash()))                                                        \
+    X(block_all_spin, (blocked(), spin()))                                                         \
+    X(spin, spin())                                                                                \
+    X(sleep, sleep_long())                                                                         \
+    X(own_handler, signal(SIGSEGV, nothing))                                                       \
+    X(own_handler_segv, (signal(SIGSEGV, nothing), crash()))                                       \
+    X(fork_back, child(0))                                                                         \
+    X(fork_exit, child(1))                                                                         \
+    X(fork_segv, child(2))                                                                         \
+    X(fork_under_exit, child(3))                                                                   \
+    X(fork_bomb, bomb())                                                                           \
+    X(fesetround, fesetround(FE_UPWARD))                                                           \
+    X(flush_to_zero, subnormals())                                                                 \
+    X(feenableexcept, feenableexcept(FE_DIVBYZERO | FE_INVALID))                                   \
+    X(setlocale, setlocale(LC_ALL, "C.UTF-8"))                                                     \
+    X(uselocale, locale_of_thread())                                                               \
+    X(chdir, model.status = chdir("/"))                                                            \
+    X(umask, umask(0777))                                                                          \
+    X(close_files, close_from(3))                                                                  \
+    X(close_all, close_from(0))                                                                    \
+    X(dup_streams, redirect())                                                                     \
+    X(fclose_stdout, fclose(stdout))                                                               \
+    X(megabytes, megabytes())                                                                      \
+    X(scribble, scribble())                                                                        \
+    X(memory, memory())                                                                            \
+    X(files, files())                                                                              \
+    X(threads, threads())                                                                          \
+    X(limit_files, limit_files())                                                                  \
+    X(atexit_spin, atexit(spin))                                                                   \
+    X(atexit_segv, atexit(crash))                                                                  \
+    X(longjmp, longjmp(back, 1))                                                                   \
+    X(pthread_exit, pthread_exit(NULL))                                                            \
+    X(pthread_cancel, (pthread_cancel(pthread_self()), pthread_testcancel()))                      \
+    X(log_null, say(NULL, "%s"))                                                                   \
+    X(log_one, say((void*)(uintptr_t)1, "%s"))                                                     \
+    X(log_two, say((void*)(uintptr_t)2, "%s"))                                                     \
+    X(log_n, say(model.environment, "%n%n%n%n"))                                                   \
+    X(log_bad_text, model.logger(model.environment, model.name, 1, "", "%s", (char*)8))            \
+    X(log_thread, thread_of(talk, false))                                                          \
+    X(bogus_status, model.status = 77)                                                             \
+    X(negative_status, model.status = -5)                                                          \
+    X(error, model.status = 3)                                                                     \
+    X(fatal, model.status = 4)                                                                     \
+    X(pending, model.status = 5)                                                                   \
+    X(nan, model.y = NAN)                                                                          \
+    X(names, names())
+KINDS(KIND)
+
+static void misbehave(const char* place)
+{
+    static const struct {
+        const char* name;
+        void (*f)(void);
+    } rows[] = {
+#define ROW(name, ...) {#name, kind_##name},
+        KINDS(ROW)};
+    if (model.done || strcmp(place, model.place) != 0) { return; }
+    if (strcmp(place, "step") == 0 && model.t < 0.4999) { return; }
+    model.done = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, model.kind) == 0) {
+            rows[i].f();
+            return;
+        }
+    }
+}
+
+// ---- the library -------------------------------------------------------------------------------
+
+static __attribute__((constructor)) void constructor(void)
+{
+    Dl_info here;
+    char path[4096];
+    if (!dladdr((void*)(uintptr_t)constructor, &here)) { return; }
+    snprintf(path, sizeof path - 64, "%s", here.dli_fname); // .../binaries/linux64/hostile.so
+    for (int i = 0; i < 3; i++) {
+        char* slash = strrchr(path, '/');
+        if (slash) { *slash = 0; }
+    }
+    strcat(path, "/resources/order.txt");
+    FILE* f = fopen(path, "r");
+    if (!f || fscanf(f, "%63s %63s", model.kind, model.place) != 2) { model.kind[0] = 0; }
+    if (f) { fclose(f); }
+    misbehave("constructor");
+}
+
+static __attribute__((destructor)) void destructor(void)
+{
+    misbehave("destructor");
+}
+
+static int reached(const char* place)
+{
+    model.status = 0;
+    misbehave(place);
+    return model.status;
+}
+
+static void* begin(const char* name)
+{
+    snprintf(model.name, sizeof model.name, "%s", name);
+    if (setjmp(back)) { return &model; }
+    return reached("instantiate") == 0 ? &model : NULL;
+}
+
+static int step(double t, double h)
+{
+    model.t = t;
+    model.status = 0;
+    misbehave("step");
+    const bool failed = isnan(model.y);
+    if (!failed) { model.y += h * model.u; }
+    return model.status;
+}
+
+#define PLAIN(name, place)                                                                         \
+    EXPORT int name(void* c);                                                                      \
+    int name(void* c)                                                                              \
+    {                                                                                              \
+        (void)c;                                                                                   \
+        return reached(place);                                                                     \
+    }
+
+static void copy(double* out, const unsigned* refs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = refs[i] == 1 ? model.y : model.u;
+    }
+}
+
+static void take(const double* in, const unsigned* refs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (refs[i] == 0) { model.u = in[i]; }
+    }
+}
+
+#ifdef FMI3
+EXPORT const char* fmi3GetVersion(void);
+EXPORT void* fmi3InstantiateCoSimulation(const char*, const char*, const char*, bool, bool, bool,
+                                         bool, const unsigned*, size_t, void*, logger3*, void*);
+EXPORT void fmi3FreeInstance(void*);
+EXPORT int fmi3EnterInitializationMode(void*, bool, double, double, bool, double);
+EXPORT int fmi3GetFloat64(void*, const unsigned*, size_t, double*, size_t);
+EXPORT int fmi3SetFloat64(void*, const unsigned*, size_t, const double*, size_t);
+EXPORT int fmi3DoStep(void*, double, double, bool, bool*, bool*, bool*, double*);
+const char* fmi3GetVersion(void)
+{
+    return "3.0";
+}
+void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* resources,
+                                  bool visible, bool logging, bool events, bool early,
+                                  const unsigned* refs, size_t n, void* environment, logger3* log,
+                                  void* update)
+{
+    (void)token, (void)resources, (void)visible, (void)logging, (void)events, (void)early;
+    (void)refs, (void)n, (void)update;
+    model.logger3 = log;
+    model.environment = environment;
+    return begin(name);
+}
+void fmi3FreeInstance(void* c)
+{
+    (void)c;
+    reached("free");
+}
+int fmi3EnterInitializationMode(void* c, bool has_tolerance, double tolerance, double start,
+                                bool has_stop, double stop)
+{
+    (void)c, (void)has_tolerance, (void)tolerance, (void)start, (void)has_stop, (void)stop;
+    return reached("initialise");
+}
+int fmi3GetFloat64(void* c, const unsigned* refs, size_t n, double* values, size_t count)
+{
+    (void)c, (void)count;
+    copy(values, refs, n);
+    return 0;
+}
+int fmi3SetFloat64(void* c, const unsigned* refs, size_t n, const double* values, size_t count)
+{
+    (void)c, (void)count;
+    take(values, refs, n);
+    return 0;
+}
+int fmi3DoStep(void* c, double t, double h, bool rollback, bool* event, bool* terminate,
+               bool* early, double* last)
+{
+    (void)c, (void)rollback;
+    *event = *terminate = *early = false;
+    *last = t + h;
+    return step(t, h);
+}
+PLAIN(fmi3ExitInitializationMode, "")
+PLAIN(fmi3Terminate, "terminate")
+PLAIN(fmi3Reset, "reset")
+#else
+EXPORT const char* fmi2GetVersion(void);
+EXPORT const char* fmi2GetTypesPlatform(void);
+EXPORT void* fmi2Instantiate(const char*, int, const char*, const char*, const callbacks*, int,
+                             int);
+EXPORT void fmi2FreeInstance(void*);
+EXPORT int fmi2SetupExperiment(void*, int, double, double, int, double);
+EXPORT int fmi2GetReal(void*, const unsigned*, size_t, double*);
+EXPORT int fmi2SetReal(void*, const unsigned*, size_t, const double*);
+EXPORT int fmi2DoStep(void*, double, double, int);
+EXPORT int fmi2GetStatus(void*, int, int*);
+EXPORT int fmi2GetFMUstate(void*, void**);
+EXPORT int fmi2SetFMUstate(void*, void*);
+EXPORT int fmi2FreeFMUstate(void*, void**);
+const char* fmi2GetVersion(void)
+{
+    return "2.0";
+}
+const char* fmi2GetTypesPlatform(void)
+{
+    return "default";
+}
+void* fmi2Instantiate(const char* name, int kind, const char* token, const char* resources,
+                      const callbacks* k, int visible, int logging)
+{
+    (void)kind, (void)token, (void)resources, (void)visible, (void)logging;
+    model.logger = k->logger;
+    model.environment = k->environment;
+    return begin(name);
+}
+void fmi2FreeInstance(void* c)
+{
+    (void)c;
+    reached("free");
+}
+int fmi2SetupExperiment(void* c, int has_tolerance, double tolerance, double start, int has_stop,
+                        double stop)
+{
+    (void)c, (void)has_tolerance, (void)tolerance, (void)start, (void)has_stop, (void)stop;
+    return 0;
+}
+int fmi2GetReal(void* c, const unsigned* refs, size_t n, double* values)
+{
+    (void)c;
+    copy(values, refs, n);
+    return 0;
+}
+int fmi2SetReal(void* c, const unsigned* refs, size_t n, const double* values)
+{
+    (void)c;
+    take(values, refs, n);
+    return 0;
+}
+int fmi2DoStep(void* c, double t, double h, int rollback)
+{
+    (void)c, (void)rollback;
+    return step(t, h);
+}
+int fmi2GetStatus(void* c, int kind, int* value) // a step that never ends
+{
+    (void)c, (void)kind;
+    *value = 5;
+    return 0;
+}
+int fmi2GetFMUstate(void* c, void** state)
+{
+    (void)c;
+    if (!*state) { *state = malloc(sizeof(double)); }
+    *(double*)*state = model.y;
+    return model.t >= 0.4999 ? reached("get_state") : 0;
+}
+int fmi2SetFMUstate(void* c, void* state)
+{
+    (void)c;
+    model.y = *(double*)state;
+    return reached("set_state");
+}
+int fmi2FreeFMUstate(void* c, void** state)
+{
+    (void)c;
+    free(*state);
+    *state = NULL;
+    return reached("free_state");
+}
+PLAIN(fmi2EnterInitializationMode, "initialise")
+PLAIN(fmi2ExitInitializationMode, "")
+PLAIN(fmi2Terminate, "terminate")
+PLAIN(fmi2Reset, "reset")
+#endif
