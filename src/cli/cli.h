@@ -319,8 +319,9 @@ typedef struct crdi_input {
 // The rows of a command whose struct of options has a crdi_input at `field`.
 #define CRDI_INPUT_OPTIONS(object, field)                                                          \
     OPT_FILE(object, field.path, "input", "csv|mf4|mat",                                           \
-             "recording whose columns drive the free inputs of the same names (unit.variable in "  \
-             "a system): CSV, MF4 or MAT; continuous inputs follow the lines between its rows, "   \
+             "recording whose columns drive the free inputs and tunable parameters of the same "   \
+             "names (unit.variable in a system): CSV, MF4 or MAT; continuous inputs follow the "   \
+             "lines between its rows, "                                                            \
              "others keep the last value",                                                         \
              .alias = "input-file"),                                                               \
         OPT_LIST(object, field.map, "input-map", "COLUMN=INPUT",                                   \

@@ -66,6 +66,15 @@ class SingleFmu(EndToEnd):
         self.assertEqual(self.column("types.csv", "out_i32"), [0, 0, 0, 0, 0, 10])
         self.assertLessEqual(sum(u["share"] for u in j["units"]), 1 + 1e-9)
 
+    def test_an_input_file_changes_tunable_parameters_between_steps(self):
+        self.write("in.csv", "time,par_f64,par_i32\n0,1,10\n0.5,2,20\n1,3,30\n")
+        for version in (2, 3):
+            self.cardan("run", fmu("types", version), "--input", "in.csv", "--step", "0.25",
+                        "--stop-time", "1.25", "--variables", "par_out_f64", "--variables",
+                        "par_out_i32", "-q", "-o", "p.csv")
+            self.assertEqual(self.column("p.csv", "par_out_f64"), [1, 1, 1, 2, 2, 3])
+            self.assertEqual(self.column("p.csv", "par_out_i32"), [10, 10, 10, 20, 20, 30])
+
     def test_variables_and_interval_choose_what_is_recorded(self):
         self.cardan("run", fmu("lo_mono"), "-q", "--stop-time", "0.1", "--step", "1 ms",
                     "--variables", "x?", "--variables", "m1", "--interval", "10 ms", "-o", "r.csv")
@@ -173,7 +182,8 @@ class System(EndToEnd):
         self.write("in.csv", "time,second.f,first.x2,first.x1\n0,100,1,1\n1,100,1,1\n")
         self.cardan("run", "open.yaml", "--input", "in.csv", "--variables", "second.*",
                     says=["'first.x2' is not used: the input has a connection already",
-                          "'first.x1' is not used: the variable of this name is not an input"])
+                          "'first.x1' is not used: the variable of this name is neither an input nor "
+                          "a tunable parameter"])
         self.assertEqual(set(self.column("coupled.csv", "second.f")[1:]), {100})
         self.write("other.csv", "time,a\n0,1\n")
         self.cardan("run", "open.yaml", "--input", "other.csv", code=2,

@@ -34,12 +34,19 @@ typedef struct inputs {
     int32_t i;
 } inputs;
 
+// Tunable parameters are set between steps, in event mode where the FMU has one.
+static bool is_driven(const crd_variable* v)
+{
+    return v->causality == CRD_INPUT ||
+           (v->causality == CRD_PARAMETER && v->variability == CRD_TUNABLE);
+}
+
 static const char* next_input(void* user)
 {
     inputs* n = user;
     while (n->i < n->d.count) {
         const crd_variable* v = &n->d.all[n->i++];
-        if (v->causality == CRD_INPUT) { return v->name; }
+        if (is_driven(v)) { return v->name; }
     }
     return NULL;
 }
@@ -206,8 +213,9 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
         warn_unused(f, column, "there is no input of this name", near);
         return CRD_OK;
     }
-    if (v->causality != CRD_INPUT) {
-        warn_unused(f, column, "the variable of this name is not an input", NULL);
+    if (!is_driven(v)) {
+        warn_unused(f, column,
+                    "the variable of this name is neither an input nor a tunable parameter", NULL);
         return CRD_OK;
     }
     if (is_connected(f, unit, variable)) {
@@ -225,7 +233,7 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
     }
     crd_connection_spec* c = &f->connections[f->count];
     *c = crd_connection_spec_defaults();
-    c->predict = s->run.predict;
+    c->predict = v->causality == CRD_INPUT ? s->run.predict : CRD_PREDICTION_HOLD;
     c->from = column;
     c->to_unit = unit;
     c->to = variable;
