@@ -221,6 +221,14 @@ typedef struct crd_netlist_spec {
     bool fixed_iterations; ///< always so many: real time
 } crd_netlist_spec;
 
+/// Which units run in worker processes where they say nothing themselves.
+typedef enum crd_isolation {
+    CRD_ISOLATE_NONE,
+    CRD_ISOLATE_FOREIGN, ///< FMUs, all of them: who made one cannot be told for sure
+    CRD_ISOLATE_ALL,     ///< all units whose code is not this library's: FMUs
+} crd_isolation;
+CRD_API const char* crd_isolation_name(crd_isolation i); ///< "none", "foreign", "all"
+
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
@@ -256,6 +264,12 @@ typedef struct crd_unit_spec {
     bool real; ///< stands for hardware: corrections of power bonds go to the other side
     crd_refresh refresh;
     bool allow_nan; ///< outputs that are not a number pass; its connections hold
+    /// FMU: "process": its code runs in a worker process of its own; the name of a group: in one
+    /// that the units of the group share; "none": in this process. NULL: as the system says, and in
+    /// this process for a unit that belongs to none.
+    const char* isolate;
+    bool network; ///< in a worker: it may use the network
+    double limit; ///< in a worker: s that one call may take before it is ended; 0, NaN: 300 s
     crd_place place;
 } crd_unit_spec;
 
@@ -456,6 +470,7 @@ typedef struct crd_run_spec {
     unsigned monitor;              ///< CRD_MONITOR_...; default defect and energy
     crd_guard_spec guard;
     int threads;           ///< 0: measured at the start
+    crd_isolation isolate; ///< which units run in worker processes; default CRD_ISOLATE_NONE
     int loop_iterations;   ///< initialisation, default 50
     double loop_tolerance; ///< relative, default 1e-10
 } crd_run_spec;

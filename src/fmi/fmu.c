@@ -13,6 +13,7 @@
 #include "fmi/description.h"
 #include "fmi/fmu_internal.h"
 #include "shared/archive.h"
+#include "shared/fmi_build.h"
 
 crd_fmu_options crd_fmu_defaults(void)
 {
@@ -568,4 +569,17 @@ crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx)
                          f->path, d->has_scheduled_execution ? ", only Scheduled Execution" : "");
     }
     return crd_fmu_check_interface(f, !d->has_cosimulation, ctx);
+}
+
+const char* crdi_fmu_library(const crd_fmu* f, bool model_exchange)
+{
+    return model_exchange ? f->exchange_library : f->library;
+}
+
+crd_status crdi_fmu_set_library(crd_fmu* f, bool model_exchange, const char* path)
+{
+    const char* copy = crdi_arena_text(&f->arena, path, strlen(path));
+    if (!copy) { return CRD_E_MEMORY; }
+    *(model_exchange ? &f->exchange_library : &f->library) = copy;
+    return CRD_OK;
 }

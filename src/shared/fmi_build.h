@@ -29,5 +29,10 @@ crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* 
 /// crd_fmu_check_interface tells what is missing.
 crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
 
+/// The binary that would be loaded, below the folder of the FMU or absolute; "": none. A process
+/// that only runs the FMU is given what another one has found or made.
+const char* crdi_fmu_library(const crd_fmu* f, bool model_exchange);
+crd_status crdi_fmu_set_library(crd_fmu* f, bool model_exchange, const char* path);
+
 /// Removes what was stored. How many files it was, and their size in bytes.
 crd_status crdi_fmu_forget_builds(crd_context* ctx, int64_t* files, int64_t* bytes);

@@ -18,6 +18,10 @@ void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 /// The unit wants the end of the run; for adapters.
 void crdi_unit_wish_stop(crd_unit* u);
 
+/// Which units of the store run in worker processes where they say nothing themselves. Before they
+/// are created.
+void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation);
+
 // ---- optional functions, with what they are where a kind says nothing ---------------------------
 
 /// Is there this function in this optional table of the unit's kind?

@@ -131,6 +131,9 @@ static void put_fmu(crdi_flow* f, const crd_unit_spec* u, const crdi_pack_part* 
         crdi_flow_key(f, "refresh");
         crdi_text_add(f->t, "%s", u->refresh == CRD_REFRESH_YES ? "yes" : "no");
     }
+    if (u->isolate && u->isolate[0]) { crdi_flow_text(f, "isolate", u->isolate); }
+    if (u->network) { crdi_flow_bool(f, "network", true); }
+    if (u->limit > 0) { crdi_flow_number(f, "limit", u->limit); }
     if (p->rest_count == 0) { return; }
     crdi_flow_key(f, "parameters");
     crdi_flow inner = {.t = f->t};
@@ -226,6 +229,9 @@ static void write_yaml_put_run(crdi_pack_writer* w)
     if (r->pace.factor > 0) { PUT_PART(&f, "pace", crdi_flow_pace, &r->pace); }
     put_quality(&f, r);
     if (r->threads > 0) { crdi_flow_integer(&f, "threads", r->threads); }
+    if (r->isolate != CRD_ISOLATE_NONE) {
+        crdi_flow_text(&f, "isolate", crd_isolation_name(r->isolate));
+    }
     if (r->loop_iterations != 50 || r->loop_tolerance != 1e-10) {
         crdi_flow inner = {.t = t};
         crdi_flow_key(&f, "initialization");

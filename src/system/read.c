@@ -51,6 +51,7 @@ static const crdi_key run_keys[] = {
     {KEY("monitor", OWN, crd_run_spec, monitor), .read = crdi_read_monitor},
     {KEY("guard", OWN, crd_run_spec, guard), .read = crdi_read_guard},
     {KEY("threads", OWN, crd_run_spec, threads), .read = read_threads},
+    {KEY("isolate", CHOICE, crd_run_spec, isolate), .choices = crdi_isolations},
     {.name = "initialization", .type = CRDI_KEY_TABLE, .table = &initialization_table},
 };
 

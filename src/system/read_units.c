@@ -58,6 +58,9 @@ enum {
     U_REFRESH,
     U_ALLOW_NAN,
     U_BUDGET,
+    U_ISOLATE,
+    U_LIMIT,
+    U_NETWORK,
 };
 
 #define MODEL_KEYS                                                                                 \
@@ -90,6 +93,9 @@ static const crdi_key unit_keys[] = {
     [U_ALLOW_NAN] = {KEY("allow_nan", BOOL, unit_draft, spec.allow_nan)},
     [U_REFRESH] = {KEY("refresh", OWN, unit_draft, spec.refresh), .read = crdi_read_refresh},
     [U_BUDGET] = {KEY("budget", TIME, unit_draft, spec.budget), .range = CRDI_POSITIVE},
+    [U_ISOLATE] = {KEY("isolate", TEXT, unit_draft, spec.isolate)},
+    [U_LIMIT] = {KEY("limit", TIME, unit_draft, spec.limit), .range = CRDI_POSITIVE},
+    [U_NETWORK] = {KEY("network", BOOL, unit_draft, spec.network)},
 };
 
 typedef struct standby_draft {

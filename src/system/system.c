@@ -354,7 +354,8 @@ crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* in
                          crdi_place_text(u.place).text, crdi_clip(u.name).text, u.step);
     }
     if (!system_keep_text(s, &u.name) || !system_keep_text(s, &u.path) ||
-        !system_keep_text(s, &u.shown) || !system_keep_text(s, &u.place.file)) {
+        !system_keep_text(s, &u.shown) || !system_keep_text(s, &u.isolate) ||
+        !system_keep_text(s, &u.place.file)) {
         return CRD_E_MEMORY;
     }
     const crd_status st = crdi_add_unit(s, &u);
@@ -512,4 +513,11 @@ crd_status crd_system_set(crd_system* s, int unit, const char* variable, const c
     u->parameters = all;
     u->parameter_count = (int)n + 1;
     return CRD_OK;
+}
+
+const char* const crdi_isolations[] = {"none", "foreign", "all", NULL};
+
+const char* crd_isolation_name(crd_isolation i)
+{
+    return crdi_isolations[i];
 }

@@ -7,6 +7,7 @@
 #include "unit/circuit/circuit_unit.h"
 #include "unit/me/me_unit.h"
 #include "unit/native/native.h"
+#include "unit/worker/worker.h"
 
 typedef struct job {
     crd_unit* unit;
@@ -440,6 +441,9 @@ fail:
 crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int input_count,
                               const crd_unit_port* outputs, int output_count, crd_linearised* out)
 {
+    if (crdi_worker_has(u)) {
+        return crdi_worker_linearise(u, inputs, input_count, outputs, output_count, out);
+    }
     crd_linearised l = {.ctx = u->ctx, .inputs = input_count, .outputs = output_count};
     job j = {.unit = u, .in = inputs, .out = outputs, .l = &l};
     crd_arena_init(&j.arena, u->ctx);

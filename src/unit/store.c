@@ -21,6 +21,8 @@ struct crd_unit_store {
     int32_t count;
     crdi_session* session;  // NULL: no DCP slave
     crdi_session* sessions; // all of them, one behind the other
+    crd_isolation isolation;
+    struct crdi_worker* workers;
 };
 
 crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out)
@@ -107,4 +109,19 @@ crdi_session** crdi_unit_store_sessions(crd_unit_store* s)
 crd_context* crdi_unit_store_context(crd_unit_store* s)
 {
     return s->ctx;
+}
+
+struct crdi_worker** crdi_unit_store_workers(crd_unit_store* s)
+{
+    return &s->workers;
+}
+
+crd_isolation crdi_unit_store_isolation(const crd_unit_store* s)
+{
+    return s->isolation;
+}
+
+void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation)
+{
+    s->isolation = isolation;
 }

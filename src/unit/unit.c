@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 #include "shared/base.h"
 #include "shared/unit.h"
+#include "unit/worker/worker.h"
 
 #include <assert.h>
 #include <math.h>
@@ -288,14 +289,15 @@ static crd_status unit_create(crd_context* ctx, crd_unit_store* store, const crd
 crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
-    return unit_create(ctx, store, adapter_of(spec), spec, out);
+    const crd_status st = unit_create(ctx, store, adapter_of(spec), spec, out);
+    return st >= 0 && crdi_worker_wanted(store, spec) ? crdi_worker_wrap(ctx, store, out) : st;
 }
 
 crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
-    const crdi_adapter* adapter = spec->standby.model ? &crdi_adapter_standby : adapter_of(spec);
-    return unit_create(ctx, store, adapter, spec, out);
+    return spec->standby.model ? unit_create(ctx, store, &crdi_adapter_standby, spec, out)
+                               : crdi_unit_create_alone(ctx, store, spec, out);
 }
 
 void crd_unit_destroy(crd_unit* u)

@@ -46,6 +46,10 @@ struct crdi_session** crdi_unit_store_session(crd_unit_store* s);
 // All sessions of the store, a list: that one, and those of slaves with a stand-in.
 struct crdi_session** crdi_unit_store_sessions(crd_unit_store* s);
 crd_context* crdi_unit_store_context(crd_unit_store* s);
+// The worker processes of its units, a list.
+struct crdi_worker;
+struct crdi_worker** crdi_unit_store_workers(crd_unit_store* s);
+crd_isolation crdi_unit_store_isolation(const crd_unit_store* s);
 
 // The setting of a variable, NULL if the spec has none.
 const crdi_setting* crdi_unit_setting(const crd_unit* u, int32_t variable);

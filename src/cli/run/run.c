@@ -18,7 +18,7 @@ typedef struct run_options {
     crdi_input input;
     crdi_watch_options live;
     crdi_list parameters, set, variables;
-    int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
+    int predict, threads, isolate, progress, interface, solver, mat_version, overrun, max_overruns;
     bool unit_row, iterate, no_quality, allow_nan;
 } run_options;
 
@@ -282,6 +282,7 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     set_if_given(o->tolerance, &s->run.tolerance);
     set_if_given(o->interval, &s->results.interval);
     if (o->threads >= 0) { s->run.threads = o->threads; }
+    if (o->isolate >= 0) { s->run.isolate = (crd_isolation)o->isolate; }
     if (o->unit_row) { s->results.unit_row = true; }
     if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
     for (int i = 0; i < s->unit_count; i++) {
@@ -426,6 +427,7 @@ _Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
                "a name for each policy");
 static const char* const paces[] = {"realtime", "free", "10x", NULL};
 static const char* const guards[] = {"auto", "stop", "warn", "ladder", "off", NULL};
+static const char* const isolations[] = {"none", "foreign", "all", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -520,6 +522,9 @@ static const crdi_option rows[] = {
     OPT_COUNT(run_options, threads, "threads", "N|auto",
               "threads that step the units; auto measures at the start; the results do not depend "
               "on it"),
+    OPT_CHOICE(run_options, isolate, "isolate", isolations,
+               "which FMUs run in worker processes, where a crash or a hang cannot spoil the run: "
+               "none, foreign or all; what the system says, else none"),
     OPT_CHOICE(run_options, progress, "progress", progresses,
                "on standard error: auto is a line on a terminal, json a line of JSON about ten "
                "times a second"),

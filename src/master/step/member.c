@@ -36,6 +36,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
 {
     char when[64];
     crdi_member* p = &m->plan->members[member];
+    if (!signal_number) { return crdi_member_failed(m, member, CRD_E_CRASH); } // in a worker
     m->life.end = CRD_END_FAILED;
     m->life.end_member = member;
     m->running = -1;

@@ -118,11 +118,7 @@ static void begin_remote(crd_master* m, const crdi_phase* phase)
         }
         double t, h;
         crdi_member_step(m, p, &t, &h);
-        if (p->run->faults) { crdi_faults_apply(p); }
-        if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) {
-            ops->remote->begin(p->unit, t, h);
-        }
-        if (p->run->faults) { crdi_faults_undo(p); }
+        if (crdi_member_set(p) >= 0) { ops->remote->begin(p->unit, t, h); }
     }
 }
 

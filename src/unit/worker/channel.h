@@ -1,0 +1,185 @@
+// What a master and a worker process share: one block of memory, a ring of requests in it.
+//
+//   control | ring of requests | message area | areas of units and of bindings, as they come
+//
+// The master writes requests in order and raises the number of a slot last; the worker carries them
+// out in this order and answers each in the line of its unit. Values of a binding lie in an area of
+// their own. Nothing that the worker writes is trusted: the master knows from its own memory where
+// areas are and how long, and reads a number once.
+#pragma once
+#include <stdatomic.h>
+
+#include "shared/unit.h"
+
+enum {
+    CRDI_CHANNEL_LAYOUT = 1,    // raised when one of these structs or operations changes
+    CRDI_CHANNEL_FD = 3,        // the memory
+    CRDI_CHANNEL_LIFE_FD = 4,   // a socket whose other end the master has: gone with it
+    CRDI_CHANNEL_SLOTS = 1024,  // a power of two
+    CRDI_CHANNEL_LINE = 64,     // bytes of a cache line
+    CRDI_CHANNEL_TEXT = 4096,   // of a sentence
+    CRDI_CHANNEL_LOG = 1 << 18, // bytes of log lines on their way
+    CRDI_CHANNEL_ORDERS = CRD_MODEL_MAX_ORDER,
+};
+// Address space, not memory: pages are there when they are touched.
+#define CRDI_CHANNEL_BYTES ((size_t)1 << 30)
+#define CRDI_CHANNEL_MESSAGE ((size_t)1 << 28)
+
+// What a request asks for: the table of functions of a unit, and what goes with it.
+#define CRDI_CHANNEL_OPS(X)                                                                        \
+    X(SHUT_IN, "enter its sandbox")                                                                \
+    X(CREATE, "create")                                                                            \
+    X(INSTANTIATE, "instantiate")                                                                  \
+    X(ENTER, "enter its initialisation")                                                           \
+    X(EXIT, "leave its initialisation")                                                            \
+    X(BIND, "prepare its values")                                                                  \
+    X(UNBIND, "prepare its values")                                                                \
+    X(WATCH, "prepare its values")                                                                 \
+    X(SET, "set its inputs")                                                                       \
+    X(GET, "get its outputs")                                                                      \
+    X(RATES, "get derivatives of its outputs")                                                     \
+    X(STEP, "step")                                                                                \
+    X(SAVE, "save its state")                                                                      \
+    X(RESTORE, "restore its state")                                                                \
+    X(FREE, "free its state")                                                                      \
+    X(DIRECTIONAL, "get directional derivatives")                                                  \
+    X(LINEARISE, "get its derivatives")                                                            \
+    X(TERMINATE, "terminate")                                                                      \
+    X(DESTROY, "free its instance")
+#define CRDI_CHANNEL_ENUM(name, text) CRDI_OP_##name,
+typedef enum crdi_channel_op { CRDI_CHANNEL_OPS(CRDI_CHANNEL_ENUM) CRDI_OP_COUNT } crdi_channel_op;
+#undef CRDI_CHANNEL_ENUM
+
+// A request, one cache line. `number` is written last.
+typedef struct crdi_request {
+    _Atomic uint32_t number;
+    uint16_t op;    // crdi_channel_op
+    int16_t order;  // SET, STEP: derivatives of inputs that follow; RATES: which
+    uint32_t unit;  // index in the worker
+    int32_t handle; // binding (-1: none) or saved state
+    uint64_t area;  // BIND: offset of the values; CREATE: of the unit's line; WATCH: what
+    double t, h;
+    uint64_t length; // bytes of the message
+    uint64_t pad[2];
+} crdi_request;
+_Static_assert(sizeof(crdi_request) == CRDI_CHANNEL_LINE, "a request is a cache line");
+
+enum { CRDI_SET_VALUES, CRDI_SET_RATES, CRDI_SET_TEXTS }; // `area` of SET and STEP
+
+// Of those that are not, a failure comes out with the next of the unit.
+static inline bool crdi_request_is_answered(const crdi_request* r)
+{
+    return !(r->op == CRDI_OP_WATCH || r->op == CRDI_OP_FREE ||
+             (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
+}
+
+enum { CRDI_WANTS_STOP = 1, CRDI_FETCHED = 2 };
+
+// The answer of a unit, one cache line; its sentence lies behind it.
+typedef struct crdi_answer {
+    _Atomic uint32_t number; // of the request that it answers, written last
+    _Atomic uint32_t waited; // by the master: somebody sleeps until it changes
+    int32_t status;
+    uint32_t flags;
+    int64_t events;
+    double next_event;
+    uint32_t log;    // bytes of log lines written
+    uint32_t length; // of the sentence
+    uint64_t result; // bytes of the message, SAVE: nothing
+    uint64_t pad[2];
+} crdi_answer;
+_Static_assert(sizeof(crdi_answer) == CRDI_CHANNEL_LINE, "an answer is a cache line");
+
+typedef struct crdi_control {
+    // by the master
+    uint32_t layout;
+    uint32_t log_level;
+    int32_t master; // its process
+    _Atomic uint32_t log_read;
+    _Alignas(CRDI_CHANNEL_LINE) _Atomic int64_t spin_ns; // how long to look before sleeping
+    // by the worker
+    _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t asleep;
+    _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t taken; // number of the request that is carried out
+    _Atomic uint32_t unit;                              // whose it is
+    _Atomic uint32_t log_written;
+    // what a handler of a signal, or of exit, leaves: the function that the FMU was in
+    char call[64];
+    _Alignas(CRDI_CHANNEL_LINE) crdi_request ring[CRDI_CHANNEL_SLOTS];
+    char
+        log[CRDI_CHANNEL_LOG]; // {u32 level, u32 length, text} one behind the other, around the end
+} crdi_control;
+
+// Where the message area and what follows it begin.
+static inline size_t crdi_channel_message_at(void)
+{
+    return (sizeof(crdi_control) + 4095) & ~(size_t)4095;
+}
+
+static inline size_t crdi_channel_areas_at(void)
+{
+    return crdi_channel_message_at() + CRDI_CHANNEL_MESSAGE;
+}
+
+// ---- values of a binding -----------------------------------------------------------------------
+//
+//   doubles (n) | integers (m) | derivatives, order 1 and 2 (2 n)
+// Texts and binaries travel as a message: {u64 length, bytes} each.
+
+static inline size_t crdi_channel_round(size_t bytes)
+{
+    return (bytes + CRDI_CHANNEL_LINE - 1) & ~(size_t)(CRDI_CHANNEL_LINE - 1);
+}
+
+typedef struct crdi_channel_area {
+    double* real;
+    int64_t* integer;
+    double* rate[CRDI_CHANNEL_ORDERS];
+} crdi_channel_area;
+
+static inline crdi_channel_area crdi_channel_area_at(char* memory, size_t at, const crd_binding* b)
+{
+    crdi_channel_area a;
+    const size_t reals = crdi_channel_round((size_t)b->real_count * sizeof(double));
+    a.real = (double*)(memory + at);
+    at += reals;
+    a.integer = (int64_t*)(memory + at);
+    at += crdi_channel_round((size_t)b->integer_count * sizeof(int64_t));
+    for (int k = 0; k < CRDI_CHANNEL_ORDERS; k++, at += reals) {
+        a.rate[k] = (double*)(memory + at);
+    }
+    return a;
+}
+
+static inline size_t crdi_channel_area_bytes(const crd_binding* b)
+{
+    return (1 + CRDI_CHANNEL_ORDERS) * crdi_channel_round((size_t)b->real_count * sizeof(double)) +
+           crdi_channel_round((size_t)b->integer_count * sizeof(int64_t));
+}
+
+// ---- messages ----------------------------------------------------------------------------------
+
+// Writes and reads what does not fit into a request; remembers its first overflow.
+typedef struct crdi_mail {
+    char* at;
+    size_t left;
+    bool failed;
+} crdi_mail;
+
+void crdi_mail_put(crdi_mail* m, const void* bytes, size_t length);
+const void* crdi_mail_get(crdi_mail* m, size_t length); // NULL: there is not so much
+void crdi_mail_put_u64(crdi_mail* m, uint64_t x);
+uint64_t crdi_mail_get_u64(crdi_mail* m);
+void crdi_mail_put_number(crdi_mail* m, double x);
+double crdi_mail_get_number(crdi_mail* m);
+void crdi_mail_put_text(crdi_mail* m, const char* text); // NULL: ""
+const char* crdi_mail_get_text(crdi_mail* m);            // "" after a failure
+void crdi_mail_put_bytes(crdi_mail* m, const crd_bytes* values, int32_t count);
+crd_status crdi_mail_get_bytes(crdi_mail* m, crd_context* ctx, crd_bytes* values, int32_t count);
+
+// ---- waiting -----------------------------------------------------------------------------------
+
+// Looks at `*word` for up to `spin_ns`: true once it is `wanted`.
+bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t spin_ns);
+// Sleeps while `*word` is `value`, for `ns` at most.
+void crdi_channel_sleep(_Atomic uint32_t* word, uint32_t value, int64_t ns);
+void crdi_channel_wake(_Atomic uint32_t* word);

@@ -1,0 +1,134 @@
+// Which units share a worker process.
+//
+// A unit that says `isolate: process` has one of its own; units that name the same group share one.
+// Those that are isolated because the run says so spread over as many workers as there are cores
+// beside that of the master. An FMU that can be there once in a process, and a unit with a budget,
+// which others must not wait for, and one that may use the network are alone.
+#include "unit/worker/worker.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/fmi/fmi_unit.h"
+
+// How long is looked before somebody sleeps: as long as a step takes, if there is a core for each.
+static const int64_t SPIN = 50000, SPIN_CROWDED = 3000; // ns
+
+static int core_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static bool is_text(const char* a, const char* b)
+{
+    return a && strcmp(a, b) == 0;
+}
+
+bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit_spec* spec)
+{
+    if (spec->source != CRD_UNIT_FMU || is_text(spec->isolate, "none")) { return false; }
+    if (spec->isolate && spec->isolate[0]) { return true; }
+    const char* all = getenv("CARDAN_ISOLATE");
+    if (is_text(all, "all") || is_text(all, "foreign")) { return true; }
+    return store && crdi_unit_store_isolation((crd_unit_store*)store) != CRD_ISOLATE_NONE;
+}
+
+static bool must_be_alone(const crdi_proxy* u)
+{
+    const crdi_fmi_unit* f = (const crdi_fmi_unit*)u->inner;
+    const bool once =
+        f->exchange ? f->d->exchange.can_be_instantiated_once : f->d->can_be_instantiated_once;
+    const crd_unit_spec* s = u->base.spec;
+    const bool named = s->isolate && s->isolate[0];
+    return once || !isnan(s->budget) || is_text(s->isolate, "process") || (s->network && !named);
+}
+
+// NULL: a new one.
+static crdi_worker* find_worker(crdi_worker* list, const crdi_proxy* u)
+{
+    const char* group = u->base.spec->isolate;
+    const int most = core_count() > 1 ? core_count() - 1 : 1;
+    crdi_worker* best = NULL;
+    int count = 0;
+    if (must_be_alone(u)) { return NULL; }
+    for (crdi_worker* w = list; w; w = w->next) {
+        if (w->pid) { continue; } // what it may read is settled
+        if (group && group[0]) {
+            if (is_text(w->group, group)) { return w; }
+            continue;
+        }
+        if (w->group) { continue; }
+        count++;
+        if (!best || w->users < best->users) { best = w; }
+    }
+    return group && group[0] ? NULL : count < most ? NULL : best;
+}
+
+static void share_cores(crdi_worker* list)
+{
+    int count = 1; // the master
+    for (const crdi_worker* w = list; w; w = w->next) {
+        count++;
+    }
+    const int64_t spin = count <= core_count() ? SPIN : SPIN_CROWDED;
+    for (crdi_worker* w = list; w; w = w->next) {
+        w->spin_ns = spin;
+        if (w->control) { atomic_store(&w->control->spin_ns, spin); }
+    }
+}
+
+crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
+{
+    crd_context* ctx = store ? crdi_unit_store_context(store) : u->base.ctx;
+    crdi_worker** list = store ? crdi_unit_store_workers(store) : NULL;
+    crdi_worker* w = list ? find_worker(*list, u) : NULL;
+    const char* group = u->base.spec->isolate;
+    if (!w) {
+        w = crdi_new(ctx, sizeof *w);
+        if (!w) { return CRD_E_MEMORY; }
+        w->ctx = ctx;
+        crd_arena_init(&w->arena, ctx);
+        w->list = list;
+        w->group = must_be_alone(u) ? "" : group && group[0] ? group : NULL;
+        w->memory_fd = w->life_fd = -1;
+        w->blamed = -1;
+        w->spin_ns = core_count() > 1 ? SPIN : SPIN_CROWDED;
+        if (list) {
+            w->next = *list;
+            *list = w;
+            share_cores(*list);
+        }
+    }
+    u->worker = w;
+    w->users++;
+    crdi_proxy** units =
+        crdi_grow(ctx, w->units, &w->unit_capacity, (size_t)w->unit_count + 1, sizeof(crdi_proxy*));
+    if (!units) { return CRD_E_MEMORY; }
+    w->units = units;
+    u->index = w->unit_count;
+    units[w->unit_count++] = u;
+    return CRD_OK;
+}
+
+void crdi_worker_leave(crdi_proxy* u)
+{
+    crdi_worker* w = u->worker;
+    if (u->index >= 0) { w->units[u->index] = NULL; }
+    u->worker = NULL;
+    if (--w->users) { return; }
+    crdi_worker_stop(w);
+    if (w->list) {
+        for (crdi_worker** q = w->list; *q; q = &(*q)->next) {
+            if (*q == w) {
+                *q = w->next;
+                break;
+            }
+        }
+    }
+    crd_arena_clear(&w->arena);
+    crd_free(w->ctx, w->units);
+    crd_free(w->ctx, w);
+}

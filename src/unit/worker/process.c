@@ -1,0 +1,477 @@
+// A worker process: how it begins, is waited for, and ends.
+#include "shared/archive.h"
+#include "unit/worker/worker.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t SECOND = 1000000000;
+// A run that is interrupted waits so long for a step that is under way.
+static const int64_t GRACE = 2 * SECOND;
+static const int64_t NAP_FIRST = 100000, NAP_LONGEST = 20000000; // between two looks at the process
+static const int64_t TELL = 200000000; // a worker that hangs may take so long to say where
+
+// ---- where the executable is -------------------------------------------------------------------
+
+// Beside the library or the command in a build tree, in libexec of an installed one.
+static bool find_beside(const char* file, char out[PATH_MAX])
+{
+    static const char* const places[] = {"cardan-worker", "../libexec/cardan/cardan-worker",
+                                         "../../libexec/cardan/cardan-worker", "../cardan-worker",
+                                         "../../cardan-worker"};
+    char real[PATH_MAX];
+    if (!file || !realpath(file, real)) { return false; }
+    char* slash = strrchr(real, '/');
+    if (!slash) { return false; }
+    *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const int n = snprintf(out, PATH_MAX, "%s/%s", real, places[i]);
+        if (n > 0 && n < PATH_MAX && access(out, X_OK) == 0) { return true; }
+    }
+    return false;
+}
+
+static crd_status find_program(crd_context* ctx, char out[PATH_MAX])
+{
+    static const char here = 0; // something of ours, wherever it was linked to
+    const char* given = secure_getenv("CARDAN_WORKER");
+    Dl_info info;
+    if (given && given[0]) {
+        snprintf(out, PATH_MAX, "%s", given);
+        if (access(out, X_OK) == 0) { return CRD_OK; }
+        return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                         "CARDAN_WORKER is '%.200s', which cannot be executed: %s", given,
+                         strerror(errno));
+    }
+    if (dladdr(&here, &info) && find_beside(info.dli_fname, out)) { return CRD_OK; }
+    if (find_beside("/proc/self/exe", out)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                     "the executable cardan-worker was not found beside the library or the command "
+                     "nor in libexec/cardan; set CARDAN_WORKER to its path, or 'isolate: none'");
+}
+
+// ---- beginning ---------------------------------------------------------------------------------
+
+static crd_status make_memory(crdi_worker* w, crd_context* ctx)
+{
+    w->memory_fd = memfd_create("cardan-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // A worker that made it shorter would end us with SIGBUS.
+    if (w->memory_fd < 0 || ftruncate(w->memory_fd, (off_t)CRDI_CHANNEL_BYTES) != 0 ||
+        fcntl(w->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return crdi_fail(ctx, CRD_E_IO, "no memory for a worker process: %s", strerror(errno));
+    }
+    void* p = mmap(NULL, CRDI_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                   w->memory_fd, 0);
+    if (p == MAP_FAILED) {
+        return crdi_fail(ctx, CRD_E_MEMORY, "no memory for a worker process: %s", strerror(errno));
+    }
+    w->memory = p;
+    w->control = p;
+    w->control->layout = CRDI_CHANNEL_LAYOUT;
+    w->control->log_level = (uint32_t)crd_log_level(w->ctx);
+    w->control->master = getpid();
+    atomic_store(&w->control->spin_ns, w->spin_ns);
+    w->used = crdi_channel_areas_at();
+    w->number = w->log_read = 0;
+    return CRD_OK;
+}
+
+// With nothing of ours but standard output, the memory and the socket: a session of its own, no
+// signal blocked or ignored.
+static int spawn(const char* program, int memory_fd, int life_fd, pid_t* pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&how);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    // Both may be where the other goes to: first out of the way.
+    const int from[] = {fcntl(memory_fd, F_DUPFD_CLOEXEC, 10), fcntl(life_fd, F_DUPFD_CLOEXEC, 10)};
+    posix_spawn_file_actions_adddup2(&files, from[0], CRDI_CHANNEL_FD);
+    posix_spawn_file_actions_adddup2(&files, from[1], CRDI_CHANNEL_LIFE_FD);
+    posix_spawn_file_actions_addclosefrom_np(&files, CRDI_CHANNEL_LIFE_FD + 1);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &all);
+    posix_spawnattr_setflags(&how,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    char* const arguments[] = {"cardan-worker", NULL};
+    const int error = posix_spawn(pid, program, &files, &how, arguments, environ);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    for (int i = 0; i < 2; i++) {
+        if (from[i] >= 0) { close(from[i]); }
+    }
+    return error;
+}
+
+static void clear_process(crdi_worker* w)
+{
+    if (w->memory) { munmap(w->memory, CRDI_CHANNEL_BYTES); }
+    if (w->memory_fd >= 0) { close(w->memory_fd); }
+    if (w->life_fd >= 0) { close(w->life_fd); }
+    w->memory = NULL;
+    w->control = NULL;
+    w->memory_fd = w->life_fd = -1;
+}
+
+crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
+{
+    crd_status st = CRD_OK;
+    char program[PATH_MAX];
+    int ends[2] = {-1, -1};
+    if (w->pid) { return CRD_OK; }
+    clear_process(w);
+    w->failed = false;
+    w->blamed = -1;
+    CRD_TRY(find_program(ctx, program));
+    if (!w->scratch) { CRD_TRY(crdi_scratch_make(&w->arena, ctx, NULL, &w->scratch)); }
+    CRD_TRY(make_memory(w, ctx));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        st = crdi_fail(ctx, CRD_E_IO, "no socket for a worker process: %s", strerror(errno));
+        goto fail;
+    }
+    w->life_fd = ends[0];
+    const int error = spawn(program, w->memory_fd, ends[1], &w->pid);
+    close(ends[1]);
+    if (error) {
+        w->pid = 0;
+        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", program, strerror(error));
+        goto fail;
+    }
+    return CRD_OK;
+fail:
+    clear_process(w);
+    return st;
+}
+
+// Its group as well: what the FMU has forked. Only after that is the number free for others.
+static int end_process(crdi_worker* w)
+{
+    int status = 0;
+    if (!w->pid) { return 0; }
+    kill(-w->pid, SIGKILL);
+    kill(w->pid, SIGKILL);
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
+    kill(-w->pid, SIGKILL);
+    w->pid = 0;
+    return status;
+}
+
+void crdi_worker_stop(crdi_worker* w)
+{
+    (void)end_process(w);
+    clear_process(w);
+    if (w->scratch) { (void)crdi_scratch_remove(w->scratch); }
+    w->scratch = NULL;
+}
+
+size_t crdi_worker_area(crdi_worker* w, size_t bytes)
+{
+    bytes = crdi_channel_round(bytes);
+    if (bytes > CRDI_CHANNEL_BYTES - w->used) { return SIZE_MAX; }
+    const size_t at = w->used;
+    w->used += bytes;
+    return at;
+}
+
+// ---- requests ----------------------------------------------------------------------------------
+
+void crdi_worker_lock(_Atomic uint32_t* lock)
+{
+    for (int tries = 0;; tries++) {
+        uint32_t open = 0;
+        if (atomic_compare_exchange_weak_explicit(lock, &open, 1, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+            return;
+        }
+        if (tries > 1000) { nanosleep(&(struct timespec){0, 50000}, NULL); }
+    }
+}
+
+// The ring is full: the worker has to take something first. It is seen to by whoever waits; here
+// nobody does, so a worker that is gone is left alone.
+static void __attribute__((cold, noinline)) wait_for_slot(crdi_worker* w, uint32_t number)
+{
+    const int64_t end = crdi_now_ns() + 60 * SECOND;
+    while (number - atomic_load(&w->control->taken) >= CRDI_CHANNEL_SLOTS && crdi_now_ns() < end &&
+           kill(w->pid, 0) == 0) {
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
+{
+    crdi_worker* w = u->worker;
+    crdi_control* c = w->control;
+    const uint32_t number = ++w->number;
+    // `taken` is looked at twice in a round only: its line is the worker's.
+    if ((number & (CRDI_CHANNEL_SLOTS / 2 - 1)) == 0 &&
+        number - atomic_load(&c->taken) >= CRDI_CHANNEL_SLOTS / 2) {
+        wait_for_slot(w, number + CRDI_CHANNEL_SLOTS / 2);
+    }
+    crdi_request* slot = &c->ring[number & (CRDI_CHANNEL_SLOTS - 1)];
+    slot->op = r->op;
+    slot->order = r->order;
+    slot->unit = (uint32_t)u->index;
+    slot->handle = r->handle;
+    slot->area = r->area;
+    slot->t = r->t;
+    slot->h = r->h;
+    slot->length = r->length;
+    if (crdi_request_is_answered(r)) { u->number = number; }
+    u->op = r->op;
+    atomic_exchange(&slot->number, number); // and a barrier: before it is asked who sleeps
+    if (atomic_load_explicit(&c->asleep, memory_order_relaxed)) {
+        atomic_store(&c->asleep, 0);
+        crdi_channel_wake(&c->asleep);
+    }
+}
+
+// ---- log lines ---------------------------------------------------------------------------------
+
+// The worker's lines: lengths are its word, so nothing is read beyond what it can have written.
+static void take_log(crdi_worker* w)
+{
+    const uint32_t written = atomic_load_explicit(&w->control->log_written, memory_order_acquire);
+    const char* log = w->control->log;
+    char line[CRDI_CHANNEL_TEXT];
+    uint32_t left = written - w->log_read;
+    if (left > CRDI_CHANNEL_LOG) { left = 0; }
+    while (left >= 8) {
+        uint32_t head[2];
+        for (size_t i = 0; i < sizeof head; i++) {
+            ((char*)head)[i] = log[(w->log_read + i) % CRDI_CHANNEL_LOG];
+        }
+        const uint32_t length = head[1];
+        if (length > left - 8) { break; }
+        const uint32_t kept = length < sizeof line ? length : (uint32_t)sizeof line - 1;
+        for (uint32_t i = 0; i < kept; i++) {
+            line[i] = log[(w->log_read + 8 + i) % CRDI_CHANNEL_LOG];
+            if ((unsigned char)line[i] < ' ') { line[i] = ' '; }
+        }
+        line[kept] = 0;
+        w->log_read += 8 + length;
+        left -= 8 + length;
+        crdi_log_on(w->ctx, head[0] <= CRD_LOG_DEBUG ? (crd_level)head[0] : CRD_LOG_DEBUG, line);
+    }
+    w->log_read = written;
+    atomic_store_explicit(&w->control->log_read, written, memory_order_release);
+}
+
+// ---- what went wrong ---------------------------------------------------------------------------
+
+// Where its handler says that it was; else by what it was asked for.
+static const char* call_of(const crdi_worker* w, const crdi_proxy* u, char out[64])
+{
+    static const char* const texts[] = {
+#define OP_TEXT(name, text) text,
+        CRDI_CHANNEL_OPS(OP_TEXT)
+#undef OP_TEXT
+    };
+    size_t n = 0;
+    for (; n < 63; n++) {
+        const char c = w->control->call[n];
+        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {
+            break;
+        }
+        out[n] = c;
+    }
+    out[n] = 0;
+    if (n) { return out; }
+    const bool two = strncmp(u->base.info.kind, "FMU 2", 5) == 0;
+    const bool exchange = strstr(u->base.info.kind, "ME") != NULL;
+    if (u->op == CRDI_OP_STEP && !exchange) { return two ? "fmi2DoStep" : "fmi3DoStep"; }
+    snprintf(out, 64, "a call to %s", texts[u->op < CRDI_OP_COUNT ? u->op : CRDI_OP_STEP]);
+    return out;
+}
+
+// Whose call it was: the one the worker says, if it is one of its units.
+static crdi_proxy* find_blamed(crdi_worker* w, crdi_proxy* asked)
+{
+    const uint32_t unit = atomic_load(&w->control->unit);
+    crdi_proxy* u = unit < (uint32_t)w->unit_count ? w->units[unit] : NULL;
+    return u ? u : asked;
+}
+
+static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
+{
+    char call[64];
+    crdi_proxy* u = find_blamed(w, asked);
+    const char* where = call_of(w, u, call);
+    w->blamed = u->index;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 126) {
+        snprintf(w->why, sizeof w->why, "cardan-worker is of another version than this library");
+    } else if (WIFEXITED(status)) {
+        snprintf(w->why, sizeof w->why, "ended its process with exit code %d in %s",
+                 WEXITSTATUS(status), where);
+    } else {
+        const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        const bool own = number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
+                         number == SIGILL || number == SIGABRT || number == SIGTRAP;
+        snprintf(w->why, sizeof w->why,
+                 own ? "crashed in %s (%s)" : "its process was ended in %s (%s)", where,
+                 number ? strsignal(number) : "gone");
+    }
+}
+
+static void note_end(crdi_worker* w, crdi_proxy* u, int status)
+{
+    if (w->failed) { return; }
+    take_log(w);
+    describe_end(w, u, status);
+    w->failed = true;
+}
+
+// It still runs, but not as it should: it is asked where it is, then ended.
+static void note_hang(crdi_worker* w, crdi_proxy* asked, bool stopped, const char* what)
+{
+    char call[64];
+    if (w->failed) { return; }
+    const int64_t end = crdi_now_ns() + (stopped ? 0 : TELL);
+    if (!stopped) { kill(w->pid, SIGUSR2); }
+    while (!*(volatile char*)w->control->call && crdi_now_ns() < end && kill(w->pid, 0) == 0) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    crdi_proxy* u = find_blamed(w, asked);
+    take_log(w);
+    snprintf(w->why, sizeof w->why, "%s in %s and was ended", what, call_of(w, u, call));
+    w->blamed = u->index;
+    w->failed = true;
+    (void)end_process(w);
+}
+
+crd_status crdi_worker_gone(crdi_proxy* u)
+{
+    const crdi_worker* w = u->worker;
+    u->begun = false;
+    u->said = true;
+    if (!w->failed) { return crdi_fail(u->base.ctx, CRD_E_STATE, "its worker process has ended"); }
+    if (w->blamed == u->index || w->blamed < 0 || !w->units[w->blamed]) {
+        return crdi_fail(u->base.ctx, CRD_E_CRASH, "%s", w->why);
+    }
+    return crdi_fail(u->base.ctx, CRD_E_CRASH, "shares a worker process with unit '%s', which %s",
+                     w->units[w->blamed]->base.name, w->why);
+}
+
+// ---- waiting -----------------------------------------------------------------------------------
+
+static bool is_interrupted(const crdi_proxy* u)
+{
+    const crd_experiment* e = &u->experiment;
+    return (e->interrupted && __atomic_load_n(e->interrupted, __ATOMIC_RELAXED)) ||
+           (e->emergency && __atomic_load_n(e->emergency, __ATOMIC_RELAXED)) ||
+           atomic_load_explicit(&u->given_up, memory_order_relaxed);
+}
+
+// Looks whether the process is well. false: it is no more; then `why` says it.
+static bool look_after(crdi_proxy* u)
+{
+    crdi_worker* w = u->worker;
+    int status = 0;
+    if (!w->pid) { return false; }
+    const pid_t changed = waitpid(w->pid, &status, WNOHANG | WUNTRACED);
+    if (changed == 0 || (changed < 0 && errno == EINTR)) { return true; }
+    if (changed > 0 && WIFSTOPPED(status)) {
+        char what[64];
+        snprintf(what, sizeof what, "was stopped by a signal (%s)", strsignal(WSTOPSIG(status)));
+        note_hang(w, u, true, what);
+        return false;
+    }
+    note_end(w, u, changed > 0 ? status : 0);
+    kill(-w->pid, SIGKILL); // what it has left behind
+    w->pid = 0;
+    return false;
+}
+
+// Takes turns between sleeping and looking after the process. Another thread may do the same for
+// another unit of the worker.
+static bool __attribute__((cold, noinline)) wait_long(crdi_proxy* u, int64_t limit)
+{
+    crdi_worker* w = u->worker;
+    crdi_answer* a = u->answer;
+    const int64_t begin = crdi_now_ns();
+    int64_t interrupted = 0;
+    bool alive = true;
+    for (int64_t nap = NAP_FIRST; alive; nap = nap < NAP_LONGEST ? 2 * nap : nap) {
+        atomic_store(&a->waited, 1);
+        const uint32_t seen = atomic_load(&a->number);
+        if (seen != u->number) { crdi_channel_sleep(&a->number, seen, nap); }
+        if (atomic_load(&a->number) == u->number) { break; }
+        const int64_t now = crdi_now_ns();
+        char what[96] = "";
+        if (is_interrupted(u) && !interrupted) { interrupted = now; }
+        if (now - begin > limit) {
+            snprintf(what, sizeof what, "did not come back within %.4g s", (double)limit / 1e9);
+        } else if (interrupted && now - interrupted > GRACE) {
+            snprintf(what, sizeof what, "did not come back when the run was interrupted");
+        }
+        crdi_worker_lock(&w->lock);
+        if (w->control && w->pid) { take_log(w); }
+        if (what[0] && w->pid) { note_hang(w, u, false, what); }
+        alive = look_after(u);
+        crdi_worker_unlock(&w->lock);
+    }
+    atomic_store(&a->waited, 0);
+    return !w->failed && atomic_load(&a->number) == u->number;
+}
+
+// What the worker says of a failure, as users know the file.
+static crd_status __attribute__((cold, noinline)) tell_failure(crdi_proxy* u, int32_t status)
+{
+    char text[CRDI_CHANNEL_TEXT], shown[CRDI_CHANNEL_TEXT];
+    uint32_t length = u->answer->length;
+    if (length >= sizeof text) { length = sizeof text - 1; }
+    memcpy(text, u->text, length);
+    text[length] = 0;
+    const char* at = u->folder[0] ? strstr(text, u->folder) : NULL;
+    if (at) {
+        snprintf(shown, sizeof shown, "%.*s%s%s", (int)(at - text), text, u->path,
+                 at + strlen(u->folder));
+    } else {
+        memcpy(shown, text, sizeof text);
+    }
+    const crd_status st = status >= CRD_E_LIMIT ? (crd_status)status : CRD_E_UNIT;
+    return crdi_fail(u->base.ctx, st, "%s", shown);
+}
+
+crd_status crdi_worker_wait(crdi_proxy* u, int64_t limit)
+{
+    crdi_worker* w = u->worker;
+    crdi_answer* a = u->answer;
+    if (__builtin_expect(w->failed, 0)) { return crdi_worker_gone(u); }
+    if (!crdi_channel_spin(&a->number, u->number, w->spin_ns) && !wait_long(u, limit)) {
+        return crdi_worker_gone(u);
+    }
+    const int32_t status = a->status;
+    const uint32_t flags = a->flags, log = a->log;
+    const int64_t events = a->events; // the master may have set its own count back
+    u->base.events = (int64_t)((uint64_t)u->base.events + (uint64_t)events - (uint64_t)u->events);
+    u->events = events;
+    u->base.next_event = a->next_event;
+    if (__builtin_expect((flags & CRDI_WANTS_STOP) && !u->base.wants_stop, 0)) {
+        crdi_unit_wish_stop(&u->base);
+    } else if (!(flags & CRDI_WANTS_STOP)) {
+        u->base.wants_stop = false;
+    }
+    if (__builtin_expect(log != w->log_read, 0)) {
+        crdi_worker_lock(&w->lock);
+        take_log(w);
+        crdi_worker_unlock(&w->lock);
+    }
+    return __builtin_expect(status < 0, 0) ? tell_failure(u, status) : CRD_OK;
+}

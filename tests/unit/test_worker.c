@@ -1,0 +1,505 @@
+// FMUs in worker processes: equal to those in this process, and what goes wrong in one is told.
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/worker/worker.h"
+#include "unit_test.h"
+
+static const char misdeed[] = TEST_BUILD_DIR "/unit_worker";
+
+static crd_unit_spec fmu_spec(const char* path, const char* isolate)
+{
+    crd_unit_spec spec = crd_unit_spec_defaults();
+    spec.name = "f";
+    spec.source = CRD_UNIT_FMU;
+    spec.path = path;
+    spec.isolate = isolate;
+    spec.limit = 20;
+    return spec;
+}
+
+static const char* example(const char* name, int version)
+{
+    static char path[512];
+    snprintf(path, sizeof path, TEST_BUILD_DIR "/fmus/fmi%d/%s.fmu", version, name);
+    return path;
+}
+
+static pid_t worker_of(const crd_unit* u)
+{
+    check(crdi_worker_has(u));
+    return ((const crdi_proxy*)u)->worker->pid;
+}
+
+// Waits for the end of a process that is nobody's child here.
+static bool ends(pid_t pid)
+{
+    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) { return true; }
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    const int n = poll(&p, 1, 20000);
+    close(fd);
+    return n == 1;
+}
+
+// ---- equal -------------------------------------------------------------------------------------
+
+enum { STEPS = 300, MOST = 16 };
+typedef struct record {
+    double real[STEPS][MOST], rate[STEPS][MOST], next[STEPS];
+    int64_t integer[STEPS][MOST], events[STEPS];
+} record;
+
+// Inputs on curves, outputs with derivatives, now and then a step back.
+static void drive(crd_unit* u, record* r)
+{
+    const double h = 0.01;
+    int32_t in_list[64], out_list[64];
+    int32_t in_count = 0, out_count = 0;
+    memset(r, 0, sizeof *r);
+    start(u, 0, STEPS * h);
+    for (int32_t i = 0; i < u->info.variable_count; i++) {
+        const crd_variable* v = &u->info.variables[i];
+        const bool number = crd_type_kind(v->type) != CRD_BYTES && v->type != CRD_CLOCK;
+        if (!number || v->alias_of >= 0) { continue; }
+        if (v->causality == CRD_INPUT && v->type == CRD_FLOAT64) { in_list[in_count++] = i; }
+        if (v->causality == CRD_OUTPUT && out_count < 8) { out_list[out_count++] = i; }
+    }
+    bound in = bind_variables(u, in_list, in_count), out = bind_variables(u, out_list, out_count);
+    void* saved = NULL;
+    const int order = u->info.max_input_order;
+    for (int n = 0; n < STEPS; n++) {
+        const double t = n * h;
+        double slope[2][MOST] = {{0}};
+        for (int k = 0; k < in.b->real_count && k < MOST; k++) {
+            in.v.real[k] = sin((3 + k) * t);
+            slope[0][k] = (3 + k) * cos((3 + k) * t);
+            slope[1][k] = -(3 + k) * (3 + k) * sin((3 + k) * t);
+        }
+        const bool back = n % 7 == 3 && (u->info.flags & CRD_UNIT_CAN_SAVE);
+        for (int round = 0; round <= back; round++) {
+            if (back && round == 0) { check_ok(u->ops->state->save(u, &saved)); }
+            if (back && round == 1) { check_ok(u->ops->state->restore(u, saved)); }
+            if (in_count) { set(&in); }
+            if (in_count && order) {
+                const double* const d[] = {slope[0], slope[1]};
+                check_ok(u->ops->derivatives->set(u, in.b, d, order > 2 ? 2 : order));
+            }
+            if (n % 2 && CRDI_UNIT_HAS(u, remote, begin)) { u->ops->remote->begin(u, t, h); }
+            step(u, t, h);
+            get(&out);
+        }
+        memcpy(r->real[n], out.v.real,
+               (size_t)(out.b->real_count < MOST ? out.b->real_count : MOST) * 8);
+        memcpy(r->integer[n], out.v.integer,
+               (size_t)(out.b->integer_count < MOST ? out.b->integer_count : MOST) * 8);
+        if (u->info.max_output_order && out.b->real_count <= MOST) {
+            check_ok(u->ops->derivatives->get(u, out.b, 1, r->rate[n]));
+        }
+        r->events[n] = u->events;
+        r->next[n] = u->next_event;
+        if (u->wants_stop) { break; }
+    }
+    if (saved) { u->ops->state->free(u, &saved); }
+    unbind(&in);
+    unbind(&out);
+    check_ok(u->ops->terminate(u));
+}
+
+static void a_worker_gives_the_same_bits(void** state)
+{
+    (void)state;
+    static const struct {
+        const char* name;
+        crd_interface interface;
+    } cases[] = {{"events", CRD_INTERFACE_AUTO},
+                 {"rot_1", CRD_INTERFACE_AUTO},
+                 {"feedthrough", CRD_INTERFACE_AUTO},
+                 {"bouncing_ball", CRD_INTERFACE_AUTO},
+                 {"bouncing_ball", CRD_INTERFACE_MODEL_EXCHANGE},
+                 {"van_der_pol", CRD_INTERFACE_MODEL_EXCHANGE},
+                 {"driven_oscillator", CRD_INTERFACE_MODEL_EXCHANGE},
+                 {"pwm_lag", CRD_INTERFACE_MODEL_EXCHANGE},
+                 {"heat_rod", CRD_INTERFACE_MODEL_EXCHANGE}};
+    static record here, there;
+    crd_context* ctx = crd_context_create(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int version = 2; version <= 3; version++) {
+            crd_unit_spec spec = fmu_spec(example(cases[i].name, version), NULL);
+            spec.interface = cases[i].interface;
+            crd_unit* u = make(ctx, &spec);
+            check(!crdi_worker_has(u));
+            drive(u, &here);
+            crd_unit_destroy(u);
+            spec.isolate = "process";
+            u = make(ctx, &spec);
+            drive(u, &there);
+            check(worker_of(u) > 0);
+            crd_unit_destroy(u);
+            if (memcmp(&here, &there, sizeof here) != 0) {
+                fail_msg("%s as FMI %d differs", cases[i].name, version);
+            }
+        }
+    }
+    crd_context_destroy(ctx);
+}
+
+static void texts_pass(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    bound in = bind_names(u, "note u"), out = bind_names(u, "text echo steps y");
+    for (int n = 0; n < 5; n++) {
+        char note[32];
+        snprintf(note, sizeof note, "note %d \xc3\xa4", n);
+        check_ok(crd_bytes_set(u->ctx, &in.v.bytes[0], note, strlen(note)));
+        in.v.real[0] = n;
+        set(&in);
+        step(u, n * 0.1, 0.1);
+        get(&out);
+        check_text((const char*)out.v.bytes[1].data, note);
+        check_int(out.v.integer[0], n + 1);
+        char expected[32];
+        snprintf(expected, sizeof expected, "%d steps", n + 1);
+        check_text((const char*)out.v.bytes[0].data, expected);
+    }
+    check_near(out.v.real[0], 1.0, 1e-12); // 0.1 * (0 + 1 + 2 + 3 + 4)
+    unbind(&in);
+    unbind(&out);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+// ---- what goes wrong ---------------------------------------------------------------------------
+
+static void count_line(void* user, crd_level level, const char* text)
+{
+    (void)level;
+    char* log = user;
+    if (strlen(log) + strlen(text) < 3000) { strcat(strcat(log, text), "\n"); }
+}
+
+// From create to destroy; the first sentence about a failure, and what is logged behind it.
+static void live(const crd_unit_spec* spec, char* sentence, size_t room)
+{
+    crd_context_options opt = crd_context_defaults();
+    char log[4096] = "";
+    opt.log = count_line;
+    opt.log_user = log;
+    crd_context* ctx = crd_context_create(&opt);
+    crd_unit* u = make(ctx, spec);
+    const crd_experiment e = {.stop = 1, .has_stop = true};
+    crd_status st = crd_unit_instantiate(u);
+    if (st >= 0) { st = u->ops->enter_initialization(u, &e); }
+    if (st >= 0) { st = u->ops->exit_initialization(u); }
+    if (st >= 0) {
+        bound in = bind_names(u, "u"), out = bind_names(u, "y");
+        for (int n = 0; n < 5 && st >= 0; n++) {
+            st = u->ops->set(u, in.b, &in.v);
+            if (st >= 0) { st = u->ops->step(u, 0.1 * n, 0.1); }
+            if (st >= 0) { st = u->ops->get(u, out.b, &out.v); }
+        }
+        if (st >= 0) { st = u->ops->terminate(u); }
+        snprintf(sentence, room, "%s", st < 0 ? crd_error_text(u->ctx) : "");
+        unbind(&in);
+        unbind(&out);
+    }
+    snprintf(sentence, room, "%s", st < 0 ? crd_error_text(u->ctx) : "");
+    crd_unit_destroy(u); // not called again
+    if (!sentence[0]) { snprintf(sentence, room, "%s", log); }
+    crd_context_destroy(ctx);
+}
+
+static void misdeeds_are_told_with_the_call(void** state)
+{
+    (void)state;
+    static const char* const calls[] = {"Instantiate",
+                                        "SetupExperiment",
+                                        "EnterInitializationMode",
+                                        "ExitInitializationMode",
+                                        "SetReal",
+                                        "DoStep",
+                                        "GetReal",
+                                        "Terminate",
+                                        "FreeInstance"};
+    static const struct {
+        const char *kind, *says;
+        bool named; // by a handler: the call is known for sure
+    } kinds[] = {{"segv", "crashed in %s (Segmentation fault)", true},
+                 {"abort", "crashed in %s (Aborted)", true},
+                 {"fpe", "crashed in %s (Floating point exception)", true},
+                 {"trap", "crashed in %s (Trace/breakpoint trap)", true},
+                 {"exit", "ended its process with exit code 3 in %s", true},
+                 {"thread", "crashed in %s (Segmentation fault)", true},
+                 {"_exit", "ended its process with exit code 4", false},
+                 {"kill", "its process was ended in", false},
+                 {"stop", "was stopped by a signal (Stopped (signal))", false},
+                 {"leave", "ended its process with exit code 0", false},
+                 {"scribble", "its process was ended in", false}};
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+            char deed[64], call[64], expected[128], sentence[4096] = "";
+            snprintf(deed, sizeof deed, "%s:%s", kinds[k].kind, calls[c]);
+            setenv("CARDAN_TEST_MISDEED", deed, 1);
+            live(&spec, sentence, sizeof sentence);
+            snprintf(call, sizeof call, "fmi2%s", calls[c]);
+            snprintf(expected, sizeof expected, kinds[k].says, call);
+            if (!strstr(sentence, expected)) {
+                fail_msg("%s: \"%s\" does not contain \"%s\"", deed, sentence, expected);
+            }
+        }
+    }
+    unsetenv("CARDAN_TEST_MISDEED");
+}
+
+static void who_hangs_is_ended_after_its_limit(void** state)
+{
+    (void)state;
+    static const char* const deeds[] = {"hang:DoStep", "spin:DoStep", "hang:Instantiate",
+                                        "spin:constructor", "hang:FreeInstance"};
+    crd_unit_spec spec = fmu_spec(misdeed, "process");
+    spec.limit = 0.2;
+    for (size_t k = 0; k < sizeof deeds / sizeof *deeds; k++) {
+        char sentence[4096] = "";
+        setenv("CARDAN_TEST_MISDEED", deeds[k], 1);
+        live(&spec, sentence, sizeof sentence);
+        check_contains(sentence, "did not come back within 0.2 s in ");
+    }
+    unsetenv("CARDAN_TEST_MISDEED");
+}
+
+static void an_interrupted_run_does_not_wait_for_who_hangs(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    static volatile bool stop = true;
+    const crd_experiment e = {.stop = 1, .has_stop = true, .interrupted = &stop};
+    setenv("CARDAN_TEST_MISDEED", "hang:DoStep", 1);
+    check_ok(crd_unit_instantiate(u));
+    check_ok(u->ops->enter_initialization(u, &e));
+    check_ok(u->ops->exit_initialization(u));
+    check_status(u->ops->step(u, 0, 0.1), CRD_E_CRASH);
+    check_contains(crd_error_text(u->ctx),
+                   "did not come back when the run was interrupted in fmi2DoStep");
+    check_ok(u->ops->terminate(u));
+    unsetenv("CARDAN_TEST_MISDEED");
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+static void an_error_of_what_was_set_comes_with_the_step(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_unit_spec spec = fmu_spec(misdeed, NULL);
+    char here[512];
+    for (int round = 0; round < 2; round++) {
+        spec.isolate = round ? "process" : "none";
+        crd_unit* u = make(ctx, &spec);
+        start(u, 0, 1);
+        bound in = bind_names(u, "u");
+        in.v.real[0] = 666;
+        crd_status st = u->ops->set(u, in.b, &in.v);
+        if (st >= 0) { st = u->ops->step(u, 0, 0.1); }
+        check_status(st, CRD_E_UNIT);
+        if (round == 0) { snprintf(here, sizeof here, "%s", crd_error_text(u->ctx)); }
+        check_text(crd_error_text(u->ctx), here);
+        check_contains(here, "not this number");
+        unbind(&in);
+        crd_unit_destroy(u);
+    }
+    crd_context_destroy(ctx);
+}
+
+// Of two units in one worker one crashes: the other says whose fault it is.
+static void units_of_a_group_share_a_worker_and_its_end(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_unit_store* store = NULL;
+    check_ok(crd_unit_store_create(ctx, &store));
+    crd_unit_spec spec = fmu_spec(misdeed, "both");
+    crd_unit *a = NULL, *b = NULL, *c = NULL;
+    spec.name = "a";
+    check_ok(crd_unit_create_shared(ctx, store, &spec, &a));
+    crd_unit_spec other = spec, apart = spec;
+    other.name = "b";
+    apart.name = "c";
+    apart.isolate = "process";
+    check_ok(crd_unit_create_shared(ctx, store, &other, &b));
+    check_ok(crd_unit_create_shared(ctx, store, &apart, &c));
+    start(a, 0, 1);
+    start(b, 0, 1);
+    start(c, 0, 1);
+    check_int(worker_of(a), worker_of(b));
+    check(worker_of(a) != worker_of(c));
+    step(a, 0, 0.1);
+    kill(worker_of(a), SIGKILL);
+    check(ends(worker_of(a)));
+    a->ops->remote->begin(a, 0.1, 0.1);
+    check_status(b->ops->step(b, 0, 0.1), CRD_E_CRASH);
+    check_contains(crd_error_text(b->ctx), "its process was ended in");
+    check_status(a->ops->step(a, 0.1, 0.1), CRD_E_CRASH);
+    step(c, 0, 0.1); // lives on
+    crd_unit_destroy(a);
+    crd_unit_destroy(b);
+    crd_unit_destroy(c);
+    crd_unit_store_destroy(store);
+    crd_context_destroy(ctx);
+}
+
+static void many_log_lines_arrive(void** state)
+{
+    (void)state;
+    crd_context_options opt = crd_context_defaults();
+    char log[4096] = "";
+    opt.log = count_line;
+    opt.log_user = log;
+    opt.level = CRD_LOG_DEBUG;
+    crd_context* ctx = crd_context_create(&opt);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    setenv("CARDAN_TEST_MISDEED", "log:DoStep", 1);
+    crd_unit_destroy(u);
+    u = make(ctx, &spec);
+    start(u, 0, 1);
+    step(u, 0, 0.1);
+    unsetenv("CARDAN_TEST_MISDEED");
+    check_contains(log, "line 0 of many");
+    check_contains(log, "line 20 of many");
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+// ---- processes ---------------------------------------------------------------------------------
+
+static void no_worker_outlives_its_master(void** state)
+{
+    (void)state;
+    int pipes[2];
+    check(pipe(pipes) == 0);
+    const pid_t master = fork();
+    if (master == 0) {
+        crd_context* ctx = crd_context_create(NULL);
+        const crd_unit_spec spec = fmu_spec(misdeed, "process");
+        crd_unit* u = NULL;
+        if (crd_unit_create(ctx, &spec, &u) < 0 || crd_unit_instantiate(u) < 0) { _exit(1); }
+        const pid_t worker = worker_of(u);
+        if (write(pipes[1], &worker, sizeof worker) < 0) { _exit(1); }
+        for (;;) {
+            pause();
+        }
+    }
+    pid_t worker = 0;
+    close(pipes[1]);
+    check(read(pipes[0], &worker, sizeof worker) == sizeof worker);
+    close(pipes[0]);
+    check(kill(worker, 0) == 0);
+    kill(master, SIGKILL);
+    check(waitpid(master, NULL, 0) == master);
+    check(ends(worker));
+}
+
+static void destroy_ends_the_worker(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    const pid_t worker = worker_of(u);
+    crd_unit_destroy(u);
+    check(kill(worker, 0) != 0);
+    crd_context_destroy(ctx);
+}
+
+static void a_missing_executable_is_said(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    setenv("CARDAN_WORKER", "/nowhere/cardan-worker", 1);
+    check_status(crd_unit_instantiate(u), CRD_E_NOT_FOUND);
+    check_contains(crd_error_text(u->ctx), "CARDAN_WORKER is '/nowhere/cardan-worker'");
+    unsetenv("CARDAN_WORKER");
+    start(u, 0, 1); // once it is there
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+static void a_unit_can_be_instantiated_again_after_a_crash(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    bound out = bind_names(u, "steps");
+    for (int round = 0; round < 3; round++) {
+        start(u, 0, 1);
+        step(u, 0, 0.1);
+        step(u, 0.1, 0.1);
+        get(&out);
+        check_int(out.v.integer[0], 2);
+        kill(worker_of(u), SIGKILL);
+        check_status(u->ops->step(u, 0.2, 0.1), CRD_E_CRASH);
+    }
+    unbind(&out);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+static void steps_do_not_allocate(void** state)
+{
+    (void)state;
+    check_allocator a;
+    crd_context* ctx = check_context(&a);
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 10);
+    bound in = bind_names(u, "u"), out = bind_names(u, "y");
+    for (int n = 0; n < 100; n++) {
+        if (n == 3) { a.allocations = 0; }
+        set(&in);
+        step(u, 0.1 * n, 0.1);
+        get(&out);
+    }
+    check_int(a.allocations, 0);
+    unbind(&in);
+    unbind(&out);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+    check_int(a.live, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_gives_the_same_bits),
+        cmocka_unit_test(texts_pass),
+        cmocka_unit_test(misdeeds_are_told_with_the_call),
+        cmocka_unit_test(who_hangs_is_ended_after_its_limit),
+        cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),
+        cmocka_unit_test(an_error_of_what_was_set_comes_with_the_step),
+        cmocka_unit_test(units_of_a_group_share_a_worker_and_its_end),
+        cmocka_unit_test(many_log_lines_arrive),
+        cmocka_unit_test(no_worker_outlives_its_master),
+        cmocka_unit_test(destroy_ends_the_worker),
+        cmocka_unit_test(a_missing_executable_is_said),
+        cmocka_unit_test(a_unit_can_be_instantiated_again_after_a_crash),
+        cmocka_unit_test(steps_do_not_allocate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
