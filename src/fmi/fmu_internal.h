@@ -36,9 +36,10 @@ struct crd_fmu {
     const char* path;                  // as given
     const char* folder;                // absolute, no trailing slash; "" when nothing is unpacked
     const char* platforms;             // "linux64 win64"
-    const char* library;               // below the folder or absolute; "" none for this platform
+    const char* library;               // below the folder, for this platform; "" if there is none
     const char* exchange_library;      // of Model Exchange, likewise
     crdi_source_name* source_names[2]; // Co-Simulation, Model Exchange; NULL: not listed
+    bool looked_for_python;            // once is enough
     bool has_sources;                  // there is something to compile
     bool private_folder;               // ours: goes away on close
     pid_t owner;                       // a forked child must not remove the folder of its parent

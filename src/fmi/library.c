@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "fmi/instance.h"
+#include "fmi/python.h"
 
 // The library's only global: instances of one shared object are one thing, whoever made them.
 // Those with instances, by their path: one list would be walked as often as there are instances.
@@ -196,8 +197,7 @@ static crd_status find_files(crd_fmi* i)
     pthread_mutex_lock(&all.lock);
     if (!l->path) {
         char* resources = NULL;
-        const char* name = crdi_fmi_library_name(i);
-        char* path = name[0] == '/' ? strdup(name) : join_path(i->fmu->folder, name);
+        char* path = join_path(i->fmu->folder, crdi_fmi_library_name(i));
         char* real = path ? realpath(path, NULL) : NULL;
         if (!path) {
             st = no_memory(i);
@@ -234,14 +234,24 @@ static crd_status library_open(crd_fmi* i, void** out)
     const char* path = i->library->path;
     *out = crdi_fmi_library_open(path);
     crdi_float_check(i);
+    const char* why = *out ? NULL : dlerror();
+    const bool python = crdi_python_missing(why);
+    const char* interpreter = python ? crdi_python_library() : NULL;
+    if (interpreter) {
+        // It stays: an interpreter cannot be begun twice. Its symbols are for all, as the FMU and
+        // the modules that it imports expect them from the process.
+        *out = dlopen(interpreter, RTLD_NOW | RTLD_GLOBAL) ? crdi_fmi_library_open(path) : NULL;
+        why = *out ? NULL : dlerror();
+    }
     if (*out) { return CRD_OK; }
-    const char* why = dlerror();
     const size_t n = strlen(path); // which the reason may begin with
     if (why && strncmp(why, path, n) == 0 && why[n] == ':') { why += n + 2; }
-    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s",
+    const bool tool = i->needs_execution_tool && !python;
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s%s%s",
                      i->fmu->path, crdi_fmi_library_name(i), why ? why : "no reason given",
-                     i->needs_execution_tool ? "; the FMU needs the tool that made it: " : "",
-                     i->needs_execution_tool ? i->d->generation_tool : "");
+                     tool ? "; the FMU needs the tool that made it: " : "",
+                     tool ? i->d->generation_tool : "", python && !interpreter ? "; " : "",
+                     python && !interpreter ? crdi_python_advice : "");
 }
 
 static void fill_sets(const crd_fmi* i, crdi_fmi_library* l)

@@ -2,6 +2,8 @@
 // distribution are often older than its kernel.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -115,6 +117,28 @@ static int allow_those_there(int rules, const char* const* paths, uint64_t right
     return 0;
 }
 
+// Folders that the user names for what processes load: libraries, and whatever else is needed.
+static int allow_environment(int rules, uint64_t rights)
+{
+    static const char* const variables[] = {"LD_LIBRARY_PATH", "CARDAN_READABLE"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char* list = getenv(variables[i]);
+        for (const char* p = list ? list : ""; *p;) {
+            const size_t n = strcspn(p, ":");
+            char path[PATH_MAX];
+            if (p[0] == '/' && n < sizeof path) {
+                memcpy(path, p, n);
+                path[n] = 0;
+                const char* const one[] = {path, NULL};
+                const int error = allow_those_there(rules, one, rights);
+                if (error) { return error; }
+            }
+            p += n + (p[n] == ':');
+        }
+    }
+    return 0;
+}
+
 // The folder of this process among those of all processes. It stays open: the rule belongs to an
 // inode that procfs might otherwise make anew.
 static int allow_own_process(int rules, uint64_t rights)
@@ -134,6 +158,7 @@ static crd_status allow_all(crd_context* ctx, const crdi_sandbox* s, int rules, 
         error =
             allow_those_there(rules, devices, (FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE) & all);
     }
+    if (!error) { error = allow_environment(rules, read); }
     if (!error) { error = allow_own_process(rules, read & ~(uint64_t)FS_EXECUTE); }
     if (error) {
         return crdi_fail(ctx, CRD_E_IO, "sandbox: files of the system: %s", strerror(error));

@@ -25,8 +25,10 @@ crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* 
                                   crdi_fmu_build* out);
 
 /// Whoever wants to run an FMU calls this before its first instance. If it has no binary for this
-/// machine but sources, they are compiled, which is said in the log; otherwise nothing is done, and
-/// crd_fmu_check_interface tells what is missing.
+/// machine but sources, they are compiled, which is said in the log, and its folder is a private
+/// one from then on. If its code is Python, the interpreter is looked for, and environment
+/// variables tell worker processes ($CARDAN_LIBPYTHON, $CARDAN_READABLE). Otherwise nothing is
+/// done, and crd_fmu_check_interface tells what is missing.
 crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
 
 /// The binary that would be loaded, below the folder of the FMU or absolute; "": none. A process

@@ -2,10 +2,11 @@
 /// for that, which is no new privileges, limits, Landlock (files, TCP, signals) and a seccomp
 /// filter (system calls).
 ///
-/// Inside, files of the system, those named here and /proc/self can be read, and the scratch folder
-/// can be written. Other processes can neither be seen into nor signalled, there is no network and
-/// no other program, unless it is asked for. A call that is not allowed fails with EPERM or EACCES,
-/// so that whoever made it gets an error and can go on. Threads work; there is no way out again.
+/// Inside, files of the system, those named here, in $LD_LIBRARY_PATH and in $CARDAN_READABLE, and
+/// /proc/self can be read, and the scratch folder can be written. Other processes can neither be
+/// seen into nor signalled, there is no network and no other program, unless it is asked for. A
+/// call that is not allowed fails with EPERM or EACCES, so that whoever made it gets an error and
+/// can go on. Threads work; there is no way out again.
 ///
 /// What stays possible: descriptors that are open already stay open, the environment can be read,
 /// the disk below the scratch folder can be filled with files of `file_size`.

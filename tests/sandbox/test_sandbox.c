@@ -676,6 +676,24 @@ static void do_nothing(const place* p)
     (void)p;
 }
 
+static void read_more(const place* p)
+{
+    holds(open(p->key, O_RDONLY) >= 0);
+    denied(open(p->key, O_WRONLY));
+    denied(open("/etc/shadow", O_RDONLY));
+}
+
+static void the_environment_can_name_more_to_read(void** state)
+{
+    if (no_landlock(1)) { skip(); }
+    const place* p = *state;
+    char list[300];
+    snprintf(list, sizeof list, "relative::/no/such/folder:%s", p->secret);
+    setenv("CARDAN_READABLE", list, 1);
+    all_hold(p, (crdi_sandbox){0}, read_more);
+    unsetenv("CARDAN_READABLE");
+}
+
 static void a_path_that_is_not_there_is_named(void** state)
 {
     if (no_landlock(1)) { skip(); }
@@ -737,6 +755,7 @@ int main(void)
         test(a_file_too_large_is_not_written),
         test(whoever_computes_too_long_is_killed),
         test(a_fork_bomb_ends_at_the_limit),
+        test(the_environment_can_name_more_to_read),
         test(a_path_that_is_not_there_is_named),
         test(with_two_threads_it_is_not_entered),
         test(what_is_missing_is_said),

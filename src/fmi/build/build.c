@@ -1,13 +1,18 @@
 // From sources to a binary: what to compile, what was compiled before, the compiler, the store.
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fmi/build/build.h"
+#include "fmi/python.h"
 #include "shared/archive.h"
+
+enum { DEEPEST = 32 }; // folders in folders
 
 bool crdi_fmu_has_sources(const crd_fmu* f)
 {
@@ -95,7 +100,7 @@ fail:
     return st;
 }
 
-// Where the binary belongs, in the private folder of an archive; folders of users stay as they are.
+// Where the binary belongs, in the private folder.
 static crd_status put_beside(crd_context* ctx, crd_fmu* f, const char* name, const crd_text* bytes)
 {
     char path[PATH_MAX];
@@ -111,8 +116,8 @@ static crd_status put_beside(crd_context* ctx, crd_fmu* f, const char* name, con
 }
 
 // In the store, or in the FMU's folder if there is no store.
-static crd_status keep(crd_context* ctx, crd_fmu* f, const char* key, const crd_text* made,
-                       crdi_fmu_build* out)
+static crd_status store_build(crd_context* ctx, crd_fmu* f, const char* key, const crd_text* made,
+                              crdi_fmu_build* out)
 {
     out->library = crdi_store_add(ctx, &f->arena, key, made);
     if (out->library) { return CRD_OK; }
@@ -124,6 +129,41 @@ static crd_status keep(crd_context* ctx, crd_fmu* f, const char* key, const crd_
     }
     out->library = crdi_arena_format(&f->arena, "%s/%s", f->folder, out->name);
     return out->library ? put_beside(ctx, f, out->name, made) : CRD_E_MEMORY;
+}
+
+static crd_status copy_file(crd_context* ctx, const char* from, const char* to)
+{
+    const crdi_file_need need = {.what = "a file", .most = SIZE_MAX / 2};
+    crd_text bytes;
+    crd_text_init(&bytes, ctx);
+    crd_status st = crdi_file_read(ctx, from, &need, &bytes);
+    if (st == CRD_OK) { st = crdi_file_write(ctx, to, &bytes); }
+    crd_text_clear(&bytes);
+    return st;
+}
+
+// A private copy of a folder that is a user's: that stays as it is. Links and devices are left out.
+static crd_status copy_folder(crd_context* ctx, const char* from, const char* to, int depth)
+{
+    crd_status st = CRD_OK;
+    DIR* dir = opendir(from);
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e && st == CRD_OK; e = readdir(dir)) {
+        char source[PATH_MAX], target[PATH_MAX];
+        struct stat s;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            (size_t)snprintf(source, sizeof source, "%s/%s", from, e->d_name) >= sizeof source ||
+            (size_t)snprintf(target, sizeof target, "%s/%s", to, e->d_name) >= sizeof target ||
+            lstat(source, &s) != 0) {
+            continue;
+        }
+        if (S_ISDIR(s.st_mode) && depth < DEEPEST && mkdir(target, 0700) == 0) {
+            st = copy_folder(ctx, source, target, depth + 1);
+        } else if (S_ISREG(s.st_mode)) {
+            st = copy_file(ctx, source, target);
+        }
+    }
+    if (dir) { closedir(dir); }
+    return st;
 }
 
 crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* ctx,
@@ -155,7 +195,7 @@ crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* 
     if (!out->cached) {
         CRD_TRY(crdi_scratch_make(&f->arena, ctx, NULL, &c.scratch));
         CRD_TRY(compile_afresh(ctx, &f->arena, d->version, &c, &made));
-        CRD_TRY(keep(ctx, f, key, &made, out));
+        CRD_TRY(store_build(ctx, f, key, &made, out));
     }
 fail:
     if (c.scratch) { (void)crdi_scratch_remove(c.scratch); }
@@ -164,26 +204,59 @@ fail:
     return st;
 }
 
-crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx)
+static crd_status make_private(crd_context* ctx, crd_fmu* f)
 {
-    const char** library = model_exchange ? &f->exchange_library : &f->library;
-    const crd_fmu_description* d = &f->description;
-    const bool has = model_exchange ? d->has_model_exchange : d->has_cosimulation;
-    if (!has || *library[0] || !f->has_sources || !f->folder[0]) { return CRD_OK; }
+    const char* folder = NULL;
+    crd_status st = crdi_scratch_make(&f->arena, ctx, NULL, &folder);
+    if (st < 0) { return st; }
+    st = copy_folder(ctx, f->folder, folder, 0);
+    if (st < 0) {
+        (void)crdi_scratch_remove(folder);
+        return st;
+    }
+    f->folder = folder;
+    f->private_folder = true;
+    f->owner = getpid();
+    return CRD_OK;
+}
+
+// The binary beside its resources, as if it had been there.
+static crd_status provide_build(crd_fmu* f, bool model_exchange, crd_context* ctx)
+{
     crd_status st = CRD_OK;
     crdi_fmu_build b;
+    const crd_fmu_description* d = &f->description;
+    const crdi_file_need need = {.what = "a library", .most = SIZE_MAX / 2};
     crd_text bytes;
     crd_text_init(&bytes, ctx);
     CRD_TRY(crdi_fmu_build_library(f, model_exchange, ctx, &b));
-    if (f->private_folder) { // beside its resources, as if it had been there
-        const crdi_file_need need = {.what = "a library", .most = SIZE_MAX / 2};
-        CRD_TRY(crdi_file_read(ctx, b.library, &need, &bytes));
-        CRD_TRY(put_beside(ctx, f, b.name, &bytes));
-    }
-    *library = f->private_folder ? b.name : b.library;
+    if (!f->private_folder) { CRD_TRY(make_private(ctx, f)); }
+    CRD_TRY(crdi_file_read(ctx, b.library, &need, &bytes));
+    CRD_TRY(put_beside(ctx, f, b.name, &bytes));
+    const bool both = strcmp(d->model_identifier, d->exchange.model_identifier) == 0;
+    if (!model_exchange || both) { f->library = b.name; }
+    if (model_exchange || both) { f->exchange_library = b.name; }
     crdi_log(ctx, CRD_LOG_WARNING, "%s: compiled from its sources for %s%s", f->path,
              crdi_fmu_platform(CRD_FMI_3), b.cached ? " (cached)" : "");
 fail:
     crd_text_clear(&bytes);
     return st;
+}
+
+crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx)
+{
+    const crd_fmu_description* d = &f->description;
+    const bool has = model_exchange ? d->has_model_exchange : d->has_cosimulation;
+    const char* library = model_exchange ? f->exchange_library : f->library;
+    if (has && !library[0] && f->has_sources && f->folder[0]) {
+        return provide_build(f, model_exchange, ctx);
+    }
+    char path[PATH_MAX];
+    if (!f->looked_for_python && library[0] &&
+        (size_t)snprintf(path, sizeof path, "%s/%s", f->folder, library) < sizeof path &&
+        crdi_python_needed(path)) {
+        (void)crdi_python_library(); // without it, loading will tell
+    }
+    f->looked_for_python = true;
+    return CRD_OK;
 }
