@@ -230,12 +230,13 @@ static void show_bonds(crdi_result* aside, const crd_master_report* r, const crd
 void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_report* r)
 {
     crdi_result *flows = crdi_array(out, "flows"), *bonds = crdi_array(out, "bonds");
-    for (int i = 0; i < r->flow_count; i++) {
+    const bool json = crdi_makes_json(out); // else rows that are not shown are for nobody
+    for (int i = 0; i < (json ? r->flow_count : rows_shown(r->flow_count)); i++) {
         crdi_result* row = crdi_row(flows);
         put_flow(row, &r->flows[i]);
         if (i >= rows_shown(r->flow_count)) { crdi_only_json(row); }
     }
-    for (int i = 0; i < r->bond_count; i++) {
+    for (int i = 0; i < (json ? r->bond_count : rows_shown(r->bond_count)); i++) {
         crdi_result* row = crdi_row(bonds);
         quality_put_bond(row, &r->bonds[i]);
         if (i >= rows_shown(r->bond_count)) { crdi_only_json(row); }

@@ -24,16 +24,23 @@ static double in_unit(const crd_unit_report* u)
     return u->time_step + u->time_get + u->time_set;
 }
 
-// What shares are parts of: the time of all threads in steps. The times of units are estimated
-// from some of their steps; where these add up to more, their sum is the whole.
-static double whole_time(const crd_master_report* r)
+static double units_time(const crd_master_report* r)
 {
     double sum = 0;
     for (int i = 0; i < r->unit_count; i++) {
         sum += in_unit(&r->units[i]);
     }
-    return fmax(sum, r->wall_time * r->threads);
+    return sum;
 }
+
+// What shares are parts of: the time of all threads in steps. The times of units are estimated
+// from some of their steps; where these add up to more, their sum is the whole.
+static double whole_time(const crd_master_report* r)
+{
+    return fmax(units_time(r), r->wall_time * r->threads);
+}
+
+enum { MOST_UNITS = 50 }; // in the table; of more, those that took the longest
 
 static void show_units(crdi_result* aside, const crd_master_report* r, crdi_result* units)
 {
@@ -47,11 +54,7 @@ static void show_units(crdi_result* aside, const crd_master_report* r, crdi_resu
                                           {">share", "share", "100*%.0f %%"},
                                           {">worst step", "worst_step", "s"},
                                           {0}};
-    const double whole = whole_time(r);
-    double sum = 0;
-    for (int i = 0; i < r->unit_count; i++) {
-        sum += in_unit(&r->units[i]);
-    }
+    const double sum = units_time(r), whole = whole_time(r);
     if (r->threads == 1 && whole > sum) {
         crdi_result* rest = crdi_row(units);
         crdi_put(rest, TEXT("name", r->pace->on ? "(waiting, master)" : "(master, recording)"),
@@ -59,6 +62,10 @@ static void show_units(crdi_result* aside, const crd_master_report* r, crdi_resu
         crdi_only_text(rest);
     }
     crdi_show_table(aside, units, columns, "  ");
+    if (r->unit_count > MOST_UNITS) {
+        crdi_say(aside, "  and %d more units that took less time; --json has them\n",
+                 r->unit_count - MOST_UNITS);
+    }
 }
 
 static void show_tap(crdi_result* lines, const crd_coupling_report* c, int index)
@@ -200,6 +207,37 @@ static void run_report_put_unit(crdi_result* j, const crd_unit_report* u, double
     put_standby(crdi_object_if(j, "standby", u->standby), u->standby);
 }
 
+// The time in a unit from which on it is in the table.
+static double least_shown(const crd_master_report* r)
+{
+    double most[MOST_UNITS]; // the longest times, falling
+    for (int i = 0; i < MOST_UNITS; i++) {
+        most[i] = -1;
+    }
+    for (int i = 0; i < r->unit_count; i++) {
+        const double x = in_unit(&r->units[i]);
+        int k = MOST_UNITS;
+        for (; k > 0 && x > most[k - 1]; k--) {
+            if (k < MOST_UNITS) { most[k] = most[k - 1]; }
+        }
+        if (k < MOST_UNITS) { most[k] = x; }
+    }
+    return most[MOST_UNITS - 1];
+}
+
+static void put_units(crdi_result* units, const crd_master_report* r)
+{
+    const double whole = whole_time(r), least = least_shown(r);
+    for (int i = 0, shown = 0; i < r->unit_count; i++) {
+        const bool shows = in_unit(&r->units[i]) >= least && shown < MOST_UNITS;
+        shown += shows;
+        if (!shows && !crdi_makes_json(units)) { continue; }
+        crdi_result* row = crdi_row(units);
+        run_report_put_unit(row, &r->units[i], whole);
+        if (!shows) { crdi_only_json(row); }
+    }
+}
+
 static void run_report_put_loop(crdi_result* j, const crd_loop_report* l)
 {
     crdi_put(j, TEXT("loop", l->text), INT("size", l->size), INT("iterations", l->iterations),
@@ -252,9 +290,7 @@ void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_ru
     crdi_put_pace(out, r);
     crdi_result *units = crdi_array(out, "units"), *loops = crdi_array(out, "loops");
     crdi_result* couplings = crdi_array(out, "couplings");
-    for (int i = 0; i < r->unit_count; i++) {
-        run_report_put_unit(crdi_row(units), &r->units[i], whole_time(r));
-    }
+    put_units(units, r);
     for (int i = 0; i < r->loop_count; i++) {
         run_report_put_loop(crdi_row(loops), &r->loops[i]);
     }
