@@ -25,25 +25,39 @@ void crdi_network_use_orders(crdi_prediction* f)
     f->means = !f->rates[0] && !f->slope[0] && f->source->ticks == f->target->ticks;
 }
 
-static crd_status fill_network(crdi_plan* plan, crdi_connections* c, const int* component,
-                               int which, crdi_network* n)
+// Networks of the components, in the order of their first prediction, and room for their flows.
+static crd_status make_networks(crdi_plan* plan, crdi_connections* c, const int* component, int* of)
 {
     for (int i = 0; i < c->prediction_count; i++) {
-        crdi_prediction* f = &c->predictions[i];
-        if (!is_in_loop(f, component) || component[f->of->to.member] != which) { continue; }
-        f->network = n;
-        crdi_network_use_orders(f);
-        n->looks = true;
-        n->flow_count++;
+        const crdi_prediction* f = &c->predictions[i];
+        if (!is_in_loop(f, component)) { continue; }
+        int* which = &of[component[f->of->to.member]];
+        if (*which == 0) { *which = ++c->network_count; }
     }
-    n->flows = crdi_arena_new(plan->arena, (size_t)n->flow_count, sizeof *n->flows);
-    if (!n->flows) { return CRD_E_MEMORY; }
-    n->flow_count = 0;
+    c->networks = crdi_arena_new(plan->arena, (size_t)c->network_count, sizeof *c->networks);
+    int* flows = crdi_arena_new(plan->arena, (size_t)c->prediction_count, sizeof *flows);
+    if (!c->networks || !flows) { return CRD_E_MEMORY; }
     for (int i = 0; i < c->prediction_count; i++) {
-        if (c->predictions[i].network == n) { n->flows[n->flow_count++] = i; }
+        crdi_prediction* f = &c->predictions[i];
+        if (!is_in_loop(f, component)) { continue; }
+        f->network = &c->networks[of[component[f->of->to.member]] - 1];
+        crdi_network_use_orders(f);
+        f->network->looks = true;
+        f->network->flow_count++;
+    }
+    for (int i = 0; i < c->network_count; i++) {
+        crdi_network* n = &c->networks[i];
+        n->flows = flows;
+        flows += n->flow_count;
+        n->flow_count = 0;
+    }
+    for (int i = 0; i < c->prediction_count; i++) {
+        crdi_network* n = c->predictions[i].network;
+        if (n) { n->flows[n->flow_count++] = i; }
     }
     for (int i = 0; i < plan->member_count; i++) {
-        if (component[i] == which) { plan->members[i].network = n; }
+        const int which = of[component[i]];
+        if (which) { plan->members[i].network = &c->networks[which - 1]; }
     }
     return CRD_OK;
 }
@@ -64,18 +78,14 @@ crd_status crdi_networks_plan(crdi_plan* plan, crdi_connections* c)
     if (!c->prediction_count || plan->controlled || plan->iterated) { return CRD_OK; }
     const size_t n = (size_t)plan->member_count;
     int* component = crdi_new_array(plan->ctx, n + 1, sizeof *component);
-    c->networks = crdi_arena_new(plan->arena, n, sizeof *c->networks);
-    int count = component && c->networks ? crdi_plan_components(plan, is_any, NULL, component) : -1;
+    int* of = crdi_new_array(plan->ctx, n + 1, sizeof *of); // component -> network + 1
+    const int count = component && of ? crdi_plan_components(plan, is_any, NULL, component) : -1;
     if (count < 0) { CRD_TRY(CRD_E_MEMORY); }
-    for (int i = 0; i < c->prediction_count; i++) {
-        const crdi_prediction* f = &c->predictions[i];
-        if (f->network || !is_in_loop(f, component)) { continue; }
-        CRD_TRY(fill_network(plan, c, component, component[f->of->to.member],
-                             &c->networks[c->network_count++]));
-    }
+    CRD_TRY(make_networks(plan, c, component, of));
     find_rates_shown(plan, c);
 fail:
     crd_free(plan->ctx, component);
+    crd_free(plan->ctx, of);
     return st;
 }
 

@@ -195,13 +195,12 @@ fail:
 
 static crdi_guard_loop* loop_of(const crd_master* m, const crdi_connection* k, int* link)
 {
-    for (int i = 0; i < m->guard.loop_count; i++) {
-        crdi_guard_loop* l = &m->guard.loops[i];
-        for (int j = 0; !l->unknown && j < l->macro.link_count; j++) {
-            if (l->of[j] != k) { continue; }
-            *link = j;
-            return l;
-        }
+    const int loop = m->guard.place ? m->guard.place[k->to.member].loop : -1;
+    crdi_guard_loop* l = loop < 0 ? NULL : &m->guard.loops[loop];
+    for (int j = 0; l && !l->unknown && j < l->macro.link_count; j++) {
+        if (l->of[j] != k) { continue; }
+        *link = j;
+        return l;
     }
     return NULL;
 }

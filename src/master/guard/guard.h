@@ -40,6 +40,8 @@ typedef struct crdi_guarded {
 typedef struct crdi_guard_loop {
     int* members;
     int member_count;
+    int* inside; // its connections, of the plan
+    int inside_count;
     int first, count;           // of its connections, among those that are watched
     const char* unknown;        // why there is no map, NULL: there is one
     const char* names;          // "a.y -> b.u, b.v -> a.w"
@@ -55,6 +57,11 @@ typedef struct crdi_guard_loop {
     bool named;                 // run: in what is said
     crdi_rung rung;             // run: of the ladder, what was done
 } crdi_guard_loop;
+
+/// A member in its loop.
+typedef struct crdi_guard_place {
+    int loop, at; // -1: in none
+} crdi_guard_place;
 
 /// A coupling with the calm element that waits for it, and then with the one that it had.
 typedef struct crdi_calm {
@@ -83,7 +90,8 @@ typedef struct crdi_guard {
     crd_guard_spec spec;
     crdi_guard_loop* loops;
     int loop_count;
-    crdi_guarded* guarded; // by loop
+    crdi_guard_place* place; // by member
+    crdi_guarded* guarded;   // by loop
     int guarded_count;
     int64_t block; // ticks of a stretch
     bool limited;  // there is a limit that acts in the run

@@ -7,11 +7,6 @@
 
 enum { USE_MODEL = 2 }; // of standby.use
 
-static bool is_hardware(const crdi_member* p)
-{
-    return p->unit->spec->source == CRD_UNIT_DCP || p->unit->spec->standby.model;
-}
-
 // ---- plan --------------------------------------------------------------------------------------
 
 static crd_status plan_calm(crd_master* m, crdi_coupled* c, int loop)
@@ -63,7 +58,7 @@ crd_status crdi_ladder_plan(crd_master* m)
         const crdi_guard_loop* l = &g->loops[i];
         const int benches = a->bench_count;
         for (int k = 0; k < l->member_count; k++) {
-            if (!is_hardware(&m->plan->members[l->members[k]])) { continue; }
+            if (!crdi_member_is_hardware(&m->plan->members[l->members[k]])) { continue; }
             CRD_TRY(plan_bench(m, l->members[k], i));
         }
         for (int k = l->first; k < l->first + l->count && a->bench_count > benches; k++) {

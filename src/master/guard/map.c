@@ -1,6 +1,7 @@
 // Loops of units, and the macro-step map of one of them as the run couples it.
 #include "master/master.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,112 +27,118 @@ static bool is_inside(const crdi_connection* k, const int* component)
     return component[k->from.member] == component[k->to.member];
 }
 
-static void name_loop(crd_master* m, crdi_guard_loop* l, const int* component)
+static void name_loop(crd_master* m, crdi_guard_loop* l)
 {
     char text[NAMES] = "";
     size_t n = 0;
-    int more = 0;
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        crdi_connection* k = &m->plan->connections[i];
-        if (component[k->to.member] != component[l->members[0]] || !is_inside(k, component)) {
-            continue;
-        }
+    for (int i = 0; i < l->inside_count; i++) {
+        const crdi_connection* k = &m->plan->connections[l->inside[i]];
         const char* from = crdi_end_name(m->plan, &m->arena, &k->from);
         const char* to = crdi_end_name(m->plan, &m->arena, &k->to);
         const size_t need = from && to ? strlen(from) + strlen(to) + 8 : NAMES;
         if (n + need > NAMES / 2 && n > 0) {
-            more++;
-            continue;
+            snprintf(text + n, sizeof text - n, " and %d more", l->inside_count - i);
+            break;
         }
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s -> %s", n ? ", " : "",
                               from ? from : "", to ? to : "");
         if (n >= sizeof text) { n = sizeof text - 1; }
     }
-    if (more) { snprintf(text + n, sizeof text - n, " and %d more", more); }
     l->names = crdi_arena_text(&m->arena, text, strlen(text));
 }
 
-static crd_status fill_loop(crd_master* m, int c, const int* component)
+static crd_status fill_loop(crd_master* m, int loop)
 {
     crdi_guard* g = &m->guard;
-    crdi_guard_loop* l = &g->loops[g->loop_count];
+    crdi_guard_loop* l = &g->loops[loop];
     l->first = g->guarded_count;
     l->coupled = -1;
-    l->members = crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *l->members);
-    if (!l->members) { return CRD_E_MEMORY; }
-    for (int i = 0; i < m->plan->member_count; i++) {
-        if (component[i] == c) { l->members[l->member_count++] = i; }
-    }
-    bool closed = l->member_count > 1;
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        const crdi_connection* k = &m->plan->connections[i];
-        if (component[k->to.member] != c || !is_inside(k, component)) { continue; }
-        closed = closed || k->to.member == k->from.member;
+    for (int i = 0; i < l->inside_count; i++) {
+        const crdi_connection* k = &m->plan->connections[l->inside[i]];
         if (!is_watched(k)) { continue; }
-        if (k->couple >= 0) { l->coupled = i; }
+        if (k->couple >= 0) { l->coupled = l->inside[i]; }
         g->guarded[g->guarded_count++] =
             (crdi_guarded){.of = k,
                            .from = crdi_connection_from(m->plan, k),
                            .to = crdi_connection_to(m->plan, k),
                            .gain = k->gain,
                            .offset = k->offset,
-                           .loop = g->loop_count,
+                           .loop = loop,
                            .every = m->plan->members[k->from.member].ticks};
     }
     l->count = g->guarded_count - l->first;
-    if (!closed) { return CRD_OK; }
-    name_loop(m, l, component);
-    g->loop_count++;
+    name_loop(m, l);
     return l->names ? CRD_OK : CRD_E_MEMORY;
 }
 
-crd_status crdi_guard_find_loops(crd_master* m)
+// Members and connections by loop, all loops in one pass: there may be as many as units.
+static crd_status sort_loops(crd_master* m, const int* component, const int* loop_of, int inside)
 {
     crdi_guard* g = &m->guard;
-    const size_t n = (size_t)m->plan->member_count;
-    int* component = crdi_arena_new(&m->arena, n, sizeof *component);
-    g->loops = crdi_arena_new(&m->arena, n, sizeof *g->loops);
-    if (!component || !g->loops) { return CRD_E_MEMORY; }
-    const int count = crdi_plan_components(m->plan, any_connection, NULL, component);
-    if (count < 0) { return CRD_E_MEMORY; }
-    int* size = crdi_arena_new(&m->arena, (size_t)count, sizeof *size);
-    if (!size) { return CRD_E_MEMORY; }
-    size_t inside = 0;
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        const crdi_connection* k = &m->plan->connections[i];
-        if (!is_inside(k, component)) { continue; }
-        size[component[k->to.member]]++;
-        inside++;
+    const crdi_plan* plan = m->plan;
+    int* members = crdi_arena_new(&m->arena, (size_t)plan->member_count, sizeof *members);
+    int* connections = crdi_arena_new(&m->arena, (size_t)inside, sizeof *connections);
+    if (!members || !connections) { return CRD_E_MEMORY; }
+    for (int i = 0; i < plan->member_count; i++) {
+        const int loop = loop_of[component[i]];
+        g->place[i] = (crdi_guard_place){loop, loop < 0 ? -1 : g->loops[loop].member_count++};
     }
-    g->guarded = crdi_arena_new(&m->arena, inside, sizeof *g->guarded);
-    if (!g->guarded) { return CRD_E_MEMORY; }
-    for (int c = 0; c < count; c++) {
-        const crd_status st = size[c] ? fill_loop(m, c, component) : CRD_OK;
-        if (st < 0) { return st; }
+    for (int i = 0; i < g->loop_count; i++) { // inside_count was counted before
+        crdi_guard_loop* l = &g->loops[i];
+        l->members = members;
+        l->inside = connections;
+        members += l->member_count;
+        connections += l->inside_count;
+        l->inside_count = 0;
+    }
+    for (int i = 0; i < plan->member_count; i++) {
+        const crdi_guard_place p = g->place[i];
+        if (p.loop >= 0) { g->loops[p.loop].members[p.at] = i; }
+    }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (!is_inside(k, component)) { continue; }
+        crdi_guard_loop* l = &g->loops[g->place[k->to.member].loop];
+        l->inside[l->inside_count++] = i;
     }
     return CRD_OK;
 }
 
+// A loop is a strongly connected part of the graph with a connection in it.
+crd_status crdi_guard_find_loops(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    const crdi_plan* plan = m->plan;
+    const size_t n = (size_t)plan->member_count;
+    int* component = crdi_arena_new(&m->arena, n, sizeof *component);
+    g->place = crdi_arena_new(&m->arena, n, sizeof *g->place);
+    if (!component || !g->place) { return CRD_E_MEMORY; }
+    const int count = crdi_plan_components(plan, any_connection, NULL, component);
+    if (count < 0) { return CRD_E_MEMORY; }
+    int* size = crdi_arena_new(&m->arena, (size_t)count, sizeof *size); // then the loop's number
+    if (!size) { return CRD_E_MEMORY; }
+    int inside = 0;
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (!is_inside(k, component)) { continue; }
+        g->loop_count += size[component[k->to.member]]++ == 0;
+        inside++;
+    }
+    g->loops = crdi_arena_new(&m->arena, (size_t)g->loop_count, sizeof *g->loops);
+    g->guarded = crdi_arena_new(&m->arena, (size_t)inside, sizeof *g->guarded);
+    if (!g->loops || !g->guarded) { return CRD_E_MEMORY; }
+    for (int c = 0, loop = 0; c < count; c++) {
+        if (size[c]) { g->loops[loop].inside_count = size[c]; }
+        size[c] = size[c] ? loop++ : -1;
+    }
+    crd_status st = sort_loops(m, component, size, inside);
+    for (int i = 0; i < g->loop_count && st >= 0; i++) {
+        st = fill_loop(m, i);
+    }
+    return st;
+}
+
 // ---- units and links of a map ------------------------------------------------------------------
-
-static int place_in(const crdi_guard_loop* l, int member)
-{
-    for (int i = 0; i < l->member_count; i++) {
-        if (l->members[i] == member) { return i; }
-    }
-    return -1;
-}
-
-static int phase_of(const crdi_plan* plan, int member)
-{
-    for (int i = 0; i < plan->phase_count; i++) {
-        const crdi_phase* p = &plan->phases[i];
-        for (int k = 0; k < p->batch_count + p->async_count; k++) {
-            if (plan->batch[p->batch_first + k] == member) { return i; }
-        }
-    }
-    return 0;
-}
 
 static crd_status refuse(crd_master* m, crdi_guard_loop* l, const char* what, const char* name,
                          const char* why)
@@ -172,7 +179,7 @@ static crd_status make_unit(crd_master* m, crdi_guard_loop* l, int i)
     crdi_macro_unit* u = &l->macro.units[i];
     take_matrices(model, u);
     u->ticks = (int)p->ticks;
-    u->phase = phase_of(m->plan, member);
+    u->phase = p->phase;
     if (crdi_refresh_has(m->plan, member) &&
         crd_defect_scheme_refreshes(m->plan->sys->run.feedthrough)) {
         u->refresh =
@@ -232,8 +239,8 @@ static crd_status make_link(crd_master* m, crdi_guard_loop* l, const crdi_connec
     if (k->corrected || k->probed) { return refuse_link(m, l, k, "is corrected by a power bond"); }
     (void)crdi_models_get(m, k->from.member, &from);
     (void)crdi_models_get(m, k->to.member, &to);
-    *out = (crdi_macro_link){.from_unit = place_in(l, k->from.member),
-                             .to_unit = place_in(l, k->to.member),
+    *out = (crdi_macro_link){.from_unit = m->guard.place[k->from.member].at,
+                             .to_unit = m->guard.place[k->to.member].at,
                              .from = crdi_models_output(from, k->from.slot),
                              .to = crdi_models_input(to, k->to.slot),
                              .gain = k->gain,
@@ -362,19 +369,42 @@ static crd_status map_fill(crd_master* m, crdi_guard_loop* l)
     for (int i = 0; i < l->member_count && !l->unknown; i++) {
         CRD_TRY(make_unit(m, l, i));
     }
-    for (int i = 0; i < m->plan->connection_count && !l->unknown; i++) {
-        const crdi_connection* k = &m->plan->connections[i];
-        if (place_in(l, k->from.member) < 0 || place_in(l, k->to.member) < 0) { continue; }
-        CRD_TRY(make_link(m, l, k));
+    for (int i = 0; i < l->inside_count && !l->unknown; i++) {
+        CRD_TRY(make_link(m, l, &m->plan->connections[l->inside[i]]));
     }
     for (int i = 0; i < m->plan->refresh_count && !l->unknown; i++) {
-        const int unit = place_in(l, m->plan->refreshed[i]);
-        if (unit >= 0 && l->macro.units[unit].refresh) {
-            l->macro.order[l->macro.refresh_count++] = unit;
+        const crdi_guard_place p = m->guard.place[m->plan->refreshed[i]];
+        if (p.loop == l - m->guard.loops && l->macro.units[p.at].refresh) {
+            l->macro.order[l->macro.refresh_count++] = p.at;
         }
     }
 fail:
     return st;
+}
+
+// The map goes through all phases up to the last of its own, of which the run may have as many as
+// units: they are counted anew, in their order.
+static void count_phases(crdi_macro* c)
+{
+    for (int last = -1, rank = 0;; rank++) {
+        int next = INT_MAX;
+        for (int i = 0; i < c->unit_count; i++) {
+            const int p = c->units[i].phase;
+            if (p > last && p < next) { next = p; }
+        }
+        for (int i = 0; i < c->link_count; i++) {
+            const int p = c->links[i].phase;
+            if (p > last && p < next) { next = p; }
+        }
+        if (next == INT_MAX) { return; }
+        for (int i = 0; i < c->unit_count; i++) {
+            if (c->units[i].phase == next) { c->units[i].phase = rank; }
+        }
+        for (int i = 0; i < c->link_count; i++) {
+            if (c->links[i].phase == next) { c->links[i].phase = rank; }
+        }
+        last = next; // never below `rank`
+    }
 }
 
 // What the run has; a link that chooses has no predictor of its own.
@@ -384,40 +414,40 @@ static crd_status keep_links(crd_master* m, crdi_guard_loop* l)
     l->links = crdi_arena_new(&m->arena, n, sizeof *l->links);
     l->of = crdi_arena_new(&m->arena, n, sizeof *l->of);
     if (!l->links || !l->of) { return CRD_E_MEMORY; }
-    int at = 0;
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        const crdi_connection* k = &m->plan->connections[i];
-        if (place_in(l, k->from.member) < 0 || place_in(l, k->to.member) < 0) { continue; }
-        l->links[at] = l->macro.links[at];
-        l->of[at] = k;
+    for (int i = 0; i < l->inside_count; i++) {
+        const crdi_connection* k = &m->plan->connections[l->inside[i]];
+        l->links[i] = l->macro.links[i];
+        l->of[i] = k;
         if (k->prediction && k->prediction->predict == CRD_PREDICTION_AUTO) {
-            l->links[at].predictor = CRD_PREDICT_COUNT;
+            l->links[i].predictor = CRD_PREDICT_COUNT;
         }
-        at++;
     }
     return CRD_OK;
 }
+
+static const char too_large[] = "its units have too many states for a map";
 
 crd_status crdi_guard_make_map(crd_master* m, crdi_guard_loop* l)
 {
     crd_status st = CRD_OK;
     const size_t n = (size_t)l->member_count;
-    l->unknown = NULL;
+    l->unknown = 4 * (int64_t)l->inside_count > MOST_NUMBERS ? too_large : NULL;
+    if (l->unknown) { return CRD_OK; } // before its units are looked at: there may be many
     l->macro = (crdi_macro){.tick = m->plan->times.tick, .unit_count = l->member_count};
     l->macro.units = crdi_arena_new(&m->arena, n, sizeof *l->macro.units);
     l->macro.order = crdi_arena_new(&m->arena, n, sizeof *l->macro.order);
-    l->macro.links =
-        crdi_arena_new(&m->arena, (size_t)m->plan->connection_count, sizeof *l->macro.links);
+    l->macro.links = crdi_arena_new(&m->arena, (size_t)l->inside_count, sizeof *l->macro.links);
     if (!l->macro.units || !l->macro.order || !l->macro.links) { return CRD_E_MEMORY; }
     CRD_TRY(map_fill(m, l));
     if (l->unknown) { return CRD_OK; }
+    count_phases(&l->macro);
     CRD_TRY(keep_links(m, l));
     int numbers = 4 * l->macro.link_count;
     for (int i = 0; i < l->member_count; i++) {
         numbers += l->macro.units[i].states;
     }
     if (numbers > MOST_NUMBERS) {
-        l->unknown = "its units have too many states for a map";
+        l->unknown = too_large;
         return CRD_OK;
     }
     st = crdi_macro_init(&m->arena, &l->macro);

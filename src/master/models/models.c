@@ -31,23 +31,23 @@ int crdi_models_output(const crdi_model* p, int slot)
 // Connections are sorted by target: inputs stand in their order. Outputs as connections use them.
 static crd_status find_ports(crd_master* m, int member, crdi_model* p)
 {
-    size_t ins = 0, outs = 0;
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        ins += m->plan->connections[i].to.member == member;
-        outs += m->plan->connections[i].from.member == member;
-    }
+    const crdi_plan* plan = m->plan;
+    const int *in = plan->into_first + member, *out = plan->out_of_first + member;
+    const size_t ins = (size_t)(in[1] - in[0]), outs = (size_t)(out[1] - out[0]);
     p->in = crdi_arena_new(&m->arena, ins, sizeof *p->in);
     p->out = crdi_arena_new(&m->arena, outs, sizeof *p->out);
     p->in_slot = crdi_arena_new(&m->arena, ins, sizeof *p->in_slot);
     p->out_slot = crdi_arena_new(&m->arena, outs, sizeof *p->out_slot);
     if (!p->in || !p->out || !p->in_slot || !p->out_slot) { return CRD_E_MEMORY; }
-    for (int i = 0; i < m->plan->connection_count; i++) {
-        const crdi_connection* k = &m->plan->connections[i];
-        if (k->to.member == member && k->curve && !k->mapping) {
-            p->in_slot[p->in_count] = k->to.slot;
-            p->in[p->in_count++] = (crd_unit_port){k->to.variable, k->to.element};
-        }
-        if (k->from.member != member || !models_is_port(m, member, k->from.variable) ||
+    for (int i = in[0]; i < in[1]; i++) {
+        const crdi_connection* k = &plan->connections[plan->into[i]];
+        if (!k->curve || k->mapping) { continue; }
+        p->in_slot[p->in_count] = k->to.slot;
+        p->in[p->in_count++] = (crd_unit_port){k->to.variable, k->to.element};
+    }
+    for (int i = out[0]; i < out[1]; i++) {
+        const crdi_connection* k = &plan->connections[plan->out_of[i]];
+        if (!models_is_port(m, member, k->from.variable) ||
             find_slot(p->out_slot, p->out_count, k->from.slot) >= 0) {
             continue;
         }

@@ -85,3 +85,29 @@ done:
     crd_free(plan->ctx, edge);
     return count;
 }
+
+static crd_status index_ends(crdi_plan* plan, bool to, int** index, int** first)
+{
+    const int n = plan->member_count;
+    *first = crdi_arena_new(plan->arena, (size_t)n + 2, sizeof **first);
+    *index = crdi_arena_new(plan->arena, (size_t)plan->connection_count, sizeof **index);
+    if (!*first || !*index) { return CRD_E_MEMORY; }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        (*first)[(to ? k->to.member : k->from.member) + 2]++;
+    }
+    for (int i = 0; i < n; i++) {
+        (*first)[i + 2] += (*first)[i + 1];
+    }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        (*index)[(*first)[(to ? k->to.member : k->from.member) + 1]++] = i;
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_plan_index(crdi_plan* plan)
+{
+    const crd_status st = index_ends(plan, true, &plan->into, &plan->into_first);
+    return st < 0 ? st : index_ends(plan, false, &plan->out_of, &plan->out_of_first);
+}

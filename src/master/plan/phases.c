@@ -34,22 +34,32 @@ static int by_rank(const void* a, const void* b)
 }
 
 // Numbers of components without a path between them say nothing: count the longest path along
-// the links that are `chosen`, downwards, so that deeper members come later.
-static void count_depth(const crdi_plan* plan, const bool* chosen, const int* component,
-                        rank* ranks)
+// the links that are `chosen`, downwards, so that deeper members come later. Links never go to a
+// component with a higher number: taken from the highest on, each is looked at once.
+static crd_status count_depth(const crdi_plan* plan, const bool* chosen, const int* component,
+                              rank* ranks)
 {
-    bool changed = true;
-    for (int round = 0; changed && round < plan->member_count; round++) {
-        changed = false;
-        for (int i = 0; i < plan->connection_count; i++) {
-            const crdi_connection* k = &plan->connections[i];
-            if (!chosen[i] || component[k->from.member] == component[k->to.member]) { continue; }
-            if (ranks[k->to.member].inner > ranks[k->from.member].inner - 1) {
-                ranks[k->to.member].inner = ranks[k->from.member].inner - 1;
-                changed = true;
-            }
-        }
+    int* first = crdi_new_array(plan->ctx, (size_t)plan->member_count + 2, sizeof *first);
+    int* by = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *by);
+    const bool there = first && by;
+    for (int i = 0; there && i < plan->connection_count; i++) {
+        first[component[plan->connections[i].from.member] + 1]++;
     }
+    for (int c = 0; there && c < plan->member_count; c++) {
+        first[c + 1] += first[c];
+    }
+    for (int i = 0; there && i < plan->connection_count; i++) {
+        by[first[component[plan->connections[i].from.member]]++] = i;
+    }
+    for (int i = plan->connection_count - 1; there && i >= 0; i--) {
+        const crdi_connection* k = &plan->connections[by[i]];
+        const int inner = ranks[k->from.member].inner - 1;
+        if (!chosen[by[i]] || component[k->from.member] == component[k->to.member]) { continue; }
+        if (ranks[k->to.member].inner > inner) { ranks[k->to.member].inner = inner; }
+    }
+    crd_free(plan->ctx, first);
+    crd_free(plan->ctx, by);
+    return there ? CRD_OK : CRD_E_MEMORY;
 }
 
 static bool is_chosen(const crdi_plan* plan, const crdi_connection* k, const void* chosen)
@@ -81,7 +91,7 @@ static crd_status order_members(crdi_plan* plan, int* order)
                     feeds_through(plan, k);
     }
     if (crdi_plan_components(plan, is_chosen, chosen, component) < 0) { goto fail; }
-    count_depth(plan, chosen, component, ranks);
+    if (count_depth(plan, chosen, component, ranks) < 0) { goto fail; }
     qsort(ranks, n, sizeof *ranks, by_rank);
     for (size_t i = 0; i < n; i++) {
         order[i] = ranks[i].member;
@@ -110,7 +120,8 @@ typedef struct {
     crdi_plan* plan;
     path* paths; // per member
     path now;
-    int phases, batch;
+    crdi_phase* phases; // (members): there are as many at most
+    int phase_count, batch;
 } planner;
 
 static crd_status plan_group(planner* p, const crd_group* g)
@@ -118,9 +129,9 @@ static crd_status plan_group(planner* p, const crd_group* g)
     if (g->kind == CRD_GROUP_UNIT) {
         path* own = &p->paths[g->unit];
         *own = p->now;
-        own->phase = p->phases - 1;
+        own->phase = p->phase_count - 1;
         p->plan->batch[p->batch++] = g->unit;
-        p->plan->phases[own->phase].batch_count++;
+        p->phases[own->phase].batch_count++;
         return CRD_OK;
     }
     if (p->now.depth == DEPTH) {
@@ -135,11 +146,11 @@ static crd_status plan_group(planner* p, const crd_group* g)
         const crd_group* child = &g->members[i];
         const bool shares = g->kind == CRD_GROUP_JACOBI && child->kind == CRD_GROUP_UNIT;
         if (child->kind == CRD_GROUP_UNIT && !(shares && open)) {
-            p->plan->phases[p->phases++] = (crdi_phase){.batch_first = p->batch};
+            p->phases[p->phase_count++] = (crdi_phase){.batch_first = p->batch};
         }
         open = shares;
         p->now.branch[level] = i;
-        p->now.enter[level] = child->kind == CRD_GROUP_UNIT ? p->phases - 1 : p->phases;
+        p->now.enter[level] = child->kind == CRD_GROUP_UNIT ? p->phase_count - 1 : p->phase_count;
         const crd_status st = plan_group(p, child);
         if (st < 0) { return st; }
     }
@@ -189,19 +200,25 @@ static crd_status default_group(crdi_plan* plan, crd_group* out)
 }
 
 // Units of a batch do not see each other, so their order is free: the pinned ones come first.
-static void pinned_first(crdi_plan* plan)
+static crd_status pinned_first(crdi_plan* plan)
 {
+    int* others = crdi_new_array(plan->ctx, (size_t)plan->member_count, sizeof *others);
+    if (!others) { return CRD_E_MEMORY; }
     for (int i = 0; i < plan->phase_count; i++) {
         crdi_phase* p = &plan->phases[i];
         int* batch = plan->batch + p->batch_first;
+        int count = 0;
         for (int j = 0; j < p->batch_count; j++) {
-            if (!plan->members[batch[j]].pinned) { continue; }
-            const int pinned = batch[j];
-            memmove(batch + p->pinned_count + 1, batch + p->pinned_count,
-                    (size_t)(j - p->pinned_count) * sizeof *batch);
-            batch[p->pinned_count++] = pinned;
+            if (plan->members[batch[j]].pinned) {
+                batch[p->pinned_count++] = batch[j];
+            } else {
+                others[count++] = batch[j];
+            }
         }
+        memcpy(batch + p->pinned_count, others, (size_t)count * sizeof *batch);
     }
+    crd_free(plan->ctx, others);
+    return CRD_OK;
 }
 
 static double budget_of(const crdi_plan* plan, int member)
@@ -250,14 +267,26 @@ crd_status crdi_plan_phases(crdi_plan* plan)
     planner p = {.plan = plan};
     crd_group root = plan->sys->run.group;
     plan->batch = crdi_arena_new(plan->arena, n, sizeof *plan->batch);
-    plan->phases = crdi_arena_new(plan->arena, n, sizeof *plan->phases);
+    p.phases = crdi_new_array(plan->ctx, n, sizeof *p.phases);
     p.paths = crdi_new_array(plan->ctx, n, sizeof *p.paths);
-    if (!plan->batch || !plan->phases || !p.paths) { goto fail; }
+    if (!plan->batch || !p.phases || !p.paths) { goto fail; }
     if (plan->sys->run.scheme != CRD_SCHEME_GROUPS) { CRD_TRY(default_group(plan, &root)); }
     CRD_TRY(plan_group(&p, &root));
-    plan->phase_count = p.phases;
-    pinned_first(plan);
+    plan->phase_count = p.phase_count;
+    plan->phases = crdi_arena_new(plan->arena, (size_t)p.phase_count, sizeof *plan->phases);
+    if (!plan->phases) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    memcpy(plan->phases, p.phases, (size_t)p.phase_count * sizeof *plan->phases);
+    CRD_TRY(pinned_first(plan));
     async_last(plan);
+    for (int i = 0; i < plan->phase_count; i++) {
+        const crdi_phase* f = &plan->phases[i];
+        for (int k = 0; k < f->batch_count + f->async_count; k++) {
+            plan->members[plan->batch[f->batch_first + k]].phase = i;
+        }
+    }
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
         place_connection(&p.paths[k->from.member], &p.paths[k->to.member], k);
@@ -266,8 +295,9 @@ crd_status crdi_plan_phases(crdi_plan* plan)
         qsort(plan->connections, (size_t)plan->connection_count, sizeof *plan->connections,
               by_feed);
     }
-    st = CRD_OK;
+    st = crdi_plan_index(plan);
 fail:
+    crd_free(plan->ctx, p.phases);
     crd_free(plan->ctx, p.paths);
     return st;
 }

@@ -49,6 +49,7 @@ typedef struct crdi_member {
     bool through;                // some output follows such an input without delay
     bool shown;                  // its outputs are those of the predicted inputs themselves
     bool feeds_flow;             // its outputs need a stamp
+    int phase;                   // in which it advances
     int64_t ticks;               // length of its step in ticks
     double step;                 // s
     bool pinned;                 // stays on the cycle thread
@@ -104,6 +105,8 @@ typedef struct crdi_plan {
     crdi_connection* connections;
     int connection_count, coupled_count;
     size_t connection_capacity;
+    // connections into member i: into[into_first[i]] ... into[into_first[i + 1] - 1]; likewise out
+    int *into, *into_first, *out_of, *out_of_first;
 
     crdi_times times;
     const struct crdi_step_rule* rule;     // how long steps are
@@ -170,7 +173,9 @@ crd_status crdi_plan_feeds(crdi_plan* plan, crdi_connections* connections);
 // edge[first[i]] ... edge[first[i+1]-1]. component[i] numbers them in reverse topological order:
 // an edge never goes to a higher number. Returns the number of components, or -1 out of memory.
 int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component);
-/// The same of the members, along the connections that are chosen.
+/// Finds the connections of a member, once they have their order.
+crd_status crdi_plan_index(crdi_plan* plan);
+/// Strongly connected components of the members, along the connections that are chosen.
 typedef bool crdi_chooser(const crdi_plan* plan, const crdi_connection* k, const void* with);
 int crdi_plan_components(const crdi_plan* plan, crdi_chooser* chooses, const void* with,
                          int* component);
@@ -187,6 +192,12 @@ static inline void* crdi_slot(const crd_values* v, crd_kind kind, int slot)
 static inline int64_t crdi_member_events(const crdi_member* p)
 {
     return p->async ? p->run->jumps : p->unit->events;
+}
+
+/// A test bench, or what stands for one.
+static inline bool crdi_member_is_hardware(const crdi_member* p)
+{
+    return p->unit->spec->source == CRD_UNIT_DCP || p->unit->spec->standby.model;
 }
 
 static inline bool crdi_member_saves(const crdi_member* p)

@@ -121,16 +121,25 @@ bool crdi_verdict_is_complete(const crd_master* m)
     return m->verdict.units && m->verdict.judge;
 }
 
+static bool has_hardware(const crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (crdi_member_is_hardware(&m->plan->members[i])) { return true; }
+    }
+    return false;
+}
+
 const crd_master_report* crd_master_get_report(crd_master* m)
 {
     crd_master_report* r = &m->verdict.report;
     if (!m->verdict.units) {
         m->verdict.units =
             crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->verdict.units);
+        const size_t benches = has_hardware(m) ? (size_t)m->plan->member_count : 0;
         m->verdict.link_stats =
-            crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->verdict.link_stats);
-        m->verdict.standby_stats = crdi_arena_new(&m->arena, (size_t)m->plan->member_count,
-                                                  sizeof *m->verdict.standby_stats);
+            benches ? crdi_arena_new(&m->arena, benches, sizeof *m->verdict.link_stats) : NULL;
+        m->verdict.standby_stats =
+            benches ? crdi_arena_new(&m->arena, benches, sizeof *m->verdict.standby_stats) : NULL;
     }
     for (int i = 0; m->verdict.units && i < m->plan->member_count; i++) {
         report_unit(m, &m->plan->members[i], &m->verdict.units[i]);
