@@ -100,8 +100,9 @@ CRD_API void crd_free(crd_context* ctx, void* p);
 typedef struct crd_arena {
     crd_context* ctx;
     struct crdi_chunk* chunks;
-    size_t used; ///< bytes handed out
-    bool failed; ///< there was no memory once: nothing is handed out since
+    size_t used;    ///< bytes handed out
+    bool failed;    ///< there was no memory once: nothing is handed out since
+    uint32_t first; ///< bytes that it begins with, 0: some thousand
 } crd_arena;
 
 CRD_API void crd_arena_init(crd_arena* a, crd_context* ctx);

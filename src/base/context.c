@@ -1,6 +1,7 @@
 #include "base/context.h"
 #include "shared/base.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,20 +59,58 @@ crd_context_options crd_context_defaults(void)
     return (crd_context_options){.realloc = libc_realloc, .level = CRD_LOG_WARNING};
 }
 
-crd_context* crd_context_create(const crd_context_options* opt)
+// Long sentences of contexts with little room of their own. So that a step that fails and is done
+// again allocates nothing, and lack of memory can be told, some are there from the beginning.
+enum { ROOMS = 32 };
+static struct {
+    atomic_bool taken;
+    char text[CRDI_ERROR];
+} rooms[ROOMS];
+
+static void take_room(crd_context* ctx)
 {
-    crd_context_options o = opt ? *opt : crd_context_defaults();
-    if (!o.realloc) { o.realloc = libc_realloc; }
-    crd_context* ctx = o.realloc(o.realloc_user, NULL, sizeof *ctx);
+    char* more = NULL;
+    for (int i = 0; i < ROOMS && !more; i++) {
+        if (!atomic_exchange(&rooms[i].taken, true)) { more = rooms[i].text; }
+    }
+    if (!more) { more = ctx->opt.realloc(ctx->opt.realloc_user, NULL, CRDI_ERROR); }
+    if (!more) { return; }
+    ctx->error = more;
+    ctx->size = CRDI_ERROR;
+}
+
+static void give_room_back(crd_context* ctx)
+{
+    for (int i = 0; i < ROOMS; i++) {
+        if (ctx->error != rooms[i].text) { continue; }
+        atomic_store(&rooms[i].taken, false);
+        return;
+    }
+    ctx->opt.realloc(ctx->opt.realloc_user, ctx->error, 0);
+}
+
+static crd_context* context_create(const crd_context_options* o, size_t size)
+{
+    crd_context* ctx = o->realloc(o->realloc_user, NULL, sizeof *ctx + size);
     if (!ctx) { return NULL; }
-    ctx->opt = o;
+    ctx->opt = *o;
+    ctx->error = ctx->own;
+    ctx->size = size;
     ctx->error[0] = 0;
     return ctx;
 }
 
+crd_context* crd_context_create(const crd_context_options* opt)
+{
+    crd_context_options o = opt ? *opt : crd_context_defaults();
+    if (!o.realloc) { o.realloc = libc_realloc; }
+    return context_create(&o, CRDI_ERROR);
+}
+
+// Each unit has one: there may be 100 000, and few have a long sentence to say.
 crd_context* crdi_context_child(const crd_context* ctx)
 {
-    return crd_context_create(&ctx->opt);
+    return context_create(&ctx->opt, CRDI_ERROR_SHORT);
 }
 
 crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* user)
@@ -90,7 +129,9 @@ void crdi_log_on(const crd_context* ctx, crd_level level, const char* text)
 
 void crd_context_destroy(crd_context* ctx)
 {
-    if (ctx) { ctx->opt.realloc(ctx->opt.realloc_user, ctx, 0); }
+    if (!ctx) { return; }
+    if (ctx->error != ctx->own) { give_room_back(ctx); }
+    ctx->opt.realloc(ctx->opt.realloc_user, ctx, 0);
 }
 
 const char* crd_error_text(const crd_context* ctx)
@@ -103,34 +144,41 @@ crd_level crd_log_level(const crd_context* ctx)
     return ctx->opt.level;
 }
 
+// `text` is not in ctx->error: arguments may have pointed into the old sentence.
+static void set_error(crd_context* ctx, const char* text)
+{
+    if (strlen(text) >= ctx->size) { take_room(ctx); }
+    snprintf(ctx->error, ctx->size, "%s", text); // without memory a long one is cut
+}
+
 crd_status crdi_fail(crd_context* ctx, crd_status st, const char* format, ...)
 {
-    char text[sizeof ctx->error]; // arguments may point into the old sentence
+    char text[CRDI_ERROR];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    memcpy(ctx->error, text, sizeof text);
+    set_error(ctx, text);
     return st;
 }
 
 crd_status crdi_fail_in(crd_context* ctx, crd_status st, const char* format, ...)
 {
-    char prefix[512], text[sizeof ctx->error + sizeof prefix + 2];
+    char prefix[512], text[CRDI_ERROR + sizeof prefix + 2];
     va_list args;
     va_start(args, format);
     vsnprintf(prefix, sizeof prefix, format, args);
     va_end(args);
     snprintf(text, sizeof text, "%s: %s", prefix, ctx->error);
-    text[sizeof ctx->error - 1] = 0;
-    memcpy(ctx->error, text, sizeof ctx->error);
+    text[CRDI_ERROR - 1] = 0;
+    set_error(ctx, text);
     return st;
 }
 
 void crdi_log(crd_context* ctx, crd_level level, const char* format, ...)
 {
     if (!ctx->opt.log || level > ctx->opt.level) { return; }
-    char text[sizeof ctx->error];
+    char text[CRDI_ERROR];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

@@ -2,7 +2,11 @@
 #pragma once
 #include "cardan/base.h"
 
+enum { CRDI_ERROR = 2048, CRDI_ERROR_SHORT = 24 }; // bytes of a sentence
+
 struct crd_context {
     crd_context_options opt;
-    char error[2048];
+    char* error; // (size)
+    size_t size;
+    char own[]; // what `error` is, until it needs more
 };

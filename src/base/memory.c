@@ -101,9 +101,10 @@ static void* arena_take(crd_arena* a, size_t size, size_t align)
     crdi_chunk* c = a->chunks;
     size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
     if (!c || at > c->size || size > c->size - at) {
-        size_t room = c ? 2 * c->size : CHUNK_FIRST;
+        size_t room = c ? 2 * c->size : a->first ? a->first : CHUNK_FIRST;
         if (room > CHUNK_MOST) { room = CHUNK_MOST; }
-        if (room < size) { room = size; }
+        const bool large = c && size > room / 4; // gets its own, and what is left here is used on
+        if (room < size || large) { room = size; }
         a->failed = room > SIZE_MAX / 2;
         if (a->failed) {
             (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu bytes", size);
@@ -112,8 +113,9 @@ static void* arena_take(crd_arena* a, size_t size, size_t align)
         c = memory_allocate(a->ctx, NULL, HEADER + room);
         a->failed = !c;
         if (!c) { return NULL; }
-        *c = (crdi_chunk){.next = a->chunks, .size = room};
-        a->chunks = c;
+        crdi_chunk** before = large ? &a->chunks->next : &a->chunks;
+        *c = (crdi_chunk){.next = *before, .size = room};
+        *before = c;
         at = 0;
     }
     c->used = at + size;

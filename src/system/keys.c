@@ -357,11 +357,20 @@ static crd_status keys_read_texts(crdi_reader* r, const crdi_node* n, crdi_texts
     return CRD_OK;
 }
 
+// Units of one FMU often stand in a row: they share one text.
 crd_status crdi_read_path(crdi_reader* r, const crdi_node* n, const char** out)
 {
+    if (n->kind == CRDI_SCALAR && r->path_read && strcmp(n->text, r->path_read) == 0) {
+        *out = r->path_made;
+        return CRD_OK;
+    }
     const crd_status st = crdi_read_text(r, n, out);
-    if (st < 0 || (*out)[0] == '/' || r->folder_length == 0) { return st; }
-    *out = crdi_arena_format(r->arena, "%.*s%s", (int)r->folder_length, r->file, *out);
+    if (st < 0) { return st; }
+    r->path_read = *out;
+    if ((*out)[0] != '/' && r->folder_length > 0) {
+        *out = crdi_arena_format(r->arena, "%.*s%s", (int)r->folder_length, r->file, *out);
+    }
+    r->path_made = *out;
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 

@@ -76,8 +76,9 @@ struct crdi_reader {
     size_t path_length;
     int base_units, base_connections; ///< that were there before: they are changed, not added
     int base_bonds;
-    bool foreign_names; ///< new units may have any name
-    crdi_hint hint;     ///< unit that may have been meant
+    bool foreign_names;                ///< new units may have any name
+    crdi_hint hint;                    ///< unit that may have been meant
+    const char *path_read, *path_made; ///< the last path, as it is written and as it is kept
 };
 
 /// `*given` (may be NULL) gets bit i for key i of the table.

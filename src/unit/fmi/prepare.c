@@ -130,12 +130,13 @@ crd_status crdi_fmi_unit_prepare(crd_unit* unit, crd_binding* b)
     if (!p) { return CRD_E_MEMORY; }
     b->prepared = p; // from here on unprepare frees it
     crd_arena_init(&p->arena, unit->ctx);
+    p->arena.first = (uint32_t)(64 + (size_t)b->count * (sizeof *p->refs + sizeof *p->runs));
     CRD_TRY(prepare_runs(u, b, p));
     if (p->has_discrete) { CRD_TRY(prepare_discrete(b, p)); }
     CRD_TRY(prepare_curves(u, b, p));
     CRD_TRY(prepare_derivatives(u, b, p));
     const size_t most = (size_t)b->real_count + (size_t)b->integer_count + (size_t)b->bytes_count;
-    if (most > u->reserve) {
+    if (most > u->reserve && !p->plain_get) { // reals go as they are
         u->reserve = most;
         if (u->fmi) { CRD_TRY(crd_fmi_reserve(u->fmi, most)); }
     }

@@ -39,7 +39,7 @@ static void change_join(char* out, size_t room, const char* const* pieces)
 static void remark(crdi_standby* u, const char* what, const char* why)
 {
     const char* const pieces[] = {u->prefix, what, why[0] ? ": " : "", why, NULL};
-    change_join(u->base.remark, sizeof u->base.remark, pieces);
+    change_join(u->remark, sizeof u->remark, pieces);
     __atomic_store_n(&u->base.remarks, u->base.remarks + 1, __ATOMIC_RELEASE);
 }
 

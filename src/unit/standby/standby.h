@@ -76,6 +76,7 @@ typedef enum crdi_why {
 
 typedef struct crdi_standby {
     crd_unit base;
+    char remark[200];
     crd_arena arena;
     crd_map names;
     crd_unit_spec primary, model_spec; // as they are made

@@ -629,7 +629,8 @@ static crd_status standby_create(crd_context* ctx, crd_unit_store* store, const 
     crd_status st = CRD_OK;
     crdi_standby* u = crdi_new(ctx, sizeof *u);
     if (!u) { return crdi_unit_fail_at(ctx, CRD_E_MEMORY, spec->place, spec->name); }
-    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    u->base =
+        (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec, .remark = u->remark};
     u->link = (crd_link_stats){.age = NAN,
                                .age_mean = NAN,
                                .age_max = NAN,
