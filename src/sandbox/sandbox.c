@@ -25,20 +25,15 @@ static uint64_t count_numbers(const char* path)
     return count;
 }
 
-// Threads of all processes of this user: what RLIMIT_NPROC counts.
-static uint64_t threads_of_user(void)
+// Threads of the whole machine, from "0.1 0.2 0.3 1/543 678". RLIMIT_NPROC counts those of a user;
+// to count them would take longer (14 ms) than everything else here (0.5 ms).
+static uint64_t threads_now(void)
 {
-    uint64_t count = 0;
-    DIR* dir = opendir("/proc");
-    for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
-        char path[300];
-        struct stat info;
-        if (e->d_name[0] < '0' || e->d_name[0] > '9') { continue; }
-        snprintf(path, sizeof path, "/proc/%s/task", e->d_name);
-        if (stat(path, &info) == 0 && info.st_uid == getuid()) { count += count_numbers(path); }
-    }
-    if (dir) { closedir(dir); }
-    return count;
+    unsigned long long all = 0;
+    FILE* f = fopen("/proc/loadavg", "r");
+    if (f && fscanf(f, "%*s %*s %*s %*u/%20llu", &all) != 1) { all = 0; }
+    if (f) { (void)fclose(f); }
+    return all ? all : 4096;
 }
 
 // Soft and hard: what is shut in cannot raise it again.
@@ -64,7 +59,7 @@ static crd_status set_limits(crd_context* ctx, const crdi_sandbox* s)
     if (s->files) { CRD_TRY(limit(ctx, RLIMIT_NOFILE, "open files", s->files)); }
     if (s->file_size) { CRD_TRY(limit(ctx, RLIMIT_FSIZE, "file size", s->file_size)); }
     if (s->processes) {
-        CRD_TRY(limit(ctx, RLIMIT_NPROC, "processes", threads_of_user() + s->processes));
+        CRD_TRY(limit(ctx, RLIMIT_NPROC, "processes", threads_now() + s->processes));
     }
 fail:
     return st;

@@ -23,8 +23,9 @@ typedef struct crdi_sandbox {
     uint64_t cpu_seconds; ///< limits; 0: as they are. Then the process is killed (SIGXCPU)
     uint64_t memory;      ///< bytes of address space: beyond, allocations fail
     uint64_t files;       ///< open at the same time
-    uint64_t processes;   ///< and threads, more than this user has now; does not bind root
-    uint64_t file_size;   ///< bytes: beyond, SIGXFSZ or EFBIG
+    uint64_t
+        processes; ///< and threads of this user, more than the machine has now; does not bind root
+    uint64_t file_size; ///< bytes: beyond, SIGXFSZ or EFBIG
 } crdi_sandbox;
 
 /// For good, and for all that this process will start. Called with one thread, CRD_E_STATE

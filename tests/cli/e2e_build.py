@@ -308,6 +308,12 @@ class Bad(Build):
         self.ramp2(ramp_c='#include "../modelDescription.xml"\n' + RAMP2)
         self.cardan("build", "ramp.fmu", code=1, says="ramp.c:1:")
 
+    def test_sources_that_want_too_much(self):
+        self.ramp2(ramp_c=RAMP2 + "char a[8ull << 30] = {1};\n")  # a file of 8 GB
+        self.cardan("build", "ramp.fmu", code=1, says="cannot be compiled")
+        self.ramp2(ramp_c="#include __FILE__\n" + RAMP2)
+        self.cardan("build", "ramp.fmu", code=1, says="ramp.c:1:")
+
     def test_no_compiler(self):
         self.ramp2()
         self.more = {"CC": "no-such-compiler"}

@@ -164,7 +164,7 @@ const crdi_command crdi_command_build = {
         "that has sources and no binary for this machine.\n"
         "The compiler runs in a sandbox: it reads the sources and the system's files, writes a "
         "folder that goes away, has no network, and is ended after 300 s for a file, 600 s "
-        "altogether or beyond 8 GB of memory. Headers of the standard that the FMU does not "
+        "altogether or beyond 4 GB of memory. Headers of the standard that the FMU does not "
         "bring are there. The binary is stored in $XDG_CACHE_HOME/cardan/fmus (~/.cache unless "
         "set) and found again as long as sources, compiler and options are the same.",
     .examples = {{"cardan build pump.fmu", "see whether it compiles, for runs that follow"},

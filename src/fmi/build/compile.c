@@ -28,7 +28,7 @@ enum {
     LARGEST_LOG = 1 << 16, // bytes of it that are looked at
     POLL_MS = 100,
 };
-static const uint64_t memory_limit = UINT64_C(8) << 30, file_limit = UINT64_C(1) << 30;
+static const uint64_t memory_limit = UINT64_C(4) << 30, file_limit = UINT64_C(1) << 30;
 
 // How the child ends.
 enum { ENDED_WELL, ENDED_SHUT_OUT = 10, ENDED_COMPILING, ENDED_LINKING, ENDED_BY_SIGNAL };
@@ -303,8 +303,8 @@ crd_status crdi_compile_result(crd_context* ctx, const crdi_compile* c, crd_text
 static bool tells_why(const char* line, size_t n)
 {
     static const char* const words_of_errors[] = {
-        "error:",         "undefined reference", "undefined symbol",
-        "cannot find -l", "multiple definition", "unrecognized"};
+        "error:",         "Error:",        "undefined reference", "undefined symbol",
+        "cannot find -l", "out of memory", "multiple definition", "unrecognized"};
     for (size_t i = 0; i < sizeof words_of_errors / sizeof *words_of_errors; i++) {
         if (memmem(line, n, words_of_errors[i], strlen(words_of_errors[i]))) { return true; }
     }
@@ -331,8 +331,9 @@ static void first_errors(const crd_text* log, const char* scratch, crd_text* out
         }
         p = stop ? stop + 1 : end;
     }
-    if (!shown && log->length) {
-        crdi_text_add(out, "%.*s", (int)strcspn(log->data, "\n"), log->data);
+    if (!shown && log->length) { // whatever it says first
+        const char* line = log->data + strspn(log->data, "\n ");
+        crdi_text_add(out, "%.*s", (int)strcspn(line, "\n"), line);
     }
 }
 
