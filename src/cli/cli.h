@@ -210,6 +210,7 @@ typedef enum crdi_file_kind {
     CRDI_FILE_FMU, // archive, folder or modelDescription.xml
     CRDI_FILE_SYSTEM,
     CRDI_FILE_SSP,       // package, .ssd or folder of an unpacked package
+    CRDI_FILE_OSP,       // OspSystemStructure.xml, or a folder with one
     CRDI_FILE_RECORDING, // CSV, MF4, MAT
     CRDI_FILE_DCP,       // slave description
     CRDI_FILE_SSV,       // parameter set

@@ -38,11 +38,15 @@ static crd_status detect_folder(crd_context* ctx, const char* path, crdi_file_ki
         *out = CRDI_FILE_FMU;
     } else if (has_file(path, "SystemStructure.ssd")) {
         *out = CRDI_FILE_SSP;
+    } else if (has_file(path, "OspSystemStructure.xml")) {
+        *out = CRDI_FILE_OSP;
     } else {
-        return crdi_fail(ctx, CRD_E_FORMAT,
-                         "%s: a folder without modelDescription.xml and without "
-                         "SystemStructure.ssd, so neither an unpacked FMU nor an unpacked SSP",
-                         path);
+        return crdi_fail(
+            ctx, CRD_E_FORMAT,
+            "%s: a folder without modelDescription.xml and without "
+            "SystemStructure.ssd or OspSystemStructure.xml, so neither an unpacked FMU nor an "
+            "unpacked SSP",
+            path);
     }
     return CRD_OK;
 }
@@ -73,6 +77,8 @@ static bool detect_content(crd_context* ctx, const char* path, const char* head,
         *out = CRDI_FILE_FMU;
     } else if (strstr(head, "SystemStructureDescription")) {
         *out = CRDI_FILE_SSP;
+    } else if (strstr(head, "<OspSystemStructure")) {
+        *out = CRDI_FILE_OSP;
     } else if (strstr(head, "dcpSlaveDescription")) {
         *out = CRDI_FILE_DCP;
     } else {
@@ -247,6 +253,7 @@ crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* var
     case CRDI_FILE_FMU:
         return load_fmu(ctx, path, out);
     case CRDI_FILE_SSP:
+    case CRDI_FILE_OSP:
         return crd_ssp_load(ctx, path, variant, out);
     case CRDI_FILE_SYSTEM:
     case CRDI_FILE_PIPE:

@@ -36,6 +36,17 @@ crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, con
                           crdi_xml** out);
 void crdi_xml_destroy(crdi_xml* x);
 
+/// What a prefix stands for where a file forgets to declare it.
+typedef struct crdi_xml_prefix {
+    const char *prefix, *space;
+} crdi_xml_prefix;
+/// As above, but prefixes that are declared nowhere are forgiven with a warning: those in `known`
+/// stand for their spaces, others for one that nothing is in. Latin-1 is read if it is declared.
+/// The text has a zero behind it.
+crd_status crdi_xml_parse_lenient(crd_context* ctx, const char* text, size_t length,
+                                  const char* file, const crdi_xml_prefix* known, int count,
+                                  crdi_xml** out);
+
 /// The plain attribute of this name, NULL if absent.
 const char* crdi_xml_get(const crdi_xml_element* e, const char* name);
 /// The first child of this name, NULL. And the next sibling of the same name as `e`.

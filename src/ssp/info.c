@@ -281,7 +281,7 @@ crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* vari
     shown = crdi_ends_with(path, ".ssd") && !variant ? crdi_strdup(ctx, path)
                                                      : crdi_format(ctx, "%s/%s", path, d.chosen);
     if (!shown) { CRD_TRY(CRD_E_MEMORY); }
-    CRD_TRY(crdi_xml_parse(ctx, d.text, d.length, shown, &x));
+    CRD_TRY(crdi_ssp_parse_xml(ctx, d.text, d.length, shown, &x));
     CRD_TRY(crdi_ssp_check(ctx, x, CRDI_ROOT_SSD));
     CRD_TRY(describe_document(&d, x));
     d.info->variants = d.variants.items;

@@ -316,13 +316,27 @@ static bool inside(const char* path, const char* root)
     return strncmp(path, root, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
+// A folder of the user's may lead to others beside it, as a lone .ssd may; what came out of an
+// archive never does.
+static bool is_users_folder(const crdi_ssp_reader* r, const char* root)
+{
+    return crdi_ssp_is_folder(root) && !(r->s->scratch && inside(root, r->s->scratch));
+}
+
 crd_status crdi_ssp_resolve(crdi_ssp_reader* r, const crdi_document* d, const crdi_xml_element* e,
                             const char* source, crdi_ssp_uri* out)
 {
     const crdi_shown shown = crdi_show(source);
     const char* rest = source;
     const size_t scheme = scheme_length(source);
-    if (scheme) {
+    const char* local = strstr(source, "?file=");
+    if (scheme == 9 && strncasecmp(source, "proxyfmu:", 9) == 0 && local &&
+        (strncmp(rest + 9, "//localhost", 11) == 0 || strncmp(rest + 9, "//127.0.0.1", 11) == 0)) {
+        crdi_log(r->ctx, CRD_LOG_WARNING,
+                 "%s:%d: source '%s': the file is run here, not by a proxy", d->shown, e->line,
+                 shown.text);
+        rest = local + 6;
+    } else if (scheme) {
         if (scheme != 5 || strncasecmp(source, "file:", 5) != 0) {
             return crdi_ssp_bad(r, CRD_E_UNSUPPORTED, d, e,
                                 "source '%s': only files are read, expected a relative path",
@@ -352,7 +366,7 @@ crd_status crdi_ssp_resolve(crdi_ssp_reader* r, const crdi_document* d, const cr
     char* seen = crdi_arena_format(&r->arena, "%s%s", absolute ? "" : d->shown_folder, path);
     if (!whole || !seen) { return CRD_E_MEMORY; }
     normalize(whole);
-    if (d->root && !inside(whole, d->root)) {
+    if (d->root && !inside(whole, d->root) && (absolute || !is_users_folder(r, d->root))) {
         return crdi_ssp_bad(r, CRD_E_FORMAT, d, e,
                             "source '%s' leaves the package, expected a path inside of it",
                             shown.text);
@@ -383,6 +397,16 @@ crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* sh
                           out);
 }
 
+crd_status crdi_ssp_parse_xml(crd_context* ctx, const char* text, size_t length, const char* file,
+                              crdi_xml** out)
+{
+    static const crdi_xml_prefix usual[] = {
+        {"ssd", CRDI_SSD}, {"ssc", CRDI_SSC}, {"ssv", CRDI_SSV},
+        {"ssm", CRDI_SSM}, {"ssb", CRDI_SSB}, {"xsi", "http://www.w3.org/2001/XMLSchema-instance"}};
+    return crdi_xml_parse_lenient(ctx, text, length, file, usual, sizeof usual / sizeof *usual,
+                                  out);
+}
+
 crd_status crdi_ssp_add_text(crdi_ssp_reader* r, const char* text, size_t length, const char* path,
                              const char* shown, const char* root, crdi_ssp_root kind,
                              crdi_document** out)
@@ -396,7 +420,7 @@ crd_status crdi_ssp_add_text(crdi_ssp_reader* r, const char* text, size_t length
     d->root = root;
     crdi_map_init(&d->ids, r->ctx);
     if (!d->path || !d->folder || !d->shown || !d->shown_folder) { return CRD_E_MEMORY; }
-    crd_status st = crdi_xml_parse(r->ctx, text, length, shown, &d->xml);
+    crd_status st = crdi_ssp_parse_xml(r->ctx, text, length, shown, &d->xml);
     if (st < 0) { return st; }
     d->next = r->documents;
     r->documents = d;

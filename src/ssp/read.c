@@ -1,6 +1,7 @@
 // A package into a system: all stations in order.
 #include "ssp/read.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,56 @@ const crd_setting* crdi_ssp_take_settings(crdi_ssp_reader* r, int unit, size_t* 
     return all;
 }
 
+// Steps as tools of the Open Simulation Platform and their kin say them, in annotations:
+//   DefaultExperiment: <Algorithm><FixedStepAlgorithm baseStepSize="1e-3"/></Algorithm>
+//   Component: <StepSizeHint value="1e-2"/>
+// By their names alone: prefix and type of the annotation differ from tool to tool.
+static const crdi_xml_element* find_hint(const crdi_xml_element* e, const char* name, int depth)
+{
+    const crdi_xml_element* found = NULL;
+    for (const crdi_xml_element* c = e->first; c && !found && depth < 3; c = c->next) {
+        found = strcmp(c->name, name) == 0 ? c : find_hint(c, name, depth + 1);
+    }
+    return found;
+}
+
+static crd_status read_hint(crdi_ssp_reader* r, const crdi_document* d,
+                            const crdi_xml_element* owner, const char* name, const char* attribute,
+                            double* out)
+{
+    const crdi_xml_element* list = owner ? crdi_xml_child(owner, CRDI_SSD, "Annotations") : NULL;
+    const crdi_xml_element* e = list ? find_hint(list, name, 0) : NULL;
+    const char* text = e ? crdi_xml_get(e, attribute) : NULL;
+    if (!e) { return CRD_OK; }
+    double x = NAN;
+    if (!text || !crdi_parse_double(text, strlen(text), &x) || !(x > 0 && isfinite(x))) {
+        return crdi_ssp_bad(r, CRD_E_RANGE, d, e, "%s: %s = '%s', expected a step in seconds", name,
+                            attribute, text ? crdi_show(text).text : "");
+    }
+    *out = x;
+    return CRD_OK;
+}
+
+// Before the units: their hints become multiples of the common step, as there.
+static crd_status read_base_step(crdi_ssp_reader* r, const crdi_document* d)
+{
+    const crdi_xml_element* e = crdi_xml_child(d->xml->root, CRDI_SSD, "DefaultExperiment");
+    const crdi_xml_element* list = e ? crdi_xml_child(e, CRDI_SSD, "Annotations") : NULL;
+    const crdi_xml_element* other = list ? find_hint(list, "Algorithm", 0) : NULL;
+    if (other && other->first && strcmp(other->first->name, "FixedStepAlgorithm") != 0) {
+        crdi_log(r->ctx, CRD_LOG_WARNING,
+                 "%s:%d: the algorithm '%s' is not known here, the step is chosen without it",
+                 d->shown, other->line, crdi_show(other->first->name).text);
+    }
+    return read_hint(r, d, e, "FixedStepAlgorithm", "baseStepSize", &r->s->run.step);
+}
+
+double crdi_ssp_multiple(double base, double hint)
+{
+    const double n = nearbyint(hint / base);
+    return isnan(base) ? hint : base * (n > 1 ? n : 1);
+}
+
 static crd_status ssp_read_add_units(crdi_ssp_reader* r)
 {
     size_t at = 0;
@@ -50,7 +101,9 @@ static crd_status ssp_read_add_units(crdi_ssp_reader* r)
         u.place = (crd_place){e->document->shown, e->xml->line};
         u.parameters = crdi_ssp_take_settings(r, e->unit, &at, NULL, &u.parameter_count);
         if (!u.parameters) { return CRD_E_MEMORY; }
-        const crd_status st = crd_system_add_unit(r->s, &u, NULL);
+        crd_status st = read_hint(r, e->document, e->xml, "StepSizeHint", "value", &u.step);
+        if (u.step > 0) { u.step = crdi_ssp_multiple(r->s->run.step, u.step); }
+        if (st >= 0) { st = crd_system_add_unit(r->s, &u, NULL); }
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -213,10 +266,10 @@ static crd_status read_experiment(crdi_ssp_reader* r, const crdi_document* d)
     return CRD_OK;
 }
 
-static crd_status ssp_read_names(crdi_ssp_reader* r, const crdi_document* d, const char* path)
+crd_status crdi_ssp_names(crdi_ssp_reader* r, const char* title, const char* path)
 {
     crd_system* s = r->s;
-    if (!s->title[0]) { s->title = crdi_ssp_keep(r, crdi_xml_get(d->xml->root, "name")); }
+    if (!s->title[0]) { s->title = crdi_ssp_keep(r, title); }
     if (!s->base[0]) { s->base = crdi_ssp_keep(r, path); }
     if (!s->file[0]) { s->file = crdi_ssp_keep(r, path); }
     if (s->title && s->base && s->file) { return CRD_OK; }
@@ -229,11 +282,12 @@ static crd_status ssp_read_names(crdi_ssp_reader* r, const crdi_document* d, con
 static crd_status read_document(crdi_ssp_reader* r, crdi_document* d, const char* path)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(ssp_read_names(r, d, path));
+    CRD_TRY(crdi_ssp_names(r, crdi_xml_get(d->xml->root, "name"), path));
     CRD_TRY(crdi_ssp_build(r, d));
     CRD_TRY(crdi_ssp_connect(r));
     number_units(r);
     CRD_TRY(crdi_ssp_bind(r));
+    CRD_TRY(read_base_step(r, d));
     CRD_TRY(ssp_read_add_units(r));
     CRD_TRY(read_experiment(r, d));
     CRD_TRY(read_notes(r, d));
@@ -269,6 +323,8 @@ crd_status crd_ssp_read(crd_system* s, const char* path, const char* variant, cr
     crd_arena_init(&r.arena, s->ctx);
     crdi_ssp_place at;
     crdi_document* d = NULL;
+    char osp[PATH_MAX];
+    if (!variant && crdi_osp_find(path, osp)) { return crdi_osp_read(s, osp); }
     st = crdi_ssp_locate(&r, path, path, variant, &at);
     if (st < 0) {
         if (place.line > 0 && st != CRD_E_MEMORY) { // who wanted it

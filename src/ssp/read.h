@@ -230,6 +230,18 @@ crd_status crdi_ssp_add_name(crd_arena* a, crdi_names* names, const char* name);
 crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, crd_text* out);
 bool crdi_ssp_is_folder(const char* path);
 extern const crdi_archive_limits crdi_ssp_limits;
+/// A step for a unit that wants `hint`: a whole number of the common ones, if there is one (not
+/// NaN).
+double crdi_ssp_multiple(double base, double hint);
+/// Title and files of the system, where it has none yet.
+crd_status crdi_ssp_names(crdi_ssp_reader* r, const char* title, const char* path);
+/// An OspSystemStructure.xml, or a folder with one and no SystemStructure.ssd; `file` is where it
+/// is.
+bool crdi_osp_find(const char* path, char file[]);
+crd_status crdi_osp_read(crd_system* s, const char* path);
+/// With the prefixes of SSP, where a file forgets to declare them.
+crd_status crdi_ssp_parse_xml(crd_context* ctx, const char* text, size_t length, const char* file,
+                              crdi_xml** out);
 
 // ---- values.c ----------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ typedef struct builder {
     const char* last_space; // most elements have the space of the one before
     open_element open[MAX_DEPTH];
     int depth, elements, spaces;
+    size_t unbound; // byte of a tag with a prefix that is not declared, SIZE_MAX: none
     crd_status st;
 } builder;
 
@@ -218,14 +219,17 @@ static crd_status parse_all(builder* b)
         if (code == XML_ERROR_NO_MEMORY) {
             return crdi_fail(b->ctx, CRD_E_MEMORY, "%s", crd_status_text(CRD_E_MEMORY));
         }
+        if (code == XML_ERROR_UNBOUND_PREFIX) {
+            b->unbound = (size_t)XML_GetCurrentByteIndex(b->parser);
+        }
         return crdi_fail(b->ctx, CRD_E_FORMAT, "%s:%lu: not well-formed XML: %s", x->file,
                          (unsigned long)XML_GetCurrentLineNumber(b->parser), XML_ErrorString(code));
     }
     return CRD_OK;
 }
 
-crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, const char* file,
-                          crdi_xml** out)
+static crd_status parse_once(crd_context* ctx, const char* text, size_t length, const char* file,
+                             size_t* unbound, crdi_xml** out)
 {
     if (length > MAX_BYTES) {
         return crdi_fail(ctx, CRD_E_FORMAT, "%s: %zu bytes, expected at most %d", file, length,
@@ -247,6 +251,7 @@ crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, con
     if (!x->file || !x->source || !b) { goto fail; }
     b->ctx = ctx;
     b->xml = x;
+    b->unbound = SIZE_MAX;
     for (int i = 0; i < MAX_DEPTH; i++) {
         crd_text_init(&b->open[i].text, ctx);
     }
@@ -260,8 +265,114 @@ fail:
         crd_text_clear(&b->open[i].text);
     }
     if (b && b->parser) { XML_ParserFree(b->parser); }
+    if (b) { *unbound = b->unbound; }
     crd_free(ctx, b);
     crdi_xml_destroy(x);
+    return st;
+}
+
+crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, const char* file,
+                          crdi_xml** out)
+{
+    size_t unbound;
+    return parse_once(ctx, text, length, file, &unbound, out);
+}
+
+// ---- prefixes that nobody declared -------------------------------------------------------------
+
+// Behind the name of the root element; NULL: there is none.
+static const char* behind_root(const char* p)
+{
+    while (p && (p = strchr(p, '<')) && (p[1] == '?' || p[1] == '!')) {
+        p = p[1] == '?' ? strstr(p, "?>") : strstr(p, "-->");
+    }
+    return p ? p + 1 + strcspn(p + 1, " \t\r\n/>") : NULL;
+}
+
+// The first prefix in the tag at `tag` that is declared nowhere in the text; length 0: there is
+// none.
+static const char* undeclared(const char* text, const char* tag, size_t* length)
+{
+    for (const char* p = tag + 1; *p && *p != '>' && *p != '/';) {
+        const size_t name = strcspn(p, " \t\r\n=/>");
+        const size_t prefix = strcspn(p, ": \t\r\n=/>");
+        char declared[64];
+        snprintf(declared, sizeof declared, "xmlns:%.*s=", (int)prefix, p);
+        if (prefix < name && prefix < 40 && strncmp(p, "xml", 3) != 0 && !strstr(text, declared)) {
+            *length = prefix;
+            return p;
+        }
+        p += name;
+        p += strcspn(p, "\"'>");
+        if (*p == '>' || !*p) { break; }
+        const char* end = strchr(p + 1, *p);
+        if (!end) { break; }
+        p = end + 1 + strspn(end + 1, " \t\r\n");
+    }
+    *length = 0;
+    return "";
+}
+
+// The text; where it says that it is Latin-1, in UTF-8 and with blanks for what said so.
+static void put_as_utf8(crd_text* out, const char* text, size_t length)
+{
+    const char* end = length > 5 && strncmp(text, "<?xml", 5) == 0 ? strstr(text, "?>") : NULL;
+    const char* latin = end ? strstr(text, "8859-1") : NULL;
+    if (!latin || latin > end || latin[6] == '5') { // -15 is another one
+        crdi_text_put(out, text, length);
+        return;
+    }
+    for (const char* p = text; p < text + length; p++) {
+        const unsigned char c = (unsigned char)*p;
+        const char two[2] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))};
+        if (p < end + 2) {
+            crdi_text_put(out, c == '\n' ? "\n" : " ", 1);
+        } else if (c < 0x80) {
+            crdi_text_put(out, p, 1);
+        } else {
+            crdi_text_put(out, two, 2);
+        }
+    }
+}
+
+crd_status crdi_xml_parse_lenient(crd_context* ctx, const char* text, size_t length,
+                                  const char* file, const crdi_xml_prefix* known, int count,
+                                  crdi_xml** out)
+{
+    enum { MOST = 16 };
+    crd_text now, next;
+    crd_text_init(&now, ctx);
+    crd_text_init(&next, ctx);
+    put_as_utf8(&now, text, length);
+    crd_status st = now.failed ? CRD_E_MEMORY : CRD_OK;
+    for (int i = 0; st >= 0 && i <= MOST; i++) {
+        size_t unbound = SIZE_MAX, prefix = 0;
+        st = parse_once(ctx, now.data ? now.data : "", now.length, file, &unbound, out);
+        if (st >= 0 || unbound >= now.length || i == MOST) { break; }
+        const char* root = behind_root(now.data);
+        const char* name = undeclared(now.data, now.data + unbound, &prefix);
+        if (!root || !prefix) { break; }
+        const char* space = NULL;
+        for (int k = 0; k < count && !space; k++) {
+            const bool same =
+                strlen(known[k].prefix) == prefix && strncmp(known[k].prefix, name, prefix) == 0;
+            if (same) { space = known[k].space; }
+        }
+        crdi_log(ctx, CRD_LOG_WARNING, "%s: the prefix '%.*s' is not declared, %s%s", file,
+                 (int)prefix, name, space ? "taken for that of " : "what has it counts as unknown",
+                 space ? space : "");
+        next.length = 0;
+        crdi_text_put(&next, now.data, (size_t)(root - now.data));
+        crdi_text_add(&next, " xmlns:%.*s=\"%s\"", (int)prefix, name,
+                      space ? space : "urn:org.cardan:undeclared");
+        crdi_text_put(&next, root, now.length - (size_t)(root - now.data));
+        const crd_text swap = now;
+        now = next;
+        next = swap;
+        st = now.failed ? CRD_E_MEMORY : CRD_OK;
+    }
+    crd_text_clear(&now);
+    crd_text_clear(&next);
     return st;
 }
 

@@ -270,6 +270,7 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
     case CRDI_FILE_FMU:
         return crdi_info_fmu(cli, path, o, out);
     case CRDI_FILE_SYSTEM:
+    case CRDI_FILE_OSP:
         return info_system(cli, path, out);
     case CRDI_FILE_SSP:
         return crdi_info_ssp(cli, path, o, out);

@@ -539,7 +539,9 @@ const crdi_command crdi_command_run = {
     .arguments = "SYSTEM|SSP|FMU|NETLIST",
     .summary = "run a system description (YAML), an SSP, a single FMU or netlist",
     .description =
-        "Runs a system of units from a description in YAML or from an SSP, or a single FMU or "
+        "Runs a system of units from a description in YAML, an SSP or an OspSystemStructure.xml, "
+        "or a "
+        "single FMU or "
         "netlist (.cir, .ckt, .net, .sp, .spice) without "
         "any description: initialises with algebraic loops solved, steps to the stop time, "
         "records. "

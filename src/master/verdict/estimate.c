@@ -132,7 +132,8 @@ static crd_status count_links(crd_master* m)
     return CRD_OK;
 }
 
-// Links are sorted by target: inputs of a part are in a row. Its outputs are those that links use.
+// Links are sorted by the phase that moves them, so one target may be there in several places;
+// inputs of a part are in a row here. Its outputs are those that links use.
 static void fill_part(crd_master* m, part* p)
 {
     struct crdi_estimate* s = m->verdict.estimate;
@@ -167,7 +168,11 @@ static crd_status make_parts(crd_master* m)
     for (int i = 0; i < m->plan->connection_count; i++) {
         const int to = m->plan->connections[i].to.member;
         if (!s->used[to] || !estimate_is_plain(&m->plan->connections[i])) { continue; }
-        if (s->part_count && s->parts[s->part_count - 1].member == to) { continue; }
+        bool there = false;
+        for (int k = 0; k < s->part_count && !there; k++) {
+            there = s->parts[k].member == to;
+        }
+        if (there) { continue; }
         part* p = &s->parts[s->part_count++];
         p->member = to;
         fill_part(m, p);
