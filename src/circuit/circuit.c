@@ -73,6 +73,8 @@ static crd_status circuit_make_room(crd_circuit* c)
         most = count > most ? count : most;
     }
     c->inputs = crdi_arena_new(&c->arena, (size_t)n->input_count, sizeof *c->inputs);
+    c->ends = crdi_arena_new(&c->arena, (size_t)n->input_count, sizeof *c->ends);
+    c->rates = crdi_arena_new(&c->arena, (size_t)n->input_count, sizeof *c->rates);
     c->uses = crdi_arena_new(&c->arena, (size_t)most, sizeof *c->uses);
     if (c->arena.failed) { return CRD_E_MEMORY; }
     for (int i = 0; i < n->input_count; i++) {
@@ -194,7 +196,42 @@ crd_status crd_circuit_set_input(crd_circuit* c, int input, double value)
                          crdi_clip(c->n->inputs[input].name).text, value);
     }
     c->inputs[input] = value;
+    c->rates[input] = 0;
     return CRD_OK;
+}
+
+// Gauss' methods and TR-BDF2 look inside their steps: what they find there is the input of that
+// time, so that states follow it to the second order and outputs that depend on it at once are not
+// half a step late.
+crd_status crdi_circuit_set_ramp(crd_circuit* c, int input, double from, double to)
+{
+    const crd_status st = crd_circuit_set_input(c, input, to);
+    if (st < 0 || c->opt.method < CRD_METHOD_TRBDF2) { return st; }
+    c->rates[input] = (to - from) / c->opt.step;
+    c->moving = c->moving || to != from;
+    return CRD_OK;
+}
+
+void crdi_circuit_move_inputs(crd_circuit* c, double t)
+{
+    for (int i = 0; c->moving && i < c->n->input_count; i++) {
+        c->inputs[i] = c->ends[i] + c->rates[i] * (t - c->ends_at);
+    }
+}
+
+static void take_ends(crd_circuit* c)
+{
+    if (!c->moving) { return; }
+    memcpy(c->ends, c->inputs, (size_t)c->n->input_count * sizeof *c->ends);
+    c->ends_at = crdi_circuit_time(c, 1);
+}
+
+static void reach_ends(crd_circuit* c)
+{
+    if (!c->moving) { return; }
+    memcpy(c->inputs, c->ends, (size_t)c->n->input_count * sizeof *c->ends);
+    memset(c->rates, 0, (size_t)c->n->input_count * sizeof *c->rates);
+    c->moving = false;
 }
 
 crd_status crdi_circuit_try(crd_circuit* c)
@@ -242,11 +279,13 @@ crd_status crd_circuit_step(crd_circuit* c)
     if (!c->begun) {
         return crdi_fail(c->ctx, CRD_E_STATE, "circuit: a step before crd_circuit_begin");
     }
+    take_ends(c);
     crd_status st = crdi_circuit_try(c);
     const bool in_parts = c->opt.method <= CRD_METHOD_TRBDF2 &&
                           c->opt.method != CRD_METHOD_TR_CARRIED && !c->opt.fixed_iterations &&
                           !c->opt.refactor;
     if (st == CRD_E_CONVERGENCE && in_parts) { st = step_in_parts(c, st); }
+    reach_ends(c);
     c->counts.steps += st == CRD_OK;
     return st;
 }

@@ -21,7 +21,11 @@ struct crd_circuit {
     crd_circuit_options opt;
     const crdi_form* form;
     void* self;     // of the form
-    double* inputs; // (input_count) as set from outside, .start before
+    double* inputs; // (input_count) as set from outside, .start before; in a step that looks inside
+                    // itself, at the time that it looks at
+    double *ends, *rates; // (input_count) of inputs that move evenly through the step, 1/s
+    double ends_at;       // s
+    bool moving;
     double* uses;   // room for the values that one expression uses
     double t0;      // of begin
     int64_t steps;  // since t0
@@ -71,6 +75,9 @@ struct crdi_form {
 
 extern const crdi_form crdi_form_dae;
 extern const crdi_form crdi_form_nodal;
+
+// Inputs as they are at t, of a step under way.
+void crdi_circuit_move_inputs(crd_circuit* c, double t);
 
 // Time of the step after `ahead` more steps; from the count, a sum would drift.
 static inline double crdi_circuit_time(const crd_circuit* c, int ahead)

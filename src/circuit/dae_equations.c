@@ -164,6 +164,7 @@ void crdi_dae_eval(crdi_dae* d, const double* x, double t, const double* limit, 
 {
     const crd_netlist* n = d->c->n;
     const crdi_dae_point at = {x, t, limit, f};
+    crdi_circuit_move_inputs(d->c, t);
     memset(f, 0, (size_t)d->n * sizeof *f);
     d->j.count = 0;
     f[0] = x[0]; // ground

@@ -1,5 +1,6 @@
 // A circuit as a model: an instance, and its steps.
 #include "circuit/model.h"
+#include "shared/circuit_part.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,14 +130,15 @@ static crd_model_status provide(void* self, const crd_model_host* host)
 
 // ---- values ------------------------------------------------------------------------------------
 
-// The inputs at tau behind the beginning of the step.
-static crd_status model_run_set_inputs(void* self, double tau)
+// The inputs from `from` to `tau` behind the beginning of the step.
+static crd_status model_run_set_inputs(void* self, double from, double tau)
 {
     const crdi_circuit_run* run = ((const crdi_circuit_self*)self)->run;
     const crdi_circuit_model* m = run->model;
     for (int i = 0; i < m->netlist->input_count; i++) {
         const crd_status st =
-            crd_circuit_set_input(run->circuit, i, crdi_model_input_at(self, m->inputs, i, tau));
+            crdi_circuit_set_ramp(run->circuit, i, crdi_model_input_at(self, m->inputs, i, from),
+                                  crdi_model_input_at(self, m->inputs, i, tau));
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -148,7 +150,7 @@ void crdi_circuit_model_outputs(void* self, double t)
     const crdi_circuit_run* run = ((const crdi_circuit_self*)self)->run;
     if (!run) { return; } // its initialisation failed
     const crdi_circuit_model* m = run->model;
-    (void)model_run_set_inputs(self, 0); // those that outputs name themselves
+    (void)model_run_set_inputs(self, 0, 0); // those that outputs name themselves
     for (int i = 0; i < m->netlist->output_count; i++) {
         double* y = crdi_model_field(self, m->outputs) + (ptrdiff_t)i * CRDI_MODEL_STRIDE;
         y[0] = crd_circuit_get_output(run->circuit, i);
@@ -161,7 +163,7 @@ crd_model_status crdi_circuit_model_initialize(void* self, const crd_model_host*
     const crd_model_status st = provide(self, host);
     if (st != CRD_MODEL_OK) { return st; }
     crdi_circuit_run* run = ((crdi_circuit_self*)self)->run;
-    if (model_run_set_inputs(self, 0) < 0 || crd_circuit_begin(run->circuit, t) < 0) {
+    if (model_run_set_inputs(self, 0, 0) < 0 || crd_circuit_begin(run->circuit, t) < 0) {
         return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
     }
     return CRD_MODEL_OK;
@@ -192,11 +194,6 @@ static crd_status model_run_make_plan(const crdi_circuit_run* run, double end, p
     return CRD_OK;
 }
 
-static bool has_middle(crd_circuit_method method)
-{
-    return method == CRD_METHOD_GAUSS2 || method == CRD_METHOD_GAUSS4;
-}
-
 static crd_status change_step(crdi_circuit_run* run, double step)
 {
     if (step == run->inner) { return CRD_OK; }
@@ -208,11 +205,9 @@ static crd_status change_step(crdi_circuit_run* run, double step)
 static crd_status go(void* self, crdi_circuit_run* run, const plan* p)
 {
     crd_status st = CRD_OK;
-    // A step looks at the inputs once: at its end, or in its middle if all its stages are inside.
-    const double at = has_middle(run->model->method) ? 0.5 : 1;
     CRD_TRY(change_step(run, p->step));
     for (int64_t i = 0; i < p->count; i++) {
-        CRD_TRY(model_run_set_inputs(self, ((double)i + at) * p->step));
+        CRD_TRY(model_run_set_inputs(self, (double)i * p->step, ((double)i + 1) * p->step));
         CRD_TRY(crd_circuit_step(run->circuit));
     }
 fail:

@@ -476,6 +476,7 @@ static void update(crdi_nodal* d, const formula* f)
 void crdi_nodal_sources(crdi_nodal* d, double t, bool all)
 {
     const int32_t count = all ? d->net.sources : d->varying_count;
+    crdi_circuit_move_inputs(d->c, t);
     for (int32_t k = 0; k < count; k++) {
         const int32_t s = all ? k : d->varying[k];
         d->source[s] = d->wave[s] ? crd_waveform_eval(d->wave[s], t, d->c->inputs) : 0;

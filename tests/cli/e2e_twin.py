@@ -290,7 +290,7 @@ class BadInput(Twin):
     def test_a_constant_channel_is_warned_of(self):
         self.measure("flat.csv", change=lambda rows: [[*r[:2], "21.5", r[3]] for r in rows])
         done = self.cardan("twin", "tune", "rc.cir", "--sensors", "T2,T3", "--sd", "0.5",
-                           "--estimate", "r2", "-m", "flat.csv")
+                           "--estimate", "r2", "-m", "flat.csv", code=3)
         self.assertIn("column T2 is constant (21.5)", done.stderr)
 
     def test_divergence_is_said_and_ends_the_run(self):

@@ -83,6 +83,19 @@ static void put_judgement(crdi_result* out, const crdi_twin_job* j, const crd_tu
              REAL("start_chi_square", r->start_squares), REAL("start_limit", start));
 }
 
+// A start that is wrong beyond doubt (once in ten thousand right ones, where the text says it once
+// in a hundred) is no success: the values are those of another model.
+static crd_status check_start(crd_context* ctx, const crd_tune_result* r)
+{
+    const double most = crdi_num_chi2_quantile(1 - 1e-4, fmax(r->start_states, 1));
+    if (!(r->start_squares > most)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_LIMIT,
+                     "the start is not as the netlist says, or the model misses something: "
+                     "chi-square %.3g, up to %.3g is chance; the values found do not hold. "
+                     "--fit-start finds the start, --start says when it is",
+                     r->start_squares, most);
+}
+
 static void put_tuning(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r,
                        bool passes)
 {
@@ -180,6 +193,7 @@ static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* 
                        "the values had not come to rest after %d %s; --iterations allows more",
                        r.iterations, t.how == CRD_TUNE_PASSES ? "passes" : "iterations");
     }
+    if (st == CRD_OK && t.how != CRD_TUNE_PASSES) { st = check_start(cli->ctx, &r); }
     crdi_twin_clear(&j);
     return st;
 }

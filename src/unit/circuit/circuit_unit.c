@@ -1,5 +1,6 @@
 // A netlist as a unit: its communication step is divided into inner steps of one length.
 #include "unit/circuit/circuit_unit.h"
+#include "shared/circuit_part.h"
 
 #include <assert.h>
 #include <math.h>
@@ -165,12 +166,18 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     return st;
 }
 
-static crd_status circuit_set_inputs(crdi_circuit_unit* u, double tau)
+static double curve_at(const crdi_circuit_curve* c, double tau)
+{
+    return c->u + tau * (c->d[0] + 0.5 * tau * c->d[1]);
+}
+
+// From one moment to another of the communication step.
+static crd_status circuit_set_inputs(crdi_circuit_unit* u, double from, double to)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < u->inputs && st == CRD_OK; i++) {
         const crdi_circuit_curve* c = &u->curves[i];
-        st = crd_circuit_set_input(u->circuit, i, c->u + tau * (c->d[0] + 0.5 * tau * c->d[1]));
+        st = crdi_circuit_set_ramp(u->circuit, i, curve_at(c, from), curve_at(c, to));
     }
     return st;
 }
@@ -181,7 +188,7 @@ static crd_status circuit_refresh(crdi_circuit_unit* u)
     crd_status st = CRD_OK;
     if (!u->dirty || u->phase != CRDI_CIRCUIT_INITIALIZATION) { return CRD_OK; }
     CRD_TRY(circuit_build(u));
-    CRD_TRY(circuit_set_inputs(u, 0));
+    CRD_TRY(circuit_set_inputs(u, 0, 0));
     u->call = "crd_circuit_begin";
     CRD_TRY(crd_circuit_begin(u->circuit, u->time));
     u->dirty = false;
@@ -214,11 +221,10 @@ static crd_status circuit_step(crd_unit* unit, double t, double h)
     if (h != u->macro) { CRD_TRY(circuit_plan(u, h)); }
     u->call = "crd_circuit_step";
     for (int64_t k = 1; k <= u->inner; k++) {
-        CRD_TRY(circuit_set_inputs(u, ((double)k - u->early) * u->opt.step));
+        CRD_TRY(circuit_set_inputs(u, (double)(k - 1) * u->opt.step, (double)k * u->opt.step));
         CRD_TRY(crd_circuit_step(u->circuit));
     }
     move_inputs(u, h);
-    if (u->early > 0) { CRD_TRY(circuit_set_inputs(u, 0)); } // for outputs that use them
     u->time = t + h;
 fail:
     return st;
@@ -421,24 +427,6 @@ static const crd_unit_ops ops = {
     .last_call = last_call,
 };
 
-// A circuit takes an input as constant over one of its steps. Where it has to be taken for the
-// states to follow a moving input to second order: at the end if only that is looked at, in the
-// middle by Gauss' methods. TR-BDF2 weighs by w = sqrt(2)/4, w, 1 - 2 w the beginning, which is the
-// input of the step before, and its two stages: taken `early` h before the ends, the mean is
-// w (-early) + (1 - w) (1 - early) = 1/2.
-static double earliness(crd_netlist_method method)
-{
-    switch (method) {
-    case CRD_NETLIST_GAUSS2:
-    case CRD_NETLIST_GAUSS4:
-        return 0.5;
-    case CRD_NETLIST_TRBDF2:
-        return 0.5 - sqrt(2) / 4;
-    default:
-        return 0;
-    }
-}
-
 static crd_status read_options(crdi_circuit_unit* u)
 {
     const crd_netlist_spec* s = &u->base.spec->netlist;
@@ -448,7 +436,6 @@ static crd_status read_options(crdi_circuit_unit* u)
     u->opt.fixed_iterations = s->fixed_iterations;
     if (s->iterations > 0) { u->opt.max_iterations = s->iterations; }
     if (!isnan(s->tolerance)) { u->opt.tolerance = s->tolerance; }
-    u->early = earliness(s->method);
     if (s->step <= 0) { // not with NaN
         return crdi_fail(u->base.ctx, CRD_E_RANGE, "solver.step = %g s, expected > 0", s->step);
     }

@@ -22,8 +22,7 @@ typedef struct crdi_circuit_unit {
     int64_t inner;  // steps in it
     double time;
     uint8_t phase;
-    bool dirty;   // something was set since the beginning was worked out
-    double early; // how much before the end of an inner step inputs count, of its length
+    bool dirty; // something was set since the beginning was worked out
     const char* call;
     // The description: variables are parameters, inputs, outputs in this order
     crd_arena arena;
