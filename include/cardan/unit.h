@@ -227,6 +227,9 @@ struct crd_unit {
     /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps. An FMU
     /// that turns out to take less lowers both at the end of its initialisation.
     int input_order;
+    /// Raised by exit_initialization: finding that out has spoilt the instance. It has to be made
+    /// and initialised again, with the same values; lowered by crd_unit_instantiate.
+    bool begin_again;
     double step; ///< communication step that the master will use, s; 0: not known. Before
                  ///< crd_unit_instantiate
     /// A unit in real time steps on a grid of its own: when its t = start was due on the monotonic

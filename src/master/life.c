@@ -54,17 +54,22 @@ static crd_status life_enter(crd_master* m, int member, const crd_experiment* e)
     return st;
 }
 
+static crd_experiment experiment_of(crd_master* m)
+{
+    return (crd_experiment){.start = m->plan->times.start,
+                            .has_stop = !m->plan->opt.open_end,
+                            .stop = m->plan->times.stop,
+                            .has_tolerance = !isnan(m->plan->times.tolerance),
+                            .tolerance =
+                                isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
+                            .may_roll_back = m->plan->rolls_back || m->plan->halves,
+                            .interrupted = m->plan->opt.stop,
+                            .emergency = &m->life.emergency};
+}
+
 static crd_status enter_all(crd_master* m)
 {
-    const crd_experiment e = {.start = m->plan->times.start,
-                              .has_stop = !m->plan->opt.open_end,
-                              .stop = m->plan->times.stop,
-                              .has_tolerance = !isnan(m->plan->times.tolerance),
-                              .tolerance =
-                                  isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
-                              .may_roll_back = m->plan->rolls_back || m->plan->halves,
-                              .interrupted = m->plan->opt.stop,
-                              .emergency = &m->life.emergency};
+    const crd_experiment e = experiment_of(m);
     for (int i = 0; i < m->plan->member_count; i++) {
         crd_unit* u = m->plan->members[i].unit;
         const crd_status st =
@@ -84,12 +89,29 @@ static crd_status enter_all(crd_master* m)
     return CRD_OK;
 }
 
+// A unit that had to find out what it can take, and needs a new instance now. Its inputs are those
+// that fit together already.
+static crd_status life_exit(crd_master* m, const crdi_member* p)
+{
+    crd_unit* u = p->unit;
+    crd_status st = u->ops->exit_initialization(u);
+    while (st >= 0 && u->begin_again) { // each time with a lower order
+        const crd_experiment e = experiment_of(m);
+        CRD_TRY(crd_unit_instantiate(u));
+        CRD_TRY(u->ops->enter_initialization(u, &e));
+        if (p->in) { CRD_TRY(u->ops->set(u, p->in, &p->inputs)); }
+        st = u->ops->exit_initialization(u);
+    }
+fail:
+    return st;
+}
+
 static crd_status exit_all(crd_master* m)
 {
     for (int i = 0; i < m->plan->member_count; i++) {
         crdi_member* p = &m->plan->members[i];
         m->running = i;
-        crd_status st = p->unit->ops->exit_initialization(p->unit);
+        crd_status st = life_exit(m, p);
         if (st >= 0 && p->out) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
         st = crdi_member_left(m, i, st);
         crdi_sentinel_check(m, i);

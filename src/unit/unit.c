@@ -327,6 +327,7 @@ void crdi_unit_wish_stop(crd_unit* u)
 crd_status crd_unit_instantiate(crd_unit* u)
 {
     u->next_event = INFINITY;
+    u->begin_again = false;
     const crd_status st = u->ops->instantiate(u);
     return st < 0 || !u->core ? st : crdi_unit_send(u, false);
 }

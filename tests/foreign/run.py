@@ -102,17 +102,30 @@ class Fmu:
             self.first = why
 
     def times(self, info):
-        """start, stop, step: those of the description, at most MOST_STEPS of them."""
-        e = info.get("default_experiment") or {}
+        """start, stop, step: those of NAME_ref.opt beside it (as fmi-cross-check has them), else those of
+        the description; at most MOST_STEPS of them."""
+        e = dict(info.get("default_experiment") or {}, **self.reference_times())
         start = e.get("start") or 0.0
         stop = e.get("stop")
         stop = start + 1 if stop is None or stop <= start else stop
         step = e.get("step") or (stop - start) / 500
         inner = (info.get("capabilities") or {}).get("fixed_internal_step") or 0
         if inner > 0:
-            step = max(1, round(step / inner)) * inner
+            step = min(10, max(1, round(step / inner))) * inner
         steps = min(MOST_STEPS, max(1, math.floor((stop - start) / step + 1e-9)))
         return start, start + steps * step, step
+
+    def reference_times(self):
+        found = {}
+        try:
+            with open(self.path[:-4] + "_ref.opt", encoding="utf-8", errors="replace") as f:
+                for line in f:
+                    m = re.match(r"(Start|Stop)Time,\s*([-+.\deE]+)|(Step)Size,\s*([-+.\deE]+)", line)
+                    if m:
+                        found[(m[1] or m[3]).lower()] = float(m[2] or m[4])
+        except (OSError, ValueError):
+            return {}
+        return {k: v for k, v in found.items() if k != "step" or v > 0}
 
     def description(self):
         out = self.cardan("info", "info", self.path, "--json")
@@ -238,13 +251,16 @@ def distance(a, b):
     """Largest difference of signals that both have, of the size of each, and where it is."""
     a, b = table_of(a), table_of(b)
     worst, where = 0.0, None
-    if len(a.get("time", [])) != len(b.get("time", [])):
-        return math.inf, f"{len(a.get('time', []))} rows, FMPy has {len(b.get('time', []))}"
+    rows = {round(t, 9): k for k, t in enumerate(b["time"])}  # the last one: events have several
+    try:
+        rows = [rows[round(t, 9)] for t in a["time"]]
+    except KeyError as t:
+        return math.inf, f"there is no row at {t} s"
     for name in a:
         if name == "time" or name not in b:
             continue
         size = max([abs(x) for x in a[name] + b[name] if math.isfinite(x)] or [0]) or 1
-        for x, y in zip(a[name], b[name]):
+        for x, y in zip(a[name], (b[name][k] for k in rows)):
             same = x == y or (math.isnan(x) and math.isnan(y))
             d = 0.0 if same else abs(x - y) / size
             if not d <= worst:
@@ -252,10 +268,28 @@ def distance(a, b):
     return worst, where
 
 
+def same_steps(step):
+    """FMPy makes steps as long as two times are apart, which differs from the step by rounding, and
+    solvers with a grid of their own then make one step more or less. Both are right; here all are equal."""
+    import fmpy.fmi2  # pylint: disable=import-outside-toplevel
+    import fmpy.fmi3  # pylint: disable=import-outside-toplevel
+
+    def exact(call):
+        def do_step(self, currentCommunicationPoint, communicationStepSize, *rest, **more):
+            near = math.isclose(communicationStepSize, step, rel_tol=1e-6)
+            return call(self, currentCommunicationPoint, step if near else communicationStepSize,
+                        *rest, **more)
+        return do_step
+
+    for kind in (fmpy.fmi2.FMU2Slave, fmpy.fmi3.FMU3Slave):
+        kind.doStep = exact(kind.doStep)
+
+
 def as_fmpy(path, start, stop, step, out):
     """In a process of its own: what FMPy makes of the FMU in fixed steps."""
     import fmpy  # pylint: disable=import-outside-toplevel
     start, stop, step = float(start), float(stop), float(step)
+    same_steps(step)
     d = fmpy.read_model_description(path, validate=False)
     names = [v.name for v in d.modelVariables if v.causality == "output" and not v.dimensions and
              v.type not in ("String", "Binary", "Clock")]

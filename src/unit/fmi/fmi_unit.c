@@ -235,7 +235,6 @@ fail:
 static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    u->experiment = *e;
     u->no_rollback = !e->may_roll_back;
     u->now = u->step_begin = e->start;
     return crd_fmi_enter_initialization(u->fmi, e->has_tolerance, e->tolerance, e->start,

@@ -81,12 +81,11 @@ typedef struct crdi_fmi_unit {
     crdi_fmi_prepared* curved; // bindings with own curves
     /// In event mode, until nothing changes any more; then back to where steps are made.
     crd_status (*settle)(struct crdi_fmi_unit* u);
-    uint32_t epoch;            // changes when the FMU forgets what was set
-    uint64_t sent;             // how often discrete inputs were sent
-    crd_experiment experiment; // Co-Simulation: in case that it has to begin again
-    const char* last_call;     // while there is no instance
-    size_t reserve;            // elements that a call may have
-    uint32_t* refs;            // for directional derivatives
+    uint32_t epoch;        // changes when the FMU forgets what was set
+    uint64_t sent;         // how often discrete inputs were sent
+    const char* last_call; // while there is no instance
+    size_t reserve;        // elements that a call may have
+    uint32_t* refs;        // for directional derivatives
     size_t ref_capacity;
 } crdi_fmi_unit;
 

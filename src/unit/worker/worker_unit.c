@@ -231,10 +231,23 @@ static crd_status proxy_enter(crd_unit* unit, const crd_experiment* e)
     return crdi_proxy_do(u, &c);
 }
 
+static crd_status take_findings(crdi_proxy* u, crdi_mail* m, void* into)
+{
+    (void)into;
+    const uint64_t order = crdi_mail_get_u64(m);
+    if (order < (uint64_t)u->base.input_order) {
+        u->base.input_order = u->base.info.max_input_order = (int)order;
+    }
+    u->base.begin_again = crdi_mail_get_u64(m) != 0;
+    return CRD_OK;
+}
+
 static crd_status proxy_exit(crd_unit* unit)
 {
     crdi_proxy* u = (crdi_proxy*)unit;
-    const crd_status st = do_simply(u, CRDI_OP_EXIT);
+    const crdi_proxy_call c = {.request = {.op = CRDI_OP_EXIT, .handle = -1},
+                               .take = take_findings};
+    const crd_status st = crdi_proxy_do(u, &c);
     u->steps = st >= 0;
     return st;
 }

@@ -344,6 +344,15 @@ static crd_status serve_linearise(crdi_served* u, crdi_mail* in, crdi_mail* out)
     return CRD_OK;
 }
 
+// What a unit finds out about itself at the end of its initialisation.
+static crd_status serve_exit(crdi_served* u, crdi_mail* out)
+{
+    const crd_status st = u->unit->ops->exit_initialization(u->unit);
+    crdi_mail_put_u64(out, (uint64_t)u->unit->input_order);
+    crdi_mail_put_u64(out, u->unit->begin_again);
+    return st;
+}
+
 static crd_status serve_rare(crdi_server* s, crdi_served* u, const crdi_request* r, crdi_mail* in,
                              crdi_mail* out)
 {
@@ -351,12 +360,13 @@ static crd_status serve_rare(crdi_server* s, crdi_served* u, const crdi_request*
     switch (r->op) {
     case CRDI_OP_INSTANTIATE:
         u->unit->input_order = (int)crdi_mail_get_u64(in);
+        u->unit->begin_again = false;
         u->unit->step = crdi_mail_get_number(in);
         return ops->instantiate(u->unit); // settings come from the master
     case CRDI_OP_ENTER:
         return serve_enter(u, in);
     case CRDI_OP_EXIT:
-        return ops->exit_initialization(u->unit);
+        return serve_exit(u, out);
     case CRDI_OP_BIND:
         return serve_bind(s, u, r, in);
     case CRDI_OP_UNBIND:
