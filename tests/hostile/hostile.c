@@ -385,6 +385,7 @@ static void names(void)
     X(negative_status, model.status = -5)                                                          \
     X(error, model.status = 3)                                                                     \
     X(fatal, model.status = 4)                                                                     \
+    X(fatal_spin, (atexit(spin), model.status = 4))                                                \
     X(pending, model.status = 5)                                                                   \
     X(nan, model.y = NAN)                                                                          \
     X(names, names())

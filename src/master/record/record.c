@@ -195,13 +195,15 @@ crd_status crdi_record_close(crd_master* m)
     return crdi_fail(m->ctx, st, "%s", m->life.message);
 }
 
-void crdi_record_rescue(crd_master* m, const char* sentence)
+bool crdi_record_rescue(crd_master* m, const char* sentence)
 {
-    if (m->record.closing) { return; }
+    if (m->record.closing) { return false; } // what became of it is said
     m->record.heap_lost = true;
     crdi_events_note(m, CRD_EVENT_ERROR, sentence);
-    (void)crdi_record_close(m);
+    const crd_status st = crdi_record_close(m);
+    if (st < 0) { crdi_log_on(m->ctx, CRD_LOG_WARNING, crd_error_text(m->ctx)); }
     (void)crdi_exchange_close(m);
+    return m->record.recorder && st >= 0;
 }
 
 // ---- rows --------------------------------------------------------------------------------------

@@ -93,8 +93,8 @@ void crdi_record_read_extras(crd_master* m);
 /// Says how the run ended, attaches the verdict and closes the file.
 crd_status crdi_record_close(crd_master* m);
 /// The same, once, when a unit has crashed or hangs: with the sentence about it, and the exchanged
-/// samples.
-void crdi_record_rescue(crd_master* m, const char* sentence);
+/// samples. false: there is no file, or not all rows are in it.
+bool crdi_record_rescue(crd_master* m, const char* sentence);
 void crdi_record_free(crd_master* m);                     ///< the file, before the units
 void crdi_record_clear(crd_master* m);                    ///< the rest, behind them
 void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed

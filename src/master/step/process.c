@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-// Those whose handlers are ours in some command, and those that ask or end.
-static const int numbers[CRDI_PROCESS_SIGNALS] = {
-    SIGINT,  SIGTERM, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,    SIGABRT, SIGTRAP, SIGSYS,
-    SIGPIPE, SIGXCPU, SIGXFSZ, SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2, SIGHUP};
+// Those that crash, ask or end. Timers and SIGUSR1 may be a unit's own.
+static const int numbers[CRDI_PROCESS_SIGNALS] = {SIGINT,  SIGTERM, SIGHUP,  SIGSEGV, SIGBUS,
+                                                  SIGFPE,  SIGILL,  SIGABRT, SIGTRAP, SIGSYS,
+                                                  SIGPIPE, SIGXCPU, SIGXFSZ};
 
 static mode_t file_mode_now(void)
 {

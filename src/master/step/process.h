@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-enum { CRDI_PROCESS_SIGNALS = 18, CRDI_PROCESS_LOCALE = 256 };
+enum { CRDI_PROCESS_SIGNALS = 13, CRDI_PROCESS_LOCALE = 256 };
 
 typedef struct crdi_process {
     sigset_t mask; // of the thread that saved it

@@ -101,9 +101,9 @@ static void word(const crd_master* m, const crdi_crash_news* n)
     }
 }
 
-static void say(const crd_master* m, int member)
+// `recorded`: the file holds all rows.
+static void say(const crd_master* m, int member, bool recorded)
 {
-    const bool recorded = crdi_record_is_open(m);
     const crd_last_words words = {
         .sentence = sentence,
         .unit = member >= 0 ? m->plan->members[member].unit->name : "",
@@ -119,7 +119,7 @@ _Noreturn void crdi_sentinel_give_up(void)
     if (!said && only) {
         said = 1; // whatever happens now
         if (!sentence[0]) { snprintf(sentence, sizeof sentence, "a unit crashed"); }
-        say(only->m, -1);
+        say(only->m, -1, false);
     }
     _exit(crd_status_exit_code(CRD_E_CRASH));
 }
@@ -172,9 +172,9 @@ static _Noreturn void end_process(const struct crdi_sentinel* s, const crdi_cras
         m->plan->members[news->member].run->alive = false;
     }
     if (!m->life.message[0]) { snprintf(m->life.message, sizeof m->life.message, "%s", sentence); }
-    crdi_record_rescue(m, sentence);
+    const bool recorded = crdi_record_rescue(m, sentence);
     (void)crdi_session_write(m);
-    say(m, news->member);
+    say(m, news->member, recorded);
     said = 1;
     rest_benches(m);
     _exit(crd_status_exit_code(CRD_E_CRASH));
@@ -197,10 +197,12 @@ static void look_for_hang(struct crdi_sentinel* s, int64_t now)
     }
     const int limit = stops ? STOP_S : LOAD_S;
     if (member < 0 || now - s->since < limit * SECOND) { return; }
-    const crd_unit* u = m->plan->members[member].unit;
+    crd_unit* u = m->plan->members[member].unit;
     if (!stops && !strstr(crdi_unit_last_call(u), " library")) { return; } // no function's name
     if (!u->ops->remote) {
         crdi_crash_post(&(crdi_crash_news){CRDI_CRASH_HANGS, member, .seconds = limit});
+    } else if (!CRDI_UNIT_HAS(u, remote, halt) && CRDI_UNIT_HAS(u, remote, interrupt)) {
+        u->ops->remote->interrupt(u); // a worker process, which is ended then
     } else if (!s->reminded) {
         s->reminded = true;
         crdi_log(m->ctx, CRD_LOG_WARNING,

@@ -286,7 +286,8 @@ static const char* call_of(const crdi_worker* w, const crdi_proxy* u, char out[6
     size_t n = 0;
     for (; n < 63; n++) {
         const char c = w->control->call[n];
-        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {
+        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+              c == ' ')) { // "the loading of its library"
             break;
         }
         out[n] = c;
