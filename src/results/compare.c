@@ -175,11 +175,20 @@ static bool same_text(const crd_table_column* a, const crd_table_column* b, int6
     return !text[0] && isnan(a->values[i]) && isnan(b->values[j]);
 }
 
+// A constant that a file keeps apart, by its first and last time (Modelica results), against a
+// signal with more rows: there the times of B count, or what happens between would not be seen.
+static bool is_apart(const comparison* c, const crd_table_column* a, const crd_table_column* b)
+{
+    return a->rows == 2 && b->rows > 2 && a->time != c->a->time && !a->texts && !b->texts &&
+           a->values[0] == a->values[1];
+}
+
 static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_difference* d)
 {
     const crd_table_column *a = &c->a->columns[in_a], *b = &c->b->columns[in_b];
-    const bool text = a->texts || b->texts;
-    const crd_status st = match_rows(c, (raster){a->time, a->rows}, (raster){b->time, b->rows});
+    const bool text = a->texts || b->texts, swap = is_apart(c, a, b);
+    const crd_table_column *x = swap ? b : a, *y = swap ? a : b; // y at the times of x
+    const crd_status st = match_rows(c, (raster){x->time, x->rows}, (raster){y->time, y->rows});
     if (st < 0) { return st; }
     d->tolerance = c->opt->absolute + c->opt->relative * compare_size_of(a->values, a->rows);
     if (c->first == c->last && (a->rows || b->rows)) { // they have no time in common
@@ -191,9 +200,9 @@ static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_differen
     int64_t count = 0;
     for (int64_t i = c->first; i < c->last; i++) {
         const match m = c->matches[i - c->first];
-        const double va = a->values[i], vb = text ? b->values[m.row] : value_of(b->values, m);
-        const double error = !text                       ? error_of(va, vb)
-                             : same_text(a, b, i, m.row) ? 0
+        const double vx = x->values[i], vy = text ? y->values[m.row] : value_of(y->values, m);
+        const double error = !text                       ? error_of(vx, vy)
+                             : same_text(x, y, i, m.row) ? 0
                                                          : (double)INFINITY;
         if (isfinite(error)) {
             sum += error * error;
@@ -201,13 +210,13 @@ static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_differen
         }
         if (error > d->tolerance && !d->differs) {
             d->differs = true;
-            d->first_time = a->time[i];
+            d->first_time = x->time[i];
         }
         if (error > d->max_error || i == c->first) {
             d->max_error = error;
-            d->max_error_time = a->time[i];
-            d->value_a = va;
-            d->value_b = vb;
+            d->max_error_time = x->time[i];
+            d->value_a = swap ? vy : vx;
+            d->value_b = swap ? vx : vy;
         }
     }
     d->rms_error = count ? sqrt(sum / (double)count) : 0;

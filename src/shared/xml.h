@@ -42,7 +42,6 @@ typedef struct crdi_xml_prefix {
 } crdi_xml_prefix;
 /// As above, but prefixes that are declared nowhere are forgiven with a warning: those in `known`
 /// stand for their spaces, others for one that nothing is in. Latin-1 is read if it is declared.
-/// The text has a zero behind it.
 crd_status crdi_xml_parse_lenient(crd_context* ctx, const char* text, size_t length,
                                   const char* file, const crdi_xml_prefix* known, int count,
                                   crdi_xml** out);

@@ -343,7 +343,9 @@ crd_status crdi_xml_parse_lenient(crd_context* ctx, const char* text, size_t len
     crd_text now, next;
     crd_text_init(&now, ctx);
     crd_text_init(&next, ctx);
-    put_as_utf8(&now, text, length);
+    crdi_text_put(&next, text, length); // with a zero behind it
+    if (next.data) { put_as_utf8(&now, next.data, next.length); }
+    now.failed |= next.failed;
     crd_status st = now.failed ? CRD_E_MEMORY : CRD_OK;
     for (int i = 0; st >= 0 && i <= MOST; i++) {
         size_t unbound = SIZE_MAX, prefix = 0;

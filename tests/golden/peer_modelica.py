@@ -184,6 +184,11 @@ def others(checks):
     checks.near("a result as input", 2.0, float(v2[251, 1]), 0.02)
     cardan("plot", path, "-o", "drawn.svg")
     cardan("report", path, "-o", "report.html")
+    # a constant against a signal that is only equal at both ends
+    with open(os.path.join(TMP, "bulge.csv"), "w", encoding="utf-8") as f:
+        f.write("time,k\n0,0.3\n0.5,0.4\n1,0.3\n")
+    said = cardan("compare", path, "bulge.csv", "--pair", "k=k", code=1).stdout
+    checks.true("a constant is compared at all times", "k=k" in said and " 0.4 " in said, said)
     # cells that hold themselves, in version 7.3
     with h5py.File(path, "w", userblock_size=512) as f:
         cell = f.create_dataset("c", (1, 1), dtype=h5py.ref_dtype)
