@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char** environ;
-
 enum { ANSWER_BYTES = 1 << 16, ANSWER_MS = 20000, OLDEST = 7, NEWEST = 20 };
 
 const char crdi_python_advice[] =

@@ -218,6 +218,14 @@ class OnDemand(Build):
                         says="compiled from its sources")
             self.assertEqual(self.table("a.csv")[1], self.table("b.csv")[1])
 
+    def test_what_was_compiled_runs_in_a_worker(self):
+        self.ramp2()
+        self.assertEqual(self.slope("ramp.fmu", "--isolate", "all"), 3)
+        os.makedirs(self.path("folder/sources"))
+        self.write("folder/modelDescription.xml", MODEL2.replace("FILES", ""))
+        self.write("folder/sources/ramp.c", RAMP2)
+        self.assertEqual(self.slope("folder", "--isolate", "all", says="(cached)"), 3)
+
     def test_two_units_of_one_fmu_compile_once(self):
         self.ramp2()
         self.write("two.yaml", "cardan: 1\nunits: {a: {fmu: ramp.fmu}, b: {fmu: ramp.fmu}}\n"

@@ -198,6 +198,15 @@ def failures(checks):
     checks.true("a libpython that is not there is named", "/no/such/libpython.so" in done.stderr, done.stderr)
 
 
+def isolated(checks):
+    """In a worker process, whose sandbox has to let Python and numpy through."""
+    for name in ("Lag2", "Lag3"):
+        run(f"{name}.fmu", "--step", STEP, "--stop-time", 1)
+        here = texts("out.csv")
+        run(f"{name}.fmu", "--step", STEP, "--stop-time", 1, "--isolate", "all")
+        checks.true(f"{name}: isolated it gives the same", texts("out.csv") == here)
+
+
 def container(checks):
     """Our two halves of the oscillator inside a container of FMPy, which couples them itself.
 
@@ -270,6 +279,7 @@ def main():
     loop(checks)
     together(checks)
     failures(checks)
+    isolated(checks)
     container(checks)
     checks.end()
 

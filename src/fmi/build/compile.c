@@ -18,8 +18,6 @@
 #include "shared/base_interrupt.h"
 #include "shared/sandbox.h"
 
-extern char** environ;
-
 enum {
     MOST_WORDS = 1024,     // of a command line
     TIME_S = 600,          // for everything, by the clock
@@ -331,7 +329,7 @@ static void first_errors(const crd_text* log, const char* scratch, crd_text* out
         }
         p = stop ? stop + 1 : end;
     }
-    if (!shown && log->length) { // whatever it says first
+    if (!shown && log->data) { // whatever it says first
         const char* line = log->data + strspn(log->data, "\n ");
         crdi_text_add(out, "%.*s", (int)strcspn(line, "\n"), line);
     }
