@@ -271,6 +271,7 @@ def distance(a, b):
 def same_steps(step):
     """FMPy makes steps as long as two times are apart, which differs from the step by rounding, and
     solvers with a grid of their own then make one step more or less. Both are right; here all are equal."""
+    import fmpy.fmi1  # pylint: disable=import-outside-toplevel
     import fmpy.fmi2  # pylint: disable=import-outside-toplevel
     import fmpy.fmi3  # pylint: disable=import-outside-toplevel
 
@@ -281,7 +282,7 @@ def same_steps(step):
                         *rest, **more)
         return do_step
 
-    for kind in (fmpy.fmi2.FMU2Slave, fmpy.fmi3.FMU3Slave):
+    for kind in (fmpy.fmi1.FMU1Slave, fmpy.fmi2.FMU2Slave, fmpy.fmi3.FMU3Slave):
         kind.doStep = exact(kind.doStep)
 
 
@@ -329,6 +330,8 @@ def show(rows, folder, out):
         for s, part in r["stages"].items():
             if s in ("isolated", "fmpy") and part["result"] not in ("ok", "agrees"):
                 said = part.get("reason") or part.get("said") or ""
+                if said == r.get("reason"):
+                    continue
                 if "difference" in part:
                     said = f"{part['signal']} by {part['difference']:.2g} of its size"
                 print(f"    {s}: {part['result']} {said[:300]}", file=out)
