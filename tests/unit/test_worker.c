@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cardan/master.h"
+#include "cardan/results.h"
 #include "unit/worker/worker.h"
 #include "unit_test.h"
 
@@ -243,7 +245,8 @@ static void misdeeds_are_told_with_the_call(void** state)
                  {"kill", "its process was ended in", false},
                  {"stop", "was stopped by a signal (Stopped (signal))", false},
                  {"leave", "ended its process with exit code 0", false},
-                 {"scribble", "its process was ended in", false}};
+                 {"scribble", "its process was ended in", false},
+                 {"fork", "ended its process with exit code 97", false}};
     const crd_unit_spec spec = fmu_spec(misdeed, "process");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
@@ -259,6 +262,26 @@ static void misdeeds_are_told_with_the_call(void** state)
         }
     }
     unsetenv("CARDAN_TEST_MISDEED");
+}
+
+// The sandbox: files of the user are neither read nor written.
+static void files_of_others_are_out_of_reach(void** state)
+{
+    (void)state;
+    const crd_unit_spec spec = fmu_spec(misdeed, "process");
+    char path[] = "/tmp/cardan_worker_XXXXXX";
+    const int fd = mkstemp(path);
+    check(fd >= 0);
+    setenv("CARDAN_TEST_FILE", path, 1);
+    for (int k = 0; k < 2; k++) {
+        char sentence[4096] = "";
+        setenv("CARDAN_TEST_MISDEED", k ? "write:DoStep" : "read:DoStep", 1);
+        live(&spec, sentence, sizeof sentence);
+        check_contains(sentence, "ended its process with exit code 97");
+    }
+    unsetenv("CARDAN_TEST_MISDEED");
+    close(fd);
+    unlink(path);
 }
 
 static void who_hangs_is_ended_after_its_limit(void** state)
@@ -383,6 +406,47 @@ static void many_log_lines_arrive(void** state)
     crd_context_destroy(ctx);
 }
 
+// ---- runs --------------------------------------------------------------------------------------
+
+static void a_crash_in_a_run_leaves_the_record_whole(void** state)
+{
+    (void)state;
+    const char* const file = TEST_BUILD_DIR "/worker_run.csv";
+    crd_context* ctx = crd_context_create(NULL);
+    for (int threads = 1; threads <= 2; threads++) {
+        crd_system* s = NULL;
+        crd_master* m = NULL;
+        check_ok(crd_system_create(ctx, &s));
+        for (int i = 0; i < 3; i++) {
+            crd_unit_spec spec = fmu_spec(misdeed, NULL);
+            spec.name = i == 0 ? "good" : i == 1 ? "bad" : "third";
+            if (i == 2) { spec.isolate = "process"; }
+            check_ok(crd_system_add_unit(s, &spec, NULL));
+        }
+        s->run.step = 0.1;
+        s->run.stop = 1;
+        s->run.threads = threads;
+        s->run.isolate = CRD_ISOLATE_FOREIGN;
+        s->results.path = file;
+        setenv("CARDAN_TEST_MISDEED", "segv:DoStep:bad", 1);
+        const crd_master_options opt = crd_master_defaults();
+        check_ok(crd_master_create(ctx, s, &opt, &m));
+        check_status(crd_master_run(m), CRD_E_CRASH);
+        check_contains(crd_error_text(ctx), "at t = 0.3: ");
+        check_contains(crd_error_text(ctx), "crashed in fmi2DoStep (Segmentation fault)");
+        check_contains(crd_error_text(ctx), "'bad'");
+        check_ok(crd_master_finish(m));
+        crd_master_destroy(m);
+        unsetenv("CARDAN_TEST_MISDEED");
+        crd_table* t = NULL;
+        check_ok(crd_table_read(ctx, file, &t));
+        check_int(t->rows, 4); // 0, 0.1, 0.2, 0.3
+        crd_table_destroy(t);
+        crd_system_destroy(s);
+    }
+    crd_context_destroy(ctx);
+}
+
 // ---- processes ---------------------------------------------------------------------------------
 
 static void no_worker_outlives_its_master(void** state)
@@ -490,7 +554,9 @@ int main(void)
         cmocka_unit_test(a_worker_gives_the_same_bits),
         cmocka_unit_test(texts_pass),
         cmocka_unit_test(misdeeds_are_told_with_the_call),
+        cmocka_unit_test(files_of_others_are_out_of_reach),
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
+        cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),
         cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),
         cmocka_unit_test(an_error_of_what_was_set_comes_with_the_step),
         cmocka_unit_test(units_of_a_group_share_a_worker_and_its_end),

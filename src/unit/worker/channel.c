@@ -111,18 +111,26 @@ static inline void relax(void)
 #endif
 }
 
-bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t spin_ns)
+bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t most, uint32_t* vain)
 {
-    enum { LOOKS = 64 }; // between two looks at the clock
+    // Looks between two at the clock; waits in vain until it is only glanced at, and until it is
+    // tried again.
+    enum { LOOKS = 32, PATIENCE = 4, GLANCES = 64 };
     for (int64_t end = 0;;) {
         for (int i = 0; i < LOOKS; i++) {
-            if (atomic_load_explicit(word, memory_order_acquire) == wanted) { return true; }
+            if (atomic_load_explicit(word, memory_order_acquire) == wanted) {
+                *vain = 0;
+                return true;
+            }
             relax();
         }
+        if (*vain >= PATIENCE && *vain % GLANCES) { break; }
         const int64_t now = crdi_now_ns();
-        if (!end) { end = now + spin_ns; }
-        if (now >= end) { return false; }
+        if (!end) { end = now + most; }
+        if (now >= end) { break; }
     }
+    ++*vain;
+    return false;
 }
 
 void crdi_channel_sleep(_Atomic uint32_t* word, uint32_t value, int64_t ns)

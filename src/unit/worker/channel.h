@@ -15,7 +15,7 @@ enum {
     CRDI_CHANNEL_LAYOUT = 1,    // raised when one of these structs or operations changes
     CRDI_CHANNEL_FD = 3,        // the memory
     CRDI_CHANNEL_LIFE_FD = 4,   // a socket whose other end the master has: gone with it
-    CRDI_CHANNEL_SLOTS = 1024,  // a power of two
+    CRDI_CHANNEL_SLOTS = 256,   // a power of two
     CRDI_CHANNEL_LINE = 64,     // bytes of a cache line
     CRDI_CHANNEL_TEXT = 4096,   // of a sentence
     CRDI_CHANNEL_LOG = 1 << 18, // bytes of log lines on their way
@@ -69,8 +69,8 @@ enum { CRDI_SET_VALUES, CRDI_SET_RATES, CRDI_SET_TEXTS }; // `area` of SET and S
 // Of those that are not, a failure comes out with the next of the unit.
 static inline bool crdi_request_is_answered(const crdi_request* r)
 {
-    return !(r->op == CRDI_OP_WATCH || r->op == CRDI_OP_FREE ||
-             (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
+    return !(r->op == CRDI_OP_WATCH || r->op == CRDI_OP_SAVE || r->op == CRDI_OP_RESTORE ||
+             r->op == CRDI_OP_FREE || (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
 }
 
 enum { CRDI_WANTS_STOP = 1, CRDI_FETCHED = 2 };
@@ -108,6 +108,17 @@ typedef struct crdi_control {
     char
         log[CRDI_CHANNEL_LOG]; // {u32 level, u32 length, text} one behind the other, around the end
 } crdi_control;
+
+// Equal only for two programs of one build, or of builds that agree.
+static inline uint32_t crdi_channel_layout(void)
+{
+    uint32_t hash = CRDI_CHANNEL_LAYOUT + (uint32_t)sizeof(crdi_control);
+    hash = hash * 31 + (uint32_t)sizeof(crd_unit_spec);
+    for (const char* p = crd_version(); *p; p++) {
+        hash = hash * 31 + (uint32_t)*p;
+    }
+    return hash;
+}
 
 // Where the message area and what follows it begin.
 static inline size_t crdi_channel_message_at(void)
@@ -178,8 +189,9 @@ crd_status crdi_mail_get_bytes(crdi_mail* m, crd_context* ctx, crd_bytes* values
 
 // ---- waiting -----------------------------------------------------------------------------------
 
-// Looks at `*word` for up to `spin_ns`: true once it is `wanted`.
-bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t spin_ns);
+// Looks at `*word` for up to `most` ns: true once it is `wanted`. Where looking was in vain the
+// other side may want this very core: for some times it is only glanced at. `*vain` counts them.
+bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t most, uint32_t* vain);
 // Sleeps while `*word` is `value`, for `ns` at most.
 void crdi_channel_sleep(_Atomic uint32_t* word, uint32_t value, int64_t ns);
 void crdi_channel_wake(_Atomic uint32_t* word);

@@ -62,6 +62,12 @@ static crd_status find_program(crd_context* ctx, char out[PATH_MAX])
                      "nor in libexec/cardan; set CARDAN_WORKER to its path, or 'isolate: none'");
 }
 
+crd_status crdi_worker_find(crd_context* ctx)
+{
+    char program[PATH_MAX];
+    return find_program(ctx, program);
+}
+
 // ---- beginning ---------------------------------------------------------------------------------
 
 static crd_status make_memory(crdi_worker* w, crd_context* ctx)
@@ -79,7 +85,7 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     }
     w->memory = p;
     w->control = p;
-    w->control->layout = CRDI_CHANNEL_LAYOUT;
+    w->control->layout = crdi_channel_layout();
     w->control->log_level = (uint32_t)crd_log_level(w->ctx);
     w->control->master = getpid();
     atomic_store(&w->control->spin_ns, w->spin_ns);
@@ -148,6 +154,11 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
     w->life_fd = ends[0];
     const int error = spawn(program, w->memory_fd, ends[1], &w->pid);
     close(ends[1]);
+    for (int32_t i = 0, others = 0; i < w->unit_count && w->users > 1; i++) {
+        if (!w->units[i]) { continue; }
+        crdi_log(w->ctx, CRD_LOG_INFO, "unit '%s' runs in worker process %d%s",
+                 w->units[i]->base.name, (int)w->pid, others++ ? " too" : "");
+    }
     if (error) {
         w->pid = 0;
         st = crdi_fail(ctx, CRD_E_IO, "%s: %s", program, strerror(error));
@@ -455,7 +466,7 @@ crd_status crdi_worker_wait(crdi_proxy* u, int64_t limit)
     crdi_worker* w = u->worker;
     crdi_answer* a = u->answer;
     if (__builtin_expect(w->failed, 0)) { return crdi_worker_gone(u); }
-    if (!crdi_channel_spin(&a->number, u->number, w->spin_ns) && !wait_long(u, limit)) {
+    if (!crdi_channel_spin(&a->number, u->number, w->spin_ns, &u->vain) && !wait_long(u, limit)) {
         return crdi_worker_gone(u);
     }
     const int32_t status = a->status;

@@ -68,6 +68,7 @@ struct crdi_proxy {
     char* text;
     uint32_t number; // of its last request that is answered
     uint16_t op;     // of its last request
+    uint32_t vain;   // waits in which it was looked for in vain
     bool created;    // the worker has the unit
     bool begun;      // a step is under way
     bool steps;      // it is initialised: what is read will be read again
@@ -102,6 +103,7 @@ void crdi_worker_leave(crdi_proxy* u);
 
 // ---- process.c ---------------------------------------------------------------------------------
 
+crd_status crdi_worker_find(crd_context* ctx); // is there an executable?
 crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx);
 void crdi_worker_stop(crdi_worker* w); // ends the process; the sentence about it stays
 // A part of the memory, SIZE_MAX: there is no room.

@@ -289,9 +289,28 @@ static void proxy_destroy(crd_unit* unit)
 
 // ---- states ------------------------------------------------------------------------------------
 
+// Nobody waits for these: they are in order with the steps, and what fails comes with the next one.
 typedef struct proxy_state {
     int32_t handle;
+    double next_event; // as of then
+    bool wants_stop;
 } proxy_state;
+
+static crd_status push_state(crdi_proxy* u, crdi_channel_op op, const proxy_state* s)
+{
+    crdi_worker* w = u->worker;
+    const crdi_request r = {.op = (uint16_t)op, .handle = s->handle};
+    if (w->failed || !u->created) { return crdi_worker_gone(u); }
+    if (u->begun) { // nobody has asked for the end of the step
+        (void)crdi_worker_wait(u, u->limit);
+        u->begun = false;
+    }
+    crdi_worker_lock(&w->lock);
+    crdi_proxy_flush(u);
+    crdi_worker_push(u, &r);
+    crdi_worker_unlock(&w->lock);
+    return CRD_OK;
+}
 
 static crd_status proxy_save(crd_unit* unit, void** state)
 {
@@ -301,8 +320,9 @@ static crd_status proxy_save(crd_unit* unit, void** state)
     proxy_state* s = *state;
     if (!s) { return CRD_E_MEMORY; }
     if (fresh) { s->handle = u->states++; }
-    const crdi_proxy_call c = {.request = {.op = CRDI_OP_SAVE, .handle = s->handle}};
-    return crdi_proxy_do(u, &c);
+    s->next_event = unit->next_event;
+    s->wants_stop = unit->wants_stop;
+    return push_state(u, CRDI_OP_SAVE, s);
 }
 
 static crd_status proxy_restore(crd_unit* unit, void* state)
@@ -310,22 +330,17 @@ static crd_status proxy_restore(crd_unit* unit, void* state)
     crdi_proxy* u = (crdi_proxy*)unit;
     const proxy_state* s = state;
     u->epoch++;
-    const crdi_proxy_call c = {.request = {.op = CRDI_OP_RESTORE, .handle = s->handle}};
-    return crdi_proxy_do(u, &c);
+    unit->next_event = s->next_event;
+    unit->wants_stop = s->wants_stop;
+    return push_state(u, CRDI_OP_RESTORE, s);
 }
 
 static void proxy_free_state(crd_unit* unit, void** state)
 {
     crdi_proxy* u = (crdi_proxy*)unit;
-    proxy_state* s = *state;
-    if (!s) { return; }
-    if (u->created && !u->worker->failed) {
-        const crdi_request r = {.op = CRDI_OP_FREE, .handle = s->handle};
-        crdi_worker_lock(&u->worker->lock);
-        crdi_worker_push(u, &r);
-        crdi_worker_unlock(&u->worker->lock);
-    }
-    crd_free(unit->ctx, s);
+    if (!*state) { return; }
+    if (u->created && !u->worker->failed) { (void)push_state(u, CRDI_OP_FREE, *state); }
+    crd_free(unit->ctx, *state);
     *state = NULL;
 }
 
@@ -487,6 +502,12 @@ bool crdi_worker_has(const crd_unit* u)
 crd_status crdi_worker_wrap(crd_context* ctx, crd_unit_store* store, crd_unit** unit)
 {
     crd_unit* inner = *unit;
+    const bool asked = inner->spec->isolate && inner->spec->isolate[0];
+    if (!asked && crdi_worker_find(inner->ctx) < 0) { // nobody has asked for this one
+        crdi_log(inner->ctx, CRD_LOG_WARNING, "unit '%s' is not isolated: %s", inner->name,
+                 crd_error_text(inner->ctx));
+        return CRD_OK;
+    }
     crdi_proxy* u = crdi_new(inner->ctx, sizeof *u);
     crd_status st = u ? CRD_OK : CRD_E_MEMORY;
     if (u) {

@@ -1,5 +1,6 @@
-// An FMI 2.0 library that does what the environment variable CARDAN_TEST_MISDEED says: "kind:call"
-// with a kind of below and the name of a function without fmi2, or "constructor". y' = u, and a
+// An FMI 2.0 library that does what the environment variable CARDAN_TEST_MISDEED says: "kind:call",
+// or "kind:call:instance", with a kind of below and the name of a function without fmi2, or
+// "constructor"; steps misbehave from the fourth on in the second form. y' = u, and a
 // counter of steps, which is a text too.
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,6 +75,16 @@ static void misbehave(const instance* i, const char* kind)
         pthread_join(thread, NULL);
     }
     if (strcmp(kind, "hog") == 0) { hog(); }
+    if (strcmp(kind, "fork") == 0) {
+        for (int k = 0; k < 100; k++) {
+            if (fork() >= 0) { _exit(98); }
+        }
+        _exit(97);
+    }
+    if (strcmp(kind, "read") == 0 || strcmp(kind, "write") == 0) {
+        const char* path = getenv("CARDAN_TEST_FILE");
+        _exit(open(path, kind[0] == 'r' ? O_RDONLY : O_WRONLY) < 0 ? 97 : 98);
+    }
     if (strcmp(kind, "shrink") == 0) {
         for (int fd = 3; fd < 20; fd++) {
             if (ftruncate(fd, 0) == 0) { _exit(99); }
@@ -107,7 +118,9 @@ static void at(const instance* i, const char* call)
     const char* deed = getenv("CARDAN_TEST_MISDEED");
     const char* colon = deed ? strchr(deed, ':') : NULL;
     char kind[32];
-    if (!colon || strcmp(colon + 1, call) != 0) { return; }
+    if (!colon || strncmp(colon + 1, call, strlen(call)) != 0) { return; }
+    const char* rest = colon + 1 + strlen(call);
+    if (*rest && (*rest != ':' || !i || strcmp(rest + 1, i->name) != 0 || i->steps < 3)) { return; }
     snprintf(kind, sizeof kind, "%.*s", (int)(colon - deed), deed);
     misbehave(i, kind);
 }

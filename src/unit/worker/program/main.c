@@ -97,7 +97,7 @@ int main(void)
         fprintf(stderr, "cardan-worker is started by Cardan itself, for units with 'isolate'\n");
         return 2;
     }
-    if (server.control->layout != CRDI_CHANNEL_LAYOUT) { return OTHER_VERSION; }
+    if (server.control->layout != crdi_channel_layout()) { return OTHER_VERSION; }
     if (!follow_master()) { return 1; }
     const int victim = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (victim >= 0) { // when memory runs out it is this process, not the run

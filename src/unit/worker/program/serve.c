@@ -457,8 +457,9 @@ static void serve(crdi_server* s, const crdi_request* r)
 // Looks for a while, then sleeps; now and then it looks whether the master is still there.
 static void wait_for(crdi_server* s, _Atomic uint32_t* number, uint32_t wanted)
 {
+    static uint32_t vain;
     crdi_control* c = s->control;
-    while (!crdi_channel_spin(number, wanted, atomic_load(&c->spin_ns))) {
+    while (!crdi_channel_spin(number, wanted, atomic_load(&c->spin_ns), &vain)) {
         atomic_store(&c->asleep, 1);
         if (atomic_load(number) != wanted) { crdi_channel_sleep(&c->asleep, 1, 500000000); }
         atomic_store(&c->asleep, 0);
