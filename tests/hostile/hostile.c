@@ -52,6 +52,29 @@ static jmp_buf back;
 static volatile int zero;
 static void* volatile nowhere = (void*)(uintptr_t)16;
 
+#ifdef OWN_MALLOC // of an FMU that brings its own heap: what others allocated must not come here
+static char heap[1 << 20];
+static size_t used;
+EXPORT void* malloc(size_t n)
+{
+    char* p = heap + used;
+    used += (n + 31) / 16 * 16;
+    return p;
+}
+EXPORT void* calloc(size_t n, size_t size)
+{
+    return malloc(n * size); // never used twice
+}
+EXPORT void* realloc(void* p, size_t n)
+{
+    return p ? abort(), NULL : malloc(n);
+}
+EXPORT void free(void* p)
+{
+    if (p && ((char*)p < heap || (char*)p >= heap + sizeof heap)) { abort(); }
+}
+#endif
+
 // ---- kinds -------------------------------------------------------------------------------------
 
 static void spin(void)
@@ -306,6 +329,14 @@ static void names(void)
     }
 }
 
+static void duplicate(void)
+{
+    for (int i = 0; i < 10; i++) {
+        char* volatile p = strdup("allocated by the C library");
+        free(p);
+    }
+}
+
 #define KIND(name, ...)                                                                            \
     static void kind_##name(void)                                                                  \
     {                                                                                              \
@@ -388,6 +419,7 @@ static void names(void)
     X(fatal_spin, (atexit(spin), model.status = 4))                                                \
     X(pending, model.status = 5)                                                                   \
     X(nan, model.y = NAN)                                                                          \
+    X(own_malloc, duplicate())                                                                     \
     X(names, names())
 KINDS(KIND)
 

@@ -60,7 +60,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("vtalarm", "told", ("step",), "Virtual timer expired"),
     ("exit", "told", ALL, r"exit\(\)"),
     ("quick_exit", "told", ("step",), r"exit\(\)"),
-    ("thread_segv", "told", ("instantiate", "initialise", "step", "terminate", "free"), "a thread .*Segmentation fault"),
+    ("thread_segv", "told", ("instantiate", "initialise", "step", "terminate", "free"), "a thread that unit .*Segmentation fault"),
     ("thread_abort", "told", ("step",), "a thread .*Aborted"),
     ("thread_heap", "told", ("step",), "a thread .*(Aborted|Segmentation fault)"),
     ("thread_exit", "told", ("step",), r"a thread .*exit\(\)"),
@@ -113,6 +113,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("fatal_spin", "failed", ("step",), "Fatal"),
     ("nan", "failed", ("step",), "not a number"),
     ("names", "fine", ("step",), ""),
+    ("own_malloc", "fine", ("instantiate", "step"), ""),
     ("under_exit", "lost", ("constructor", "step"), "_exit ends the process before anybody is asked"),
     ("sigkill", "lost", ("instantiate", "step"), "SIGKILL cannot be caught"),
     ("sigstop", "lost", ("step",), "SIGSTOP cannot be caught"),
@@ -168,7 +169,8 @@ def make_fmu(path, libraries, version, kind, place):
         folder = "linux64" if version == 2 else "x86_64-linux"
         info = zipfile.ZipInfo(f"binaries/{folder}/hostile.so")
         info.external_attr = 0o755 << 16
-        with open(os.path.join(libraries, f"hostile{version}.so"), "rb") as f:
+        name = "hostile_malloc" if kind == "own_malloc" else f"hostile{version}"
+        with open(os.path.join(libraries, name + ".so"), "rb") as f:
             z.writestr(info, f.read())
         z.writestr("resources/order.txt", f"{kind} {place}\n")
 
@@ -321,7 +323,7 @@ def judge(o, c, r, reference):
 def main():
     a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     a.add_argument("--command", required=True)
-    a.add_argument("--libraries", required=True, help="folder of hostile2.so and hostile3.so")
+    a.add_argument("--libraries", required=True, help="folder of hostile2.so, hostile3.so and hostile_malloc.so")
     a.add_argument("--honest", required=True, help="an FMU that behaves")
     a.add_argument("--signal", default="phi1", help="an output of it")
     a.add_argument("--isolate", help="as the option of cardan run")

@@ -54,45 +54,65 @@ static const char* signal_text(int number)
     return text ? text : "a signal";
 }
 
-// Of several units nobody can say which one made a thread.
-static int first_native(const crd_master* m)
+// Units whose code is in this process and that are still there: "'a', 'b', ...", and how many.
+static int name_suspects(const crd_master* m, char* out, size_t size)
 {
-    for (int i = 0; i < m->plan->member_count; i++) {
-        if (!m->plan->members[i].unit->ops->remote) { return i; }
+    enum { SHOWN = 4 };
+    int count = 0;
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < m->plan->member_count && n < size; i++) {
+        const bool gone = i >= m->plan->member_count - m->life.destroyed && i != m->running;
+        if (gone || m->plan->members[i].unit->ops->remote) { continue; }
+        if (count <= SHOWN) {
+            n += (size_t)snprintf(out + n, size - n, count < SHOWN ? "%s'%s'" : "%s...",
+                                  count ? ", " : "", m->plan->sys->units[i].name);
+        }
+        count++;
     }
-    return 0;
+    return count;
+}
+
+// On a thread that a unit made. Of several units nobody can say whose it is.
+static void word_foreign(const crd_master* m, const char* what, const char* when)
+{
+    char names[256], during[256] = "no unit was in a call";
+    const int count = name_suspects(m, names, sizeof names);
+    if (m->running >= 0) {
+        const crd_unit* u = m->plan->members[m->running].unit;
+        snprintf(during, sizeof during, "unit '%s' was in %s", u->name, crdi_unit_last_call(u));
+    }
+    snprintf(sentence, sizeof sentence, "a thread that unit %s made %s %s, while %s%s", names, what,
+             when, during, count > 1 ? "; which of them made it is not known" : "");
 }
 
 static void word(const crd_master* m, const crdi_crash_news* n)
 {
-    char when[64];
+    char when[64], signal_name[96];
     place(m, when, sizeof when);
-    int member = n->member;
-    if (member < 0) { member = n->foreign ? m->running : -1; }
-    if (member < 0 && n->foreign) { member = first_native(m); }
-    if (member < 0) {
-        snprintf(sentence, sizeof sentence,
-                 "Cardan itself crashed %s (%s), in none of its units: either a unit wrote into "
-                 "memory that is not its own (isolate: process keeps it from that), or this is a "
-                 "mistake of Cardan",
-                 when, n->what < NSIG ? signal_text(n->what) : "exit()");
-        return;
-    }
-    const crd_unit* u = m->plan->members[member].unit;
-    const char* call = crdi_unit_last_call(u);
+    snprintf(signal_name, sizeof signal_name, "crashed (%s)", signal_text(n->what));
     const char* what = n->what == CRDI_CRASH_EXIT ? "tried to end the process with exit()"
                        : n->what == CRDI_CRASH_THREAD
                            ? "ended a thread of Cardan with pthread_exit()"
                            : NULL;
+    if (n->foreign) {
+        word_foreign(m, what ? what : signal_name, when);
+        return;
+    }
+    if (n->member < 0) {
+        snprintf(sentence, sizeof sentence,
+                 "Cardan itself crashed %s (%s), in none of its units: either a unit wrote into "
+                 "memory that is not its own (isolate: process keeps it from that), or this is a "
+                 "mistake of Cardan",
+                 when, what ? "exit()" : signal_text(n->what));
+        return;
+    }
+    const crd_unit* u = m->plan->members[n->member].unit;
+    const char* call = crdi_unit_last_call(u);
     if (n->what == CRDI_CRASH_HANGS) {
         snprintf(sentence, sizeof sentence, "unit '%s' %s: did not come back from %s within %d s%s",
                  u->name, when, call, n->seconds,
                  n->seconds == STOP_S ? " after the run was to stop" : "");
-    } else if (n->foreign) {
-        snprintf(sentence, sizeof sentence,
-                 "unit '%s' %s: a thread that it or another unit made %s%s%s while it was in %s",
-                 u->name, when, what ? what : "crashed (", what ? "" : signal_text(n->what),
-                 what ? "" : ")", call);
     } else if (what) {
         snprintf(sentence, sizeof sentence, "unit '%s' %s: %s in %s", u->name, when, what, call);
     } else {
@@ -237,27 +257,9 @@ static void* watch(void* arg)
     return NULL;
 }
 
-// "unit 'a'", or "one of the units 'a', 'b', ..." whose code runs in this process
-static void name_suspects(const crd_master* m, char* out, size_t size)
-{
-    enum { SHOWN = 4 };
-    int count = 0;
-    size_t n = 0;
-    for (int i = 0; i < m->plan->member_count && n < size; i++) {
-        const crd_unit* u = m->plan->members[i].unit;
-        if (u->ops->remote) { continue; }
-        if (count < SHOWN) {
-            n += (size_t)snprintf(out + n, size - n, "%s'%s'", count ? ", " : "", u->name);
-        } else if (count == SHOWN) {
-            n += (size_t)snprintf(out + n, size - n, ", ...");
-        }
-        count++;
-    }
-}
-
 void crdi_sentinel_check(crd_master* m, int member)
 {
-    char text[256], names[256] = "";
+    char text[256], names[256];
     if (!m->sentinel || !crdi_process_restore(&m->sentinel->process, text)) { return; }
     if (member >= 0) {
         const crd_unit* u = m->plan->members[member].unit;
@@ -265,7 +267,7 @@ void crdi_sentinel_check(crd_master* m, int member)
                  crdi_unit_last_call(u));
         return;
     }
-    name_suspects(m, names, sizeof names);
+    (void)name_suspects(m, names, sizeof names);
     crdi_log(m->log, CRD_LOG_WARNING,
              "%s was changed in a step before t = %.10g by a unit (%s); put back", text,
              crdi_time_seen(m), names);
