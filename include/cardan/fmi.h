@@ -1,7 +1,8 @@
-/// FMU import: open an FMU of FMI 2.0 or 3.0, look at what it describes, instantiate and drive it.
+/// FMU import: open an FMU of FMI 1.0, 2.0 or 3.0, look at what it describes, instantiate and drive
+/// it.
 ///
 /// `crd_fmu` is the description: const once opened, shared by all instances. `crd_fmi` is one
-/// instance: one thread at a time. One set of functions serves both versions; what a version does
+/// instance: one thread at a time. One set of functions serves all versions; what a version does
 /// not have gives CRD_E_UNSUPPORTED. Every call is checked against one table of call orders
 /// (CRD_E_STATE), so an importer's mistake is a message, not an FMU's crash.
 /// An FMU is foreign native code: instantiating it runs it.
@@ -24,7 +25,7 @@ typedef struct crd_fmu_options {
     const char* unpack_to; ///< folder for the private directory; NULL: $TMPDIR or /tmp
 } crd_fmu_options;
 
-typedef enum crd_fmi_version { CRD_FMI_2 = 2, CRD_FMI_3 = 3 } crd_fmi_version;
+typedef enum crd_fmi_version { CRD_FMI_1 = 1, CRD_FMI_2, CRD_FMI_3 } crd_fmi_version;
 
 /// One physical unit of the description.
 typedef struct crd_fmu_unit {
@@ -56,8 +57,8 @@ typedef struct crd_fmu_model_exchange {
     bool can_get_set_state, can_serialize_state;
     bool provides_directional_derivatives, provides_adjoint_derivatives;
     bool needs_completed_step; ///< fmi2CompletedIntegratorStep after every step of the solver
-    /// FMI 2: scalars. FMI 3: sum of the sizes of `indicators`, with the start values of structural
-    /// parameters.
+    /// FMI 1 and 2: scalars. FMI 3: sum of the sizes of `indicators`, with the start values of
+    /// structural parameters.
     uint32_t indicator_count;
     const int32_t* indicators; ///< FMI 3: their variables (indicator_variable_count)
     int32_t indicator_variable_count;
@@ -65,6 +66,8 @@ typedef struct crd_fmu_model_exchange {
     /// FMI 3 stand in it with all their elements.
     crd_dependencies derivatives;
     const int32_t* states; ///< (derivatives.count) variable of the state, -1: not said
+    /// Length of the state vector, likewise. FMI 1 says no more than that: it has no `derivatives`.
+    uint32_t state_count;
 } crd_fmu_model_exchange;
 
 /// One dimension of an array: a fixed length, or the structural parameter that gives it.
@@ -73,11 +76,11 @@ typedef struct crd_fmu_axis {
     int32_t variable; ///< index of the structural parameter, or -1
 } crd_fmu_axis;
 
-/// FMI 3: <Alias> children, and FMI 2 variables that share type and value reference appear as
+/// FMI 3: <Alias> children, and FMI 1 and 2 variables that share type and value reference appear as
 /// variables with `alias_of` set.
 typedef struct crd_fmu_description {
     crd_fmi_version version;
-    const char* fmi_version_text; ///< "2.0", "3.0"
+    const char* fmi_version_text; ///< "1.0", "2.0", "3.0"
     const char* model_name;
     const char* model_identifier; ///< of Co-Simulation, "" if the FMU has none
     const char* token;            ///< guid or instantiationToken
@@ -92,8 +95,8 @@ typedef struct crd_fmu_description {
     bool has_cosimulation, has_model_exchange, has_scheduled_execution;
     bool needs_execution_tool;
     bool can_handle_variable_step;
-    bool can_interpolate_inputs;   ///< FMI 2: takes input derivatives
-    bool can_run_asynchronously;   ///< FMI 2
+    bool can_interpolate_inputs;   ///< FMI 1 and 2: takes input derivatives
+    bool can_run_asynchronously;   ///< FMI 1 and 2
     bool can_be_instantiated_once; ///< only one instance in a process
     bool can_not_use_memory_functions;
     bool can_get_set_state, can_serialize_state;
@@ -119,7 +122,7 @@ typedef struct crd_fmu_description {
     int32_t unit_count;
     const crd_fmu_enumeration* enumerations;
     int32_t enumeration_count;
-    crd_dependencies outputs; ///< ModelStructure
+    crd_dependencies outputs; ///< ModelStructure; FMI 1: DirectDependency
     crd_dependencies initial_unknowns;
     const char* const* log_categories;
     int32_t log_category_count;
@@ -131,7 +134,7 @@ CRD_API crd_fmu_options crd_fmu_defaults(void);
 
 /// `path` is an .fmu archive, an unpacked folder, or (description_only) a modelDescription.xml.
 /// CRD_E_NOT_FOUND: no such file. CRD_E_FORMAT: not an FMU; the text says where and why.
-/// CRD_E_UNSUPPORTED: FMI 1.0. Warnings go to the log.
+/// CRD_E_UNSUPPORTED: a version that is not known. Warnings go to the log.
 CRD_API crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_options* opt,
                                 crd_fmu** out);
 /// Also removes the private directory. Destroy all instances first.
@@ -165,7 +168,7 @@ typedef enum crd_fmi_state {
     CRD_FMI_EVENT,        ///< FMI 3 and Model Exchange
     CRD_FMI_CONTINUOUS,   ///< Model Exchange: continuous-time mode
     CRD_FMI_INTERMEDIATE, ///< FMI 3, inside the callback
-    CRD_FMI_STEP_FAILED,  ///< FMI 2 Discard
+    CRD_FMI_STEP_FAILED,  ///< FMI 1 and 2 Discard
     CRD_FMI_TERMINATED,
     CRD_FMI_ERROR, ///< reset, restore, free and reading for diagnosis are left
     CRD_FMI_FATAL, ///< nothing is allowed
@@ -204,7 +207,7 @@ typedef struct crd_fmi_step {
     bool event_needed; ///< FMI 3: go to event mode now
     bool terminate;    ///< the FMU wants the run to end
     bool early;        ///< it returned early
-    bool discarded;    ///< part (FMI 2) or nothing (FMI 3) of the step was done
+    bool discarded;    ///< part (FMI 1 and 2) or nothing (FMI 3) of the step was done
 } crd_fmi_step;
 
 /// Set, step and get of Float64 values in one call: what a fixed-step run does over and over. Fill
@@ -220,7 +223,7 @@ typedef struct crd_fmi_exchange {
     int id; ///< the caller's number for it
     bool no_rollback;
     // by crd_fmi_join, and kept by the instance
-    bool two;     ///< FMI 2
+    bool two;     ///< FMI 1 or 2
     bool ready;   ///< the call order allows set, step and get; atomic
     uint8_t call; ///< function that was called last; atomic
     /// Called after a step that was not a plain full one, and before the values are read.
@@ -259,7 +262,9 @@ CRD_API const char* crd_fmi_last_call(const crd_fmi* i);
 /// The FMU's own handle, for callers that go past this interface and its checks.
 CRD_API void* crd_fmi_component(const crd_fmi* i);
 
-/// SetupExperiment (FMI 2) and EnterInitializationMode.
+/// SetupExperiment (FMI 2) and EnterInitializationMode. FMI 1 has no such mode: the FMU is
+/// initialised at its end, or when a value is read before; inputs that are set after that count
+/// from then on.
 CRD_API crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double tolerance,
                                                 double start, bool has_stop, double stop);
 CRD_API crd_status crd_fmi_exit_initialization(crd_fmi* i);
@@ -267,7 +272,7 @@ CRD_API crd_status crd_fmi_enter_configuration(crd_fmi* i);
 CRD_API crd_status crd_fmi_exit_configuration(crd_fmi* i);
 CRD_API crd_status crd_fmi_enter_event_mode(crd_fmi* i);
 CRD_API crd_status crd_fmi_enter_step_mode(crd_fmi* i); ///< Co-Simulation
-/// FMI 3, and Model Exchange of FMI 2 (fmi2NewDiscreteStates).
+/// FMI 3, and Model Exchange of FMI 2 (fmi2NewDiscreteStates) and FMI 1 (fmiEventUpdate).
 CRD_API crd_status crd_fmi_update_discrete(crd_fmi* i, crd_fmi_update* out);
 CRD_API crd_status crd_fmi_terminate(crd_fmi* i);
 CRD_API crd_status crd_fmi_reset(crd_fmi* i);
@@ -303,10 +308,11 @@ CRD_API void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x);
 CRD_API crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, double t,
                                    double h, volatile int* at);
 
-/// Values by value reference; `type` picks the FMI function. For FMI 2: Float64 -> Real, Int32 and
-/// Enumeration -> Integer, Boolean, String. `value_count` counts elements (arrays are longer than
-/// `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a copy); for
-/// the other numbers int64_t or, for CRD_FLOAT32, double: converted inside, range checked on set.
+/// Values by value reference; `type` picks the FMI function. For FMI 1 and 2: Float64 -> Real,
+/// Int32 and Enumeration -> Integer, Boolean, String. `value_count` counts elements (arrays are
+/// longer than `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a
+/// copy); for the other numbers int64_t or, for CRD_FLOAT32, double: converted inside, range
+/// checked on set.
 CRD_API crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n,
                                     const double* values, size_t value_count);
 CRD_API crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* values,
@@ -332,14 +338,14 @@ CRD_API crd_status crd_fmi_get_binary(crd_fmi* i, const uint32_t* refs, size_t n
 /// Make room so that later set and get calls of up to `value_count` elements do not allocate.
 CRD_API crd_status crd_fmi_reserve(crd_fmi* i, size_t value_count);
 
-/// FMI 2 only. orders[j] >= 1 belongs to refs[j]; derivatives refer to the beginning of the step.
+/// FMI 1 and 2. orders[j] >= 1 belongs to refs[j]; derivatives refer to the beginning of the step.
 CRD_API crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                                  const int32_t* orders, const double* values);
 /// The same to find out whether the FMU takes these orders: canInterpolateInputs promises none. A
 /// Warning is a refusal too; after an Error the instance is of no use (crd_fmi_get_state).
 CRD_API crd_status crd_fmi_try_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                                  const int32_t* orders, const double* values);
-/// Both versions, at the current time.
+/// All versions, at the current time.
 CRD_API crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                                   const int32_t* orders, double* values);
 /// sensitivity = d unknowns / d knowns * seed

@@ -91,6 +91,7 @@ typedef struct crd_variable {
     bool relative_quantity;   ///< the unit's offset does not apply
     bool intermediate_update; ///< FMI 3: may be set and read inside a step
     bool can_handle_multiple_set;
+    bool negated; ///< FMI 1: its value is the negative (of a Boolean: the opposite) of the FMU's
     double nominal, min, max; ///< 1, -inf, inf when not given
 } crd_variable;
 

@@ -1,4 +1,4 @@
-// The binary interface between an importer and the shared library of an FMU, FMI 2.0 and 3.0, as
+// The binary interface between an importer and the shared library of an FMU, FMI 1.0 to 3.0, as
 // far as a C compiler must know it: numbers, argument types and order. Declared here from the
 // standards; names of arguments are ours.
 //
@@ -19,7 +19,7 @@ typedef enum crdi_fmi_status {
     CRDI_FMI_DISCARD,
     CRDI_FMI_ERROR,
     CRDI_FMI_FATAL,
-    CRDI_FMI_PENDING, // FMI 2 only
+    CRDI_FMI_PENDING, // FMI 1 and 2
 } crdi_fmi_status;
 
 typedef uint32_t crdi_fmi_ref; // value reference
@@ -125,6 +125,96 @@ typedef struct crdi_fmi2_event_info { // Model Exchange
     X(GetEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, double* z, size_t nz))              \
     X(GetContinuousStates, ME, crdi_fmi_status, (void* c, double* x, size_t nx))                   \
     X(GetNominalsOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))
+
+// ---- FMI 1.0 -----------------------------------------------------------------------------------
+
+// Functions of FMI 1.0 are those of FMI 2.0 under other names, behind the model identifier
+// ("ball_fmiDoStep"). They stand in FMI 2's table of pointers and have its numbers:
+//     X(function of FMI 2, need, name for Co-Simulation, name for Model Exchange)
+// MODE is a mode that FMI 1.0 does not know: we keep it, and nothing is called. Initialising is one
+// call, at the end of what FMI 2 calls initialization mode. fmiGetStateValueReferences is not used.
+// Booleans are char. So is the last argument of fmiDoStep, in the same register as FMI 2's int;
+// what differs otherwise has a type below.
+#define CRDI_FMI1_BOTH(X, name, need) X(name, need, "fmi" #name, "fmi" #name)
+#define CRDI_FMI1_CS(X, name, need) X(name, need, "fmi" #name, "")
+#define CRDI_FMI1_ME(X, name, need) X(name, need, "", "fmi" #name)
+#define CRDI_FMI1_LIST(X)                                                                          \
+    CRDI_FMI1_CS(X, DoStep, CS)                                                                    \
+    CRDI_FMI1_BOTH(X, SetReal, REQUIRED)                                                           \
+    CRDI_FMI1_BOTH(X, GetReal, REQUIRED)                                                           \
+    X(GetTypesPlatform, OPTIONAL, "fmiGetTypesPlatform", "fmiGetModelTypesPlatform")               \
+    CRDI_FMI1_BOTH(X, GetVersion, OPTIONAL)                                                        \
+    CRDI_FMI1_BOTH(X, SetDebugLogging, OPTIONAL)                                                   \
+    X(Instantiate, REQUIRED, "fmiInstantiateSlave", "fmiInstantiateModel")                         \
+    X(FreeInstance, REQUIRED, "fmiFreeSlaveInstance", "fmiFreeModelInstance")                      \
+    X(EnterInitializationMode, MODE, "setting up the initialization",                              \
+      "setting up the initialization")                                                             \
+    X(ExitInitializationMode, REQUIRED, "fmiInitializeSlave", "fmiInitialize")                     \
+    X(Terminate, OPTIONAL, "fmiTerminateSlave", "fmiTerminate")                                    \
+    X(Reset, OPTIONAL, "fmiResetSlave", "")                                                        \
+    CRDI_FMI1_BOTH(X, GetInteger, OPTIONAL)                                                        \
+    CRDI_FMI1_BOTH(X, GetBoolean, OPTIONAL)                                                        \
+    CRDI_FMI1_BOTH(X, GetString, OPTIONAL)                                                         \
+    CRDI_FMI1_BOTH(X, SetInteger, OPTIONAL)                                                        \
+    CRDI_FMI1_BOTH(X, SetBoolean, OPTIONAL)                                                        \
+    CRDI_FMI1_BOTH(X, SetString, OPTIONAL)                                                         \
+    CRDI_FMI1_CS(X, SetRealInputDerivatives, OPTIONAL)                                             \
+    CRDI_FMI1_CS(X, GetRealOutputDerivatives, OPTIONAL)                                            \
+    CRDI_FMI1_CS(X, CancelStep, OPTIONAL)                                                          \
+    CRDI_FMI1_CS(X, GetStatus, OPTIONAL)                                                           \
+    CRDI_FMI1_CS(X, GetRealStatus, OPTIONAL)                                                       \
+    CRDI_FMI1_CS(X, GetIntegerStatus, OPTIONAL)                                                    \
+    CRDI_FMI1_CS(X, GetBooleanStatus, OPTIONAL)                                                    \
+    CRDI_FMI1_CS(X, GetStringStatus, OPTIONAL)                                                     \
+    X(EnterEventMode, MODE, "", "handling an event")                                               \
+    X(NewDiscreteStates, ME, "", "fmiEventUpdate")                                                 \
+    X(EnterContinuousTimeMode, MODE, "", "going on in continuous time")                            \
+    CRDI_FMI1_ME(X, CompletedIntegratorStep, ME)                                                   \
+    CRDI_FMI1_ME(X, SetTime, ME)                                                                   \
+    CRDI_FMI1_ME(X, SetContinuousStates, ME)                                                       \
+    CRDI_FMI1_ME(X, GetDerivatives, ME)                                                            \
+    CRDI_FMI1_ME(X, GetEventIndicators, OPTIONAL)                                                  \
+    CRDI_FMI1_ME(X, GetContinuousStates, ME)                                                       \
+    X(GetNominalsOfContinuousStates, OPTIONAL, "", "fmiGetNominalContinuousStates")
+
+typedef void crdi_fmi1_logger(void* component, const char* instance_name, crdi_fmi_status status,
+                              const char* category, const char* format, ...);
+
+typedef struct crdi_fmi1_callbacks { // handed over by value
+    crdi_fmi1_logger* logger;
+    void* (*allocate)(size_t count, size_t size); // as calloc
+    void (*release)(void* p);
+} crdi_fmi1_callbacks;
+
+typedef struct crdi_fmi1_slave_callbacks { // Co-Simulation, likewise
+    crdi_fmi1_logger* logger;
+    void* (*allocate)(size_t count, size_t size);
+    void (*release)(void* p);
+    void (*step_finished)(void* component, crdi_fmi_status status); // NULL: we ask
+} crdi_fmi1_slave_callbacks;
+
+typedef struct crdi_fmi1_event_info {
+    char converged, references_changed, values_changed, terminate, has_next_event;
+    double next_event;
+} crdi_fmi1_event_info;
+
+typedef void* crdi_fmi1_instantiate_slave(const char* name, const char* guid, const char* location,
+                                          const char* mime_type, double timeout, char visible,
+                                          char interactive, crdi_fmi1_slave_callbacks callbacks,
+                                          char logging_on);
+typedef void* crdi_fmi1_instantiate_model(const char* name, const char* guid,
+                                          crdi_fmi1_callbacks callbacks, char logging_on);
+typedef crdi_fmi_status crdi_fmi1_initialize_slave(void* c, double start, char has_stop,
+                                                   double stop);
+typedef crdi_fmi_status crdi_fmi1_initialize_model(void* c, char has_tolerance, double tolerance,
+                                                   crdi_fmi1_event_info* info);
+typedef crdi_fmi_status crdi_fmi1_event_update(void* c, char intermediate_results,
+                                               crdi_fmi1_event_info* info);
+typedef crdi_fmi_status crdi_fmi1_completed_step(void* c, char* event);
+typedef crdi_fmi_status crdi_fmi1_get_boolean(void* c, const crdi_fmi_ref* refs, size_t n,
+                                              char* values);
+typedef crdi_fmi_status crdi_fmi1_set_boolean(void* c, const crdi_fmi_ref* refs, size_t n,
+                                              const char* values);
 
 // ---- FMI 3.0 -----------------------------------------------------------------------------------
 

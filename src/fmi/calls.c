@@ -68,6 +68,14 @@ crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double t
 {
     if (!has_tolerance) { tolerance = 0; }
     if (!has_stop) { stop = 0; }
+    if (crdi_fmi_is_one(i)) {
+        i->one = (crdi_fmi1_part){.has_tolerance = has_tolerance,
+                                  .tolerance = tolerance,
+                                  .start = start,
+                                  .has_stop = has_stop,
+                                  .stop = stop};
+        return crdi_fmi1_enter(i, CRDI_FMI2_EnterInitializationMode);
+    }
     if (crdi_fmi_is_two(i)) {
         const crd_status st = setup_experiment(i, has_tolerance, tolerance, start, has_stop, stop);
         if (st < 0) { return st; }
@@ -78,6 +86,9 @@ crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double t
 
 crd_status crd_fmi_exit_initialization(crd_fmi* i)
 {
+    const bool done = i->one.early;
+    i->one.early = false;
+    if (crdi_fmi_is_one(i)) { return done ? CRD_OK : crdi_fmi1_initialize(i); }
     CALL(i, ExitInitializationMode, (i->component), ExitInitializationMode, (i->component));
 }
 
@@ -93,6 +104,7 @@ crd_status crd_fmi_exit_configuration(crd_fmi* i)
 
 crd_status crd_fmi_enter_event_mode(crd_fmi* i)
 {
+    if (i->exchange && crdi_fmi_is_one(i)) { return crdi_fmi1_enter(i, CRDI_FMI2_EnterEventMode); }
     if (i->exchange) { CALL(i, EnterEventMode, (i->component), EnterEventMode, (i->component)); }
     if (i->version == CRD_FMI_3 && !i->event_mode) {
         return crdi_fail(i->ctx, CRD_E_STATE, "%s: fmi3EnterEventMode is not allowed: %s", i->name,
@@ -149,7 +161,8 @@ static crdi_fmi_status wait_for_step(crd_fmi* i)
     return status;
 }
 
-// FMI 2.0.4, 4.2.2: part of the step was done. How far, and is that the end?
+// FMI 2.0.4, 4.2.2: part of the step was done. How far, and is that the end? (FMI 1 has no word for
+// the latter.)
 static void ask_after_discard(crd_fmi* i, double t, crd_fmi_step* out)
 {
     double reached = t;
@@ -163,7 +176,7 @@ static void ask_after_discard(crd_fmi* i, double t, crd_fmi_step* out)
             reached = t;
         }
     }
-    if (crdi_fmi_may(i, CRDI_FMI2_GetBooleanStatus)) {
+    if (!crdi_fmi_is_one(i) && crdi_fmi_may(i, CRDI_FMI2_GetBooleanStatus)) {
         crdi_fmi_mark(i, CRDI_FMI2_GetBooleanStatus);
         if (i->f->two.GetBooleanStatus(i->component, CRDI_FMI2_TERMINATED, &terminated) >
             CRDI_FMI_WARNING) {
@@ -200,7 +213,8 @@ crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback, crd
     *out = (crd_fmi_step){.reached = t + h};
     crdi_fmi_status status;
     if (crdi_fmi_is_two(i)) {
-        status = i->f->two.DoStep(i->component, t, h, no_rollback);
+        // in FMI 1 the last one says that the step before is accepted
+        status = i->f->two.DoStep(i->component, t, h, no_rollback | crdi_fmi_is_one(i));
     } else {
         // The FMU's own time may miss t + h by its inner grid. Without early return the next step
         // still starts at t + h: the Reference FMUs insist on that.
@@ -362,6 +376,7 @@ void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x)
     x->fmi = i;
     x->component = i->component;
     x->two = crdi_fmi_is_two(i);
+    x->no_rollback |= crdi_fmi_is_one(i); // the step before is accepted
     x->call = CRDI_FMI_NO_FUNCTION;
     crdi_fmi_tell_joined(i);
     if (crdi_fmi_is_two(i)) {
@@ -399,17 +414,20 @@ void crdi_fmi3_update(void* environment, double t, bool set_requested, bool get_
 crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                          const int32_t* orders, const double* values)
 {
-    if (crdi_fmi_is_two(i) && !i->d->can_interpolate_inputs) {
-        return cannot(i, "canInterpolateInputs");
-    }
-    CALL_ONE(i, 2, two, SetRealInputDerivatives, (i->component, refs, n, orders, values));
+    const int function = CRDI_FMI2_SetRealInputDerivatives;
+    if (!crdi_fmi_is_two(i)) { return only_in(i, 2, "fmi2SetRealInputDerivatives"); }
+    if (!i->d->can_interpolate_inputs) { return cannot(i, "canInterpolateInputs"); }
+    if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
+    crdi_fmi_mark(i, function);
+    return crdi_fmi_end(i, function,
+                        i->f->two.SetRealInputDerivatives(i->component, refs, n, orders, values));
 }
 
 crd_status crd_fmi_try_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
                                          const int32_t* orders, const double* values)
 {
     const int function = CRDI_FMI2_SetRealInputDerivatives;
-    if (i->version != CRD_FMI_2) { return only_in(i, 2, "fmi2SetRealInputDerivatives"); }
+    if (!crdi_fmi_is_two(i)) { return only_in(i, 2, "fmi2SetRealInputDerivatives"); }
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     crdi_fmi_mark(i, function);
     i->asked = true;
@@ -419,8 +437,9 @@ crd_status crd_fmi_try_input_derivatives(crd_fmi* i, const uint32_t* refs, size_
     if (status != CRDI_FMI_WARNING) { return crdi_fmi_end(i, function, status); }
     char text[CRDI_FMI_TEXT];
     crdi_fmi_take_text(i, text);
-    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: fmi2SetRealInputDerivatives returned Warning%s%s",
-                     i->name, text[0] ? "; its last message: " : "", text);
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s returned Warning%s%s", i->name,
+                     crdi_fmi_function_name(i->version, i->exchange, function),
+                     text[0] ? "; its last message: " : "", text);
 }
 
 crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,

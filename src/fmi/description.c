@@ -127,6 +127,12 @@ static crdi_attribute attribute_of(const char* name)
     case 's':
         id = CRDI_AT_START;
         break;
+    case 'a':
+        id = CRDI_AT_ALIAS;
+        break;
+    case 'f':
+        id = CRDI_AT_FIXED;
+        break;
     default:
         return CRDI_AT_COUNT;
     }
@@ -242,19 +248,36 @@ static crd_status get_version(crdi_parser* p, const char** attributes)
         return crdi_bad(p, CRD_E_FORMAT, "fmiVersion = '%s', expected a version like 2.0 or 3.0",
                         crdi_show(text).text);
     }
-    if (digits == 1 && text[0] == '1') {
+    if (digits != 1 || text[0] < '1' || text[0] > '3') {
         return crdi_bad(p, CRD_E_UNSUPPORTED,
-                        "this is an FMU of FMI %s, which is not supported; export the model as "
-                        "FMI 2.0 or 3.0",
+                        "fmiVersion = '%s' is not known here, only FMI 1.0, 2.0 and 3.0 are",
                         crdi_show(text).text);
     }
-    if (digits != 1 || (text[0] != '2' && text[0] != '3')) {
-        return crdi_bad(p, CRD_E_UNSUPPORTED,
-                        "fmiVersion = '%s' is not known here, only FMI 2.0 and 3.0 are",
-                        crdi_show(text).text);
-    }
-    p->d->version = text[0] == '2' ? CRD_FMI_2 : CRD_FMI_3;
+    p->d->version = (crd_fmi_version)(text[0] - '0');
     p->d->fmi_version_text = text;
+    return CRD_OK;
+}
+
+static crd_status get_count(crdi_parser* p, const char** attributes, const char* name,
+                            uint32_t* out)
+{
+    const crd_status st =
+        crdi_get_uint32(p, "fmiModelDescription", name, crdi_find(attributes, name), out);
+    if (st < 0 || *out <= CRDI_MAX_ELEMENTS) { return st; }
+    return crdi_bad(p, CRD_E_FORMAT, "%s = %u is above the limit of %d", name, *out,
+                    CRDI_MAX_ELEMENTS);
+}
+
+// It becomes the name of the library that is loaded.
+static crd_status get_identifier(crdi_parser* p, const char* element, const char** attributes,
+                                 const char** out)
+{
+    const crd_status st = required(p, attributes, element, "modelIdentifier", out);
+    if (st < 0) { return st; }
+    if (!(*out)[0] || strpbrk(*out, "/\\") || (*out)[0] == '.') {
+        return crdi_bad(p, CRD_E_FORMAT, "modelIdentifier = '%s', expected a C identifier",
+                        crdi_show(*out).text);
+    }
     return CRD_OK;
 }
 
@@ -264,18 +287,15 @@ static crd_status start_model(crdi_parser* p, const char** attributes)
     crd_status st = CRD_OK;
     CRD_TRY(get_version(p, attributes));
     CRD_TRY(required(p, attributes, "fmiModelDescription", "modelName", &d->model_name));
-    if (d->version == CRD_FMI_2) {
-        CRD_TRY(crdi_get_uint32(p, "fmiModelDescription", "numberOfEventIndicators",
-                                crdi_find(attributes, "numberOfEventIndicators"),
-                                &d->exchange.indicator_count));
-        if (d->exchange.indicator_count > CRDI_MAX_ELEMENTS) {
-            return crdi_bad(p, CRD_E_FORMAT,
-                            "numberOfEventIndicators = %u is above the limit of %d",
-                            d->exchange.indicator_count, CRDI_MAX_ELEMENTS);
-        }
+    if (d->version == CRD_FMI_1) {
+        CRD_TRY(get_identifier(p, "fmiModelDescription", attributes, &p->identifier));
+        CRD_TRY(get_count(p, attributes, "numberOfContinuousStates", &d->exchange.state_count));
+    }
+    if (d->version != CRD_FMI_3) {
+        CRD_TRY(get_count(p, attributes, "numberOfEventIndicators", &d->exchange.indicator_count));
     }
     CRD_TRY(required(p, attributes, "fmiModelDescription",
-                     d->version == CRD_FMI_2 ? "guid" : "instantiationToken", &d->token));
+                     d->version == CRD_FMI_3 ? "instantiationToken" : "guid", &d->token));
     const struct {
         const char* name;
         const char** out;
@@ -310,19 +330,6 @@ static crd_status get_flags(crdi_parser* p, const char* element, const char** at
     return CRD_OK;
 }
 
-// It becomes the name of the library that is loaded.
-static crd_status get_identifier(crdi_parser* p, const char* element, const char** attributes,
-                                 const char** out)
-{
-    const crd_status st = required(p, attributes, element, "modelIdentifier", out);
-    if (st < 0) { return st; }
-    if (!(*out)[0] || strpbrk(*out, "/\\") || (*out)[0] == '.') {
-        return crdi_bad(p, CRD_E_FORMAT, "modelIdentifier = '%s', expected a C identifier",
-                        crdi_show(*out).text);
-    }
-    return CRD_OK;
-}
-
 // <ModelExchange>, of both versions as below.
 static crd_status model_exchange(crdi_parser* p, const char** attributes)
 {
@@ -351,8 +358,8 @@ fail:
     return st;
 }
 
-// <CoSimulation>: capability flags of both versions; their names do not collide.
-static crd_status cosimulation(crdi_parser* p, const char** attributes)
+// <CoSimulation>, in FMI 1 <Capabilities>: flags of all versions; their names do not collide.
+static crd_status cosimulation(crdi_parser* p, const char* element, const char** attributes)
 {
     crd_fmu_description* d = p->d;
     crd_status st = CRD_OK;
@@ -378,13 +385,15 @@ static crd_status cosimulation(crdi_parser* p, const char** attributes)
         {"mightReturnEarlyFromDoStep", &might_return_early},
     };
     d->has_cosimulation = true;
-    CRD_TRY(get_identifier(p, "CoSimulation", attributes, &d->model_identifier));
-    CRD_TRY(get_flags(p, "CoSimulation", attributes, flags, sizeof flags / sizeof *flags));
+    if (d->version != CRD_FMI_1) {
+        CRD_TRY(get_identifier(p, element, attributes, &d->model_identifier));
+    }
+    CRD_TRY(get_flags(p, element, attributes, flags, sizeof flags / sizeof *flags));
     d->can_return_early = d->can_return_early || might_return_early;
-    CRD_TRY(crdi_get_uint32(p, "CoSimulation", "maxOutputDerivativeOrder",
+    CRD_TRY(crdi_get_uint32(p, element, "maxOutputDerivativeOrder",
                             crdi_find(attributes, "maxOutputDerivativeOrder"), &order));
     d->max_output_derivative = order < 1000 ? (int)order : 1000;
-    CRD_TRY(crdi_get_double(p, "CoSimulation", "fixedInternalStepSize",
+    CRD_TRY(crdi_get_double(p, element, "fixedInternalStepSize",
                             crdi_find(attributes, "fixedInternalStepSize"),
                             &d->fixed_internal_step));
 fail:
@@ -450,7 +459,7 @@ typedef enum place {
     AT_UNITS,
     AT_UNIT,
     AT_TYPES,
-    AT_SIMPLE_TYPE, // FMI 2
+    AT_SIMPLE_TYPE, // FMI 1 and 2
     AT_TYPE,
     AT_LOG,
     AT_COSIMULATION,
@@ -458,8 +467,12 @@ typedef enum place {
     AT_SOURCES, // FMI 2: of Co-Simulation
     AT_EXCHANGE_SOURCES,
     AT_VARIABLES,
-    AT_SCALAR,   // FMI 2: in a ScalarVariable
-    AT_VARIABLE, // FMI 3: in a variable
+    AT_SCALAR,       // FMI 1 and 2: in a ScalarVariable
+    AT_DEPENDENCIES, // FMI 1: in a DirectDependency
+    AT_NAME,         // FMI 1: its text counts
+    AT_SLAVES,       // FMI 1: in Implementation
+    AT_SLAVE,        // FMI 1: in CoSimulation_StandAlone or CoSimulation_Tool
+    AT_VARIABLE,     // FMI 3: in a variable
     AT_STRUCTURE,
     AT_OUTPUTS,     // FMI 2
     AT_DERIVATIVES, // FMI 2
@@ -491,15 +504,16 @@ static place in_model(crdi_parser* p, const char* element, const char** attribut
     } sections[] = {
         {"ModelVariables", AT_VARIABLES}, {"ModelStructure", AT_STRUCTURE},
         {"UnitDefinitions", AT_UNITS},    {"TypeDefinitions", AT_TYPES},
-        {"LogCategories", AT_LOG},
+        {"LogCategories", AT_LOG},        {"Implementation", AT_SLAVES},
     };
+    const bool one = p->d->version == CRD_FMI_1;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         if (is(element, sections[i].element)) { return sections[i].next; }
     }
-    if (is(element, "CoSimulation")) {
-        cosimulation(p, attributes);
+    if (is(element, "CoSimulation") && !one) {
+        cosimulation(p, element, attributes);
         return AT_COSIMULATION;
-    } else if (is(element, "ModelExchange")) {
+    } else if (is(element, "ModelExchange") && !one) {
         model_exchange(p, attributes);
         return AT_EXCHANGE;
     } else if (is(element, "ScheduledExecution")) {
@@ -510,10 +524,28 @@ static place in_model(crdi_parser* p, const char* element, const char** attribut
     return AT_OTHER;
 }
 
+// FMI 1: an FMU with <Implementation> is for Co-Simulation, one without for Model Exchange.
+static place in_slaves(crdi_parser* p, const char* element)
+{
+    const bool tool = is(element, "CoSimulation_Tool");
+    if (!tool && !is(element, "CoSimulation_StandAlone")) { return AT_OTHER; }
+    p->d->has_cosimulation = p->d->version == CRD_FMI_1;
+    p->d->needs_execution_tool = tool;
+    return AT_SLAVE;
+}
+
+static place in_slave(crdi_parser* p, const char* element, const char** attributes)
+{
+    const char* type = is(element, "Model") ? crdi_find(attributes, "type") : NULL;
+    if (is(element, "Capabilities")) { cosimulation(p, element, attributes); }
+    if (type && !(p->fmu->mime_type = crdi_keep(p, type))) { crdi_no_memory(p); }
+    return AT_OTHER;
+}
+
 static place in_types(crdi_parser* p, const char* element, const char** attributes)
 {
-    if (p->d->version == CRD_FMI_2) {
-        if (!is(element, "SimpleType")) { return AT_OTHER; }
+    if (p->d->version != CRD_FMI_3) {
+        if (!is(element, p->d->version == CRD_FMI_1 ? "Type" : "SimpleType")) { return AT_OTHER; }
         crdi_start_type(p, attributes);
         return AT_SIMPLE_TYPE;
     }
@@ -527,7 +559,7 @@ static place in_types(crdi_parser* p, const char* element, const char** attribut
 
 static place in_simple_type(crdi_parser* p, const char* element, const char** attributes)
 {
-    const int type = crdi_fmi2_type(element);
+    const int type = crdi_fmi2_type(element, p->d->version == CRD_FMI_1 ? "Type" : "");
     if (type < 0) { return AT_OTHER; }
     crdi_type_content(p, (crd_type)type, attributes);
     return AT_TYPE;
@@ -535,7 +567,7 @@ static place in_simple_type(crdi_parser* p, const char* element, const char** at
 
 static place in_variables(crdi_parser* p, const char* element, const char** attributes)
 {
-    if (p->d->version == CRD_FMI_2) {
+    if (p->d->version != CRD_FMI_3) {
         if (!is(element, "ScalarVariable")) { return AT_OTHER; }
         crdi_start_scalar_variable(p, attributes);
         return AT_SCALAR;
@@ -546,8 +578,19 @@ static place in_variables(crdi_parser* p, const char* element, const char** attr
     return AT_VARIABLE;
 }
 
+static place in_scalar(crdi_parser* p, const char* element, const char** attributes)
+{
+    if (p->d->version == CRD_FMI_1 && is(element, "DirectDependency")) {
+        p->has_dependencies = true;
+        return AT_DEPENDENCIES;
+    }
+    crdi_scalar_type(p, element, attributes);
+    return AT_OTHER;
+}
+
 static place in_structure(crdi_parser* p, const char* element, const char** attributes)
 {
+    if (p->d->version == CRD_FMI_1) { return AT_OTHER; }
     if (p->d->version == CRD_FMI_2) {
         return is(element, "Outputs")           ? AT_OUTPUTS
                : is(element, "Derivatives")     ? AT_DERIVATIVES
@@ -583,8 +626,14 @@ static place fmi_description_enter(crdi_parser* p, place here, const char* eleme
     case AT_STRUCTURE:
         return in_structure(p, element, attributes);
     case AT_SCALAR:
-        crdi_scalar_type(p, element, attributes);
-        break;
+        return in_scalar(p, element, attributes);
+    case AT_DEPENDENCIES:
+        p->text_length = 0;
+        return is(element, "Name") ? AT_NAME : AT_OTHER;
+    case AT_SLAVES:
+        return in_slaves(p, element);
+    case AT_SLAVE:
+        return in_slave(p, element, attributes);
     case AT_VARIABLE:
         crdi_variable_child(p, element, attributes);
         break;
@@ -618,6 +667,7 @@ static place fmi_description_enter(crdi_parser* p, place here, const char* eleme
     case AT_INITIAL:
         if (is(element, "Unknown")) { crdi_unknown(p, &p->initial_unknowns, "index", attributes); }
         break;
+    case AT_NAME:
     case AT_OTHER:
         break;
     }
@@ -643,6 +693,15 @@ static void XMLCALL on_end(void* user, const char* element)
     if (p->status < 0) { return; }
     const place closed = (place)p->places[p->depth--];
     if (closed == AT_SCALAR || closed == AT_VARIABLE) { crdi_end_variable(p); }
+    if (closed == AT_NAME) { crdi_end_dependency(p); }
+}
+
+static void XMLCALL on_text(void* user, const XML_Char* text, int length)
+{
+    crdi_parser* p = user;
+    if (p->status == CRD_OK && p->places[p->depth] == AT_NAME) {
+        crdi_add_text(p, text, (size_t)length);
+    }
 }
 
 // Nothing in FMI needs a document type, and entities are how a small file becomes a large one.
@@ -716,6 +775,7 @@ static void clear_parser(crdi_parser* p)
                            p->indicators.rows,
                            p->indicators.known,
                            p->derivative_rows,
+                           p->dependencies,
                            p->categories};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
         crd_free(p->ctx, owned[i]);
@@ -755,6 +815,7 @@ crd_status crdi_description_read(crd_fmu* fmu, const char* name_in_messages, crd
     }
     XML_SetUserData(p->xml, p);
     XML_SetElementHandler(p->xml, on_start, on_end);
+    XML_SetCharacterDataHandler(p->xml, on_text);
     XML_SetStartDoctypeDeclHandler(p->xml, on_doctype);
     CRD_TRY(feed(p, pull, user));
     CRD_TRY(crdi_finish(p));

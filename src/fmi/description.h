@@ -1,4 +1,4 @@
-// modelDescription.xml of FMI 2.0 and 3.0, streamed through expat into the tables of a crd_fmu.
+// modelDescription.xml of FMI 1.0 to 3.0, streamed through expat into the tables of a crd_fmu.
 #pragma once
 #include "fmi/fmu_internal.h"
 

@@ -84,8 +84,9 @@ fail:
 // ---- value references
 // ----------------------------------------------------------------------------
 
-// All variables but FMI 3 aliases, sorted by reference (FMI 2: by base type before), then by place
-// in the file. Sorting instead of hashing: no choice of references makes it slow.
+// All variables but FMI 3 aliases, sorted by reference (FMI 1 and 2: by base type before, and FMI 1
+// by sign), then by place in the file. Sorting instead of hashing: no choice of references makes it
+// slow.
 typedef struct reference {
     uint64_t key;
     int32_t variable;
@@ -100,7 +101,7 @@ static uint64_t reference_key(const crdi_parser* p, const crd_variable* v)
 {
     if (p->d->version == CRD_FMI_3) { return v->reference; }
     const uint64_t base = v->type == CRD_ENUMERATION ? CRD_INT32 : v->type;
-    return base << 32 | v->reference;
+    return (uint64_t)v->negated << 36 | base << 32 | v->reference;
 }
 
 // Stable, byte by byte.
@@ -157,7 +158,8 @@ static int32_t find_reference(const references* r, uint32_t wanted)
     return low < r->count && r->list[low].key == wanted ? r->list[low].variable : -1;
 }
 
-// Equal references: aliases in FMI 2, a mistake in FMI 3.
+// Equal references: aliases in FMI 1 and 2, a mistake in FMI 3. Inputs, outputs and parameters may
+// be aliases of locals: what the FMU shows stands for what it does not.
 static crd_status resolve_aliases(crdi_parser* p, const references* r)
 {
     crd_variable* variables = p->fmu->variables;
@@ -168,7 +170,15 @@ static crd_status resolve_aliases(crdi_parser* p, const references* r)
             continue;
         }
         crd_variable* v = &variables[r->list[i].variable];
-        const crd_variable* same = &variables[r->list[first].variable];
+        crd_variable* same = &variables[r->list[first].variable];
+        if (p->d->version != CRD_FMI_3 && same->causality == CRD_LOCAL &&
+            v->causality != CRD_LOCAL) {
+            for (size_t k = first; k < i; k++) {
+                variables[r->list[k].variable].alias_of = r->list[i].variable;
+            }
+            first = i; // those that follow belong to it
+            continue;
+        }
         if (p->d->version == CRD_FMI_3) {
             return crdi_bad_at(p, v->line, CRD_E_FORMAT,
                                "variable '%s': valueReference = %u belongs to '%s' in line %u "
@@ -367,7 +377,7 @@ static crd_status not_a_real(crdi_parser* p, uint32_t line, const char* what, co
 {
     return crdi_bad_at(p, line, CRD_E_FORMAT, "ModelStructure: '%s' is %s and not of type %s",
                        crdi_show(v->name).text, what,
-                       p->d->version == CRD_FMI_2 ? "Real" : "Float64");
+                       p->d->version == CRD_FMI_3 ? "Float64" : "Real");
 }
 
 // States in the order of their derivatives in ModelStructure.
@@ -397,6 +407,13 @@ static crd_status resolve_states(crdi_parser* p, const references* r)
                                crdi_show(s->name).text, s->size, crdi_show(v->name).text, v->size);
         }
     }
+    uint64_t count = 0;
+    for (int32_t i = 0; i < x->derivatives.count; i++) {
+        count += p->fmu->variables[x->derivatives.unknown[i]].size;
+    }
+    if (p->d->version != CRD_FMI_1) {
+        x->state_count = count < CRDI_MAX_ELEMENTS ? (uint32_t)count : CRDI_MAX_ELEMENTS;
+    }
 fail:
     return st;
 }
@@ -406,7 +423,7 @@ static crd_status resolve_indicators(crdi_parser* p, const references* r)
     crd_status st = CRD_OK;
     crd_fmu_model_exchange* x = &p->d->exchange;
     crd_dependencies d = {0};
-    if (p->d->version == CRD_FMI_2) { return CRD_OK; }
+    if (p->d->version != CRD_FMI_3) { return CRD_OK; }
     CRD_TRY(resolve_unknowns(p, r, &p->indicators, &d));
     x->indicators = d.unknown;
     x->indicator_variable_count = d.count;
@@ -426,6 +443,30 @@ static crd_status resolve_indicators(crdi_parser* p, const references* r)
     x->indicator_count = (uint32_t)count;
 fail:
     return st;
+}
+
+// ---- FMI 1
+// ----------------------------------------------------------------------------------------
+
+// Which interface it has, and dependencies by the numbers of FMI 2. A name that no variable has may
+// stand for any input.
+static void finish1(crdi_parser* p)
+{
+    crd_fmu_description* d = p->d;
+    crdi_unknown_list* list = &p->outputs;
+    d->has_model_exchange = !d->has_cosimulation;
+    *(d->has_cosimulation ? &d->model_identifier : &d->exchange.model_identifier) = p->identifier;
+    d->exchange.needs_completed_step = d->has_model_exchange;
+    for (size_t i = 0; i < list->count; i++) {
+        const size_t end = i + 1 < list->count ? list->rows[i + 1].first : list->known_count;
+        for (size_t k = list->rows[i].first; k < end; k++) {
+            const int32_t known = crdi_map_find(&p->fmu->names, p->dependencies[list->known[k]]);
+            const int32_t unknown = (int32_t)list->rows[i].unknown - 1;
+            if (known < 0 && p->odd_dependency.count++ == 0) { p->odd_dependency.first = unknown; }
+            list->rows[i].on_all = list->rows[i].on_all || known < 0;
+            list->known[k] = (uint32_t)(known < 0 ? unknown : known) + 1;
+        }
+    }
 }
 
 // ---- the end
@@ -479,6 +520,7 @@ crd_status crdi_finish(crdi_parser* p)
     CRD_TRY(resolve_aliases(p, &r));
     CRD_TRY(resolve_sizes(p, &r));
     CRD_TRY(resolve_text_starts(p));
+    if (p->d->version == CRD_FMI_1) { finish1(p); }
     CRD_TRY(resolve_unknowns(p, &r, &p->outputs, &p->d->outputs));
     CRD_TRY(resolve_unknowns(p, &r, &p->initial_unknowns, &p->d->initial_unknowns));
     if (p->d->has_model_exchange) { // Co-Simulation does not look at it
@@ -487,6 +529,8 @@ crd_status crdi_finish(crdi_parser* p)
     }
     CRD_TRY(copy_tables(p));
     warn(p, &p->bad_combination, "has a causality and a variability that do not go together");
+    warn(p, &p->odd_dependency,
+         "has a DirectDependency on what is no variable, so that it may depend on every input");
     warn(p, &p->missing_start, "lacks the start value that its causality asks for");
 fail:
     crd_free(p->ctx, r.list);

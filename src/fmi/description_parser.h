@@ -2,7 +2,7 @@
 //
 //   description.c            expat, limits, the tree of elements, everything that occurs once
 //   description_types.c      units, type definitions, enumerations
-//   description_variables.c  variables of both versions and their defaults
+//   description_variables.c  variables of all versions and their defaults
 //   description_finish.c     what needs all variables: aliases, sizes, dependencies, final tables
 #pragma once
 #include <expat.h>
@@ -29,6 +29,8 @@ enum {
     X(VARIABILITY, "variability")                                                                  \
     X(INITIAL, "initial")                                                                          \
     X(MULTIPLE_SET, "canHandleMultipleSetPerTimeInstant")                                          \
+    X(ALIAS, "alias")                                                                              \
+    X(FIXED, "fixed")                                                                              \
     X(INTERMEDIATE_UPDATE, "intermediateUpdate")                                                   \
     X(CLOCKS, "clocks")                                                                            \
     X(DECLARED_TYPE, "declaredType")                                                               \
@@ -79,7 +81,7 @@ typedef struct crdi_text_start {
 } crdi_text_start;
 
 typedef struct crdi_unknown_row {
-    uint32_t unknown; // FMI 2: index from 1; FMI 3: value reference
+    uint32_t unknown; // FMI 1 and 2: index from 1; FMI 3: value reference
     uint32_t line, first;
     bool on_all;
 } crdi_unknown_row;
@@ -88,7 +90,7 @@ typedef struct crdi_unknown_row {
 typedef struct crdi_unknown_list {
     crdi_unknown_row* rows;
     size_t count, capacity;
-    uint32_t* known; // like `unknown`
+    uint32_t* known; // like `unknown`; FMI 1: into `dependencies`, until the end
     size_t known_count, known_capacity;
 } crdi_unknown_list;
 
@@ -128,8 +130,13 @@ typedef struct crdi_parser {
 
     size_t variable_count, variable_capacity; // of fmu->variables
     int32_t variable;                         // the one whose children are read
-    bool has_type;                            // FMI 2: its type element was there
-    char* texts;                              // its <Start> children, each with a final zero
+    bool has_type;                            // FMI 1 and 2: its type element was there
+    bool fixed, has_dependencies;             // FMI 1: its start is no guess; DirectDependency
+    const char** dependencies;                // FMI 1: names of inputs
+    size_t dependency_count, dependency_capacity;
+    size_t known_before;    // FMI 1: of p->outputs, before this variable
+    const char* identifier; // FMI 1: of the model
+    char* texts;            // its <Start> children, each with a final zero
     size_t text_length, text_capacity;
     uint32_t text_count;
     crdi_text_start* text_starts;
@@ -143,7 +150,7 @@ typedef struct crdi_parser {
     const char** categories;
     size_t category_count, category_capacity;
 
-    crdi_oddity bad_combination, missing_start;
+    crdi_oddity bad_combination, missing_start, odd_dependency;
     struct {
         const char* text;
         size_t length;
@@ -190,14 +197,18 @@ crd_status crdi_type_item(crdi_parser* p, const char** attributes);
 // unit, relativeQuantity, nominal, min, max: of a type and of a variable
 crd_status crdi_quantity(crdi_parser* p, const char* owner, crd_type type, const crdi_attributes* a,
                          crdi_declared_type* out);
-int crdi_fmi2_type(const char* element); // crd_type, or -1
+int crdi_fmi2_type(const char* element, const char* suffix); // crd_type, or -1; also of FMI 1
 int crdi_fmi3_type(const char* element, const char* suffix);
 
 // ---- description_variables.c --------------------------------------------------------------------
 
-crd_status crdi_start_scalar_variable(crdi_parser* p, const char** attributes);            // FMI 2
-crd_status crdi_scalar_type(crdi_parser* p, const char* element, const char** attributes); // FMI 2
-crd_status crdi_start_variable(crdi_parser* p, crd_type type, const char** attributes);    // FMI 3
+// FMI 1 and 2
+crd_status crdi_start_scalar_variable(crdi_parser* p, const char** attributes);
+crd_status crdi_scalar_type(crdi_parser* p, const char* element, const char** attributes);
+// FMI 1: the text of a <Name>, piece by piece, and its end
+crd_status crdi_add_text(crdi_parser* p, const char* text, size_t length);
+crd_status crdi_end_dependency(crdi_parser* p);
+crd_status crdi_start_variable(crdi_parser* p, crd_type type, const char** attributes); // FMI 3
 crd_status crdi_variable_child(crdi_parser* p, const char* element, const char** attributes);
 crd_status crdi_end_variable(crdi_parser* p);
 

@@ -67,7 +67,7 @@ crd_status crdi_base_unit(crdi_parser* p, const char** attributes)
 
 // ---- types -------------------------------------------------------------------------------------
 
-int crdi_fmi2_type(const char* element)
+int crdi_fmi2_type(const char* element, const char* suffix)
 {
     static const struct {
         const char* element;
@@ -78,7 +78,10 @@ int crdi_fmi2_type(const char* element)
                  {"String", CRD_STRING},
                  {"Enumeration", CRD_ENUMERATION}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(element, names[i].element) == 0) { return (int)names[i].type; }
+        const size_t n = strlen(names[i].element);
+        if (strncmp(element, names[i].element, n) == 0 && strcmp(element + n, suffix) == 0) {
+            return (int)names[i].type;
+        }
     }
     return -1;
 }
@@ -188,14 +191,15 @@ crd_status crdi_type_item(crdi_parser* p, const char** attributes)
     const crdi_declared_type* t = &p->types[p->type_count - 1];
     if (t->type != CRD_ENUMERATION) { return CRD_OK; }
     const char *name = crdi_find(attributes, "name"), *text = crdi_find(attributes, "value");
-    if (!name || !text) {
+    const bool counted = p->d->version == CRD_FMI_1; // its items are 1, 2, ...
+    if (!name || (!text && !counted)) {
         return crdi_bad(p, CRD_E_FORMAT, "type '%s': <Item> lacks its attribute '%s'",
                         crdi_show(t->name).text, name ? "value" : "name");
     }
     size_t n = 0;
-    int64_t value = 0;
-    const char* s = crdi_trim(text, &n);
-    if (!crdi_parse_int64(s, n, &value)) {
+    int64_t value = p->enumerations[t->enumeration].count + 1;
+    const char* s = counted ? "" : crdi_trim(text, &n);
+    if (!counted && !crdi_parse_int64(s, n, &value)) {
         return crdi_bad(p, CRD_E_FORMAT,
                         "type '%s': item '%s' has value = '%s', expected a whole number",
                         crdi_show(t->name).text, crdi_show(name).text, crdi_show(text).text);

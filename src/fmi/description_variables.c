@@ -208,7 +208,50 @@ static int32_t description_variables_add_variable(crdi_parser* p, const char* na
     return (int32_t)i;
 }
 
-// What both versions write on the variable's own element.
+// FMI 1 has other words. What it calls a parameter becomes fixed here; which causality that means
+// is known at the end of the variable.
+static crd_status get_roles1(crdi_parser* p, const crdi_attributes* a, crd_variable* v)
+{
+    static const char* const causalities[] = {"internal", "input", "output", "none"};
+    static const uint8_t causality[] = {CRD_LOCAL, CRD_INPUT, CRD_OUTPUT, CRD_LOCAL};
+    static const char* const variabilities[] = {"continuous", "discrete", "parameter", "constant"};
+    static const uint8_t variability[] = {CRD_CONTINUOUS, CRD_DISCRETE, CRD_FIXED, CRD_CONSTANT};
+    static const char* const aliases[] = {"noAlias", "alias", "negatedAlias"};
+    crd_status st = CRD_OK;
+    uint8_t c = 0, w = 0, alias = 0;
+    CRD_TRY(get_word(p, v->name, "causality", a->value[CRDI_AT_CAUSALITY], causalities, 4, &c));
+    CRD_TRY(
+        get_word(p, v->name, "variability", a->value[CRDI_AT_VARIABILITY], variabilities, 4, &w));
+    CRD_TRY(get_word(p, v->name, "alias", a->value[CRDI_AT_ALIAS], aliases, 3, &alias));
+    v->causality = causality[c];
+    v->variability = variability[w];
+    v->negated = alias == 2;
+    p->fixed = true;
+    p->has_dependencies = false;
+    p->known_before = p->outputs.known_count;
+fail:
+    return st;
+}
+
+// What FMI 2 and 3 have instead.
+static crd_status get_roles(crdi_parser* p, const crdi_attributes* a, crd_variable* v)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(get_word(p, v->name, "causality", a->value[CRDI_AT_CAUSALITY], crdi_causality_names,
+                     CRD_CAUSALITY_COUNT, &v->causality));
+    if (v->causality == CRD_STRUCTURAL_PARAMETER && p->d->version == CRD_FMI_2) {
+        return crdi_bad(p, CRD_E_FORMAT, "%s: causality = 'structuralParameter' needs FMI 3.0",
+                        crdi_show(v->name).text);
+    }
+    CRD_TRY(get_word(p, v->name, "variability", a->value[CRDI_AT_VARIABILITY],
+                     crdi_variability_names, CRD_VARIABILITY_COUNT, &v->variability));
+    CRD_TRY(get_word(p, v->name, "initial", a->value[CRDI_AT_INITIAL], crdi_initial_names,
+                     CRD_INITIAL_COUNT, &v->initial));
+fail:
+    return st;
+}
+
+// What all versions write on the variable's own element.
 static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
 {
     crd_status st = CRD_OK;
@@ -225,18 +268,9 @@ static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
     }
     CRD_TRY(crdi_get_uint32(p, v->name, "valueReference", a->value[CRDI_AT_VALUE_REFERENCE],
                             &v->reference));
-    CRD_TRY(get_word(p, v->name, "causality", a->value[CRDI_AT_CAUSALITY], crdi_causality_names,
-                     CRD_CAUSALITY_COUNT, &v->causality));
-    if (v->causality == CRD_STRUCTURAL_PARAMETER && p->d->version == CRD_FMI_2) {
-        return crdi_bad(p, CRD_E_FORMAT, "%s: causality = 'structuralParameter' needs FMI 3.0",
-                        crdi_show(v->name).text);
-    }
     v->variability = CRD_VARIABILITY_COUNT; // the default depends on the type
     v->initial = CRD_INITIAL_COUNT;
-    CRD_TRY(get_word(p, v->name, "variability", a->value[CRDI_AT_VARIABILITY],
-                     crdi_variability_names, CRD_VARIABILITY_COUNT, &v->variability));
-    CRD_TRY(get_word(p, v->name, "initial", a->value[CRDI_AT_INITIAL], crdi_initial_names,
-                     CRD_INITIAL_COUNT, &v->initial));
+    CRD_TRY(p->d->version == CRD_FMI_1 ? get_roles1(p, a, v) : get_roles(p, a, v));
     CRD_TRY(crdi_get_bool(p, v->name, "canHandleMultipleSetPerTimeInstant",
                           a->value[CRDI_AT_MULTIPLE_SET], &v->can_handle_multiple_set));
     CRD_TRY(crdi_get_bool(p, v->name, "intermediateUpdate", a->value[CRDI_AT_INTERMEDIATE_UPDATE],
@@ -315,7 +349,7 @@ crd_status crdi_start_scalar_variable(crdi_parser* p, const char** attributes)
 
 crd_status crdi_scalar_type(crdi_parser* p, const char* element, const char** attributes)
 {
-    const int type = crdi_fmi2_type(element);
+    const int type = crdi_fmi2_type(element, "");
     if (type < 0) { return CRD_OK; } // annotations
     if (p->has_type) {
         return crdi_bad(p, CRD_E_FORMAT, "variable '%s' has two types",
@@ -323,7 +357,10 @@ crd_status crdi_scalar_type(crdi_parser* p, const char* element, const char** at
     }
     crdi_attributes a;
     crdi_collect(attributes, &a);
-    return set_type(p, (crd_type)type, &a);
+    const crd_status st = set_type(p, (crd_type)type, &a);
+    if (st < 0 || p->d->version != CRD_FMI_1) { return st; }
+    const char* name = p->fmu->variables[p->variable].name;
+    return crdi_get_bool(p, name, "fixed", a.value[CRDI_AT_FIXED], &p->fixed);
 }
 
 crd_status crdi_start_variable(crdi_parser* p, crd_type type, const char** attributes)
@@ -373,6 +410,22 @@ static crd_status add_axis(crdi_parser* p, const char** attributes)
     return CRD_OK;
 }
 
+crd_status crdi_add_text(crdi_parser* p, const char* text, size_t length)
+{
+    if (p->text_length + length > CRDI_XML_MAX_TAG) {
+        return crdi_bad(p, CRD_E_FORMAT, "a text is longer than the limit of %d bytes",
+                        CRDI_XML_MAX_TAG);
+    }
+    char* grown =
+        crdi_grow(p->ctx, p->texts, &p->text_capacity, p->text_length + length + 1, sizeof *grown);
+    if (!grown) { return crdi_no_memory(p); }
+    p->texts = grown;
+    memcpy(p->texts + p->text_length, text, length);
+    p->text_length += length;
+    p->texts[p->text_length] = 0;
+    return CRD_OK;
+}
+
 static crd_status add_start_text(crdi_parser* p, const char** attributes)
 {
     const crd_variable* v = &p->fmu->variables[p->variable];
@@ -391,15 +444,10 @@ static crd_status add_start_text(crdi_parser* p, const char** attributes)
                             start_expected(CRD_BINARY));
         }
     }
-    char* grown =
-        crdi_grow(p->ctx, p->texts, &p->text_capacity, p->text_length + length + 1, sizeof *grown);
-    if (!grown) { return crdi_no_memory(p); }
-    p->texts = grown;
-    memcpy(p->texts + p->text_length, text, length);
-    p->texts[p->text_length + length] = 0;
-    p->text_length += length + 1;
+    const crd_status st = crdi_add_text(p, text, length);
+    p->text_length += st == CRD_OK; // with its final zero
     p->text_count++;
-    return CRD_OK;
+    return st;
 }
 
 crd_status crdi_variable_child(crdi_parser* p, const char* element, const char** attributes)
@@ -442,6 +490,23 @@ static crd_status keep_start_texts(crdi_parser* p, crd_variable* v)
     return CRD_OK;
 }
 
+// FMI 1: a parameter is one that has a value to begin with; others are computed from those.
+static void set_defaults1(crdi_parser* p, crd_variable* v)
+{
+    const bool real = crd_type_kind((crd_type)v->type) == CRD_REAL;
+    if (v->variability == CRD_FIXED && v->causality != CRD_OUTPUT) {
+        v->causality = v->start && p->fixed ? CRD_PARAMETER : CRD_CALCULATED_PARAMETER;
+    } else if (v->variability == CRD_FIXED || (v->variability == CRD_CONTINUOUS && !real)) {
+        v->variability = CRD_DISCRETE;
+    }
+    const uint8_t initial = default_initial(v->causality, v->variability);
+    v->initial = initial == CRD_EXACT ? CRD_EXACT
+                 : !v->start          ? CRD_CALCULATED
+                 : p->fixed           ? CRD_EXACT
+                                      : CRD_APPROX;
+    if (v->type == CRD_STRING || v->type == CRD_ENUMERATION) { v->negated = false; }
+}
+
 static void set_defaults(crdi_parser* p, crd_variable* v)
 {
     const bool parameter = v->causality == CRD_PARAMETER ||
@@ -464,6 +529,47 @@ static void set_defaults(crdi_parser* p, crd_variable* v)
     }
 }
 
+// ---- DirectDependency of FMI 1 ------------------------------------------------------------------
+
+crd_status crdi_end_dependency(crdi_parser* p)
+{
+    crdi_unknown_list* list = &p->outputs;
+    size_t length = 0;
+    const char* text = p->text_length ? crdi_trim(p->texts, &length) : "";
+    const char** names = crdi_grow(p->ctx, p->dependencies, &p->dependency_capacity,
+                                   p->dependency_count + 1, sizeof *names);
+    if (!names) { return crdi_no_memory(p); }
+    p->dependencies = names;
+    uint32_t* known =
+        crdi_grow(p->ctx, list->known, &list->known_capacity, list->known_count + 1, sizeof *known);
+    if (!known) { return crdi_no_memory(p); }
+    list->known = known;
+    names[p->dependency_count] = crdi_keep_part(p, text, length);
+    if (!names[p->dependency_count]) { return crdi_no_memory(p); }
+    known[list->known_count++] = (uint32_t)p->dependency_count++;
+    p->text_length = 0;
+    return CRD_OK;
+}
+
+// Of an output; no such element means that it depends on all inputs.
+static crd_status end_dependencies(crdi_parser* p, const crd_variable* v)
+{
+    crdi_unknown_list* list = &p->outputs;
+    if (v->causality != CRD_OUTPUT) {
+        list->known_count = p->known_before;
+        return CRD_OK;
+    }
+    crdi_unknown_row* grown =
+        crdi_grow(p->ctx, list->rows, &list->capacity, list->count + 1, sizeof *grown);
+    if (!grown) { return crdi_no_memory(p); }
+    list->rows = grown;
+    list->rows[list->count++] = (crdi_unknown_row){.unknown = (uint32_t)p->variable + 1,
+                                                   .line = v->line,
+                                                   .first = (uint32_t)p->known_before,
+                                                   .on_all = !p->has_dependencies};
+    return CRD_OK;
+}
+
 crd_status crdi_end_variable(crdi_parser* p)
 {
     crd_variable* v = &p->fmu->variables[p->variable];
@@ -479,7 +585,12 @@ crd_status crdi_end_variable(crdi_parser* p)
     } else if (v->start) {
         CRD_TRY(description_variables_check_start(p, v));
     }
-    set_defaults(p, v);
+    if (p->d->version == CRD_FMI_1) {
+        set_defaults1(p, v);
+        CRD_TRY(end_dependencies(p, v));
+    } else {
+        set_defaults(p, v);
+    }
     if (v->type == CRD_CLOCK && v->causality == CRD_INPUT && !p->d->input_clock) {
         p->d->input_clock = v->name;
     }

@@ -122,7 +122,7 @@ static crd_status fmu_list_folder(crd_fmu* f, const char* top, bool (*wanted)(co
     return st;
 }
 
-// Names of this platform, FMI 2 and FMI 3; FMI 2.0.4 also knows the second kind.
+// Names of this platform, FMI 1 and 2, and FMI 3; FMI 2.0.4 also knows the second kind.
 #if defined(__linux__) && defined(__x86_64__)
 static const char* const own_platforms[2] = {"linux64", "x86_64-linux"};
 #elif defined(__linux__) && defined(__aarch64__)
@@ -201,7 +201,7 @@ static crd_status find_misnamed(crd_fmu* f, const crdi_archive* a, const char* p
 static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* identifier,
                                const char** library)
 {
-    const int native = f->description.version == CRD_FMI_2 ? 0 : 1;
+    const int native = f->description.version == CRD_FMI_3 ? 1 : 0;
     for (int k = 0; k < 2 && identifier[0] && !(*library)[0]; k++) {
         const char* name = crdi_arena_format(&f->arena, "binaries/%s/%s.so",
                                              own_platforms[k ? 1 - native : native], identifier);
@@ -302,6 +302,7 @@ static crd_status new_fmu(crd_context* ctx, const char* path, crd_fmu** out)
     if (!f) { return CRD_E_MEMORY; }
     f->ctx = ctx;
     f->folder = f->platforms = f->library = f->exchange_library = "";
+    f->mime_type = "application/x-fmu-sharedlibrary";
     crd_arena_init(&f->arena, ctx);
     crdi_map_init(&f->names, ctx);
     f->path = crdi_arena_text(&f->arena, path, strlen(path));

@@ -10,7 +10,8 @@
 // The shared object of one interface, for all instances of the FMU.
 typedef struct crdi_fmi_library {
     char* path;      // real path; equal for all that share memory. NULL: no instance
-    char* resources; // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
+    char* resources; // URI (FMI 2) or path (FMI 3), NULL if there is no such folder; FMI 1: URI of
+                     // the FMU's folder
     void* handle;    // NULL: no instance
     bool stays;      // its destructors must not run: a fatal error, or a crash
     crdi_fmi_functions f;
@@ -38,6 +39,7 @@ struct crd_fmu {
     const char* platforms;             // "linux64 win64"
     const char* library;               // below the folder, for this platform; "" if there is none
     const char* exchange_library;      // of Model Exchange, likewise
+    const char* mime_type;             // FMI 1 Co-Simulation: what the slave is made of
     crdi_source_name* source_names[2]; // Co-Simulation, Model Exchange; NULL: not listed
     bool looked_for_python;            // once is enough
     bool has_sources;                  // there is something to compile

@@ -44,16 +44,17 @@ typedef struct crdi_fmi3_functions {
 
 // NULL pointers are functions that the library does not have.
 typedef union crdi_fmi_functions {
-    crdi_fmi2_functions two;
+    crdi_fmi2_functions two; // of FMI 1, too
     crdi_fmi3_functions three;
 } crdi_fmi_functions;
 
 int crdi_fmi_function_count(crd_fmi_version version);
-const char* crdi_fmi_function_name(crd_fmi_version version, int function); // "fmi2DoStep"
+// "fmi2DoStep"; names of FMI 1 differ between Co-Simulation and Model Exchange (`exchange`)
+const char* crdi_fmi_function_name(crd_fmi_version version, bool exchange, int function);
 
-// Looks all functions up. `present` gets the set of those there are. CRD_E_FORMAT: one is missing
-// that an importer for Co-Simulation, or for Model Exchange (`exchange`), must have; the text names
-// it and `path`.
+// Looks all functions up; those of FMI 1 carry the model identifier. `present` gets the set of
+// those there are. CRD_E_FORMAT: one is missing that an importer for Co-Simulation, or for Model
+// Exchange, must have; the text names it and `path`.
 crd_status crdi_fmi_functions_load(crd_context* ctx, void* library, const char* path,
-                                   crd_fmi_version version, bool exchange, crdi_fmi_functions* out,
-                                   uint64_t present[CRDI_FMI_WORDS]);
+                                   const char* identifier, crd_fmi_version version, bool exchange,
+                                   crdi_fmi_functions* out, uint64_t present[CRDI_FMI_WORDS]);

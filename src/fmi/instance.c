@@ -48,12 +48,12 @@ void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get)
 
 // ---- making one --------------------------------------------------------------------------------
 
-static void* instance_allocate(size_t count, size_t size)
+void* crdi_fmi_allocate(size_t count, size_t size)
 {
-    return calloc(count, size); // of the C library: the FMU calls it from any thread
+    return calloc(count, size);
 }
 
-static void release(void* p)
+void crdi_fmi_release(void* p)
 {
     free(p);
 }
@@ -61,13 +61,14 @@ static void release(void* p)
 // FMI 2.0.4, 2.1.4 and FMI 3.0.2, 2.2.5: is it the interface that we know?
 static crd_status check_interface(crd_fmi* i)
 {
+    const char* expected = crdi_fmi_is_one(i) ? "standard32" : "default";
     if (crdi_fmi_is_two(i) && i->f->two.GetTypesPlatform) {
         crdi_fmi_mark(i, CRDI_FMI2_GetTypesPlatform);
         const char* types = i->f->two.GetTypesPlatform();
-        if (types && strcmp(types, "default") != 0) {
+        if (types && strcmp(types, expected) != 0) {
             return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
-                             "%s: %s: the types platform is '%.100s', expected 'default'",
-                             i->fmu->path, crdi_fmi_library_name(i), types);
+                             "%s: %s: the types platform is '%.100s', expected '%s'", i->fmu->path,
+                             crdi_fmi_library_name(i), types, expected);
         }
     }
     const char* (*get_version)(void) =
@@ -86,8 +87,8 @@ static void* instantiate2(crd_fmi* i, const crd_fmi_options* opt)
 {
     i->callbacks = (crdi_fmi2_callbacks){
         .logger = crdi_fmi2_log,
-        .allocate = instance_allocate,
-        .release = release,
+        .allocate = crdi_fmi_allocate,
+        .release = crdi_fmi_release,
         .environment = i,
     };
     return i->f->two.Instantiate(
@@ -154,7 +155,7 @@ static int instantiate_number(const crd_fmi* i)
 static void call_begins(crd_fmi* i, int function, const crd_fmi_options* opt)
 {
     crdi_fmi_mark(i, function);
-    if (opt->call) { *opt->call = crdi_fmi_function_name(i->version, function); }
+    if (opt->call) { *opt->call = crdi_fmi_function_name(i->version, i->exchange, function); }
 }
 
 crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
@@ -174,7 +175,9 @@ crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_optio
     CRD_TRY(crdi_fmi_library_join(i));
     CRD_TRY(check_interface(i));
     call_begins(i, instantiate_number(i), opt);
-    i->component = crdi_fmi_is_two(i) ? instantiate2(i, opt) : instantiate3(i, opt);
+    i->component = crdi_fmi_is_one(i)   ? crdi_fmi1_instantiate(i, opt)
+                   : crdi_fmi_is_two(i) ? instantiate2(i, opt)
+                                        : instantiate3(i, opt);
     crdi_float_check(i);
     if (!i->component) {
         char text[CRDI_FMI_TEXT];
@@ -251,5 +254,5 @@ const char* crd_fmi_last_call(const crd_fmi* i)
     if (call == CRDI_FMI_NO_FUNCTION) {
         call = atomic_load_explicit(&i->last_call, memory_order_relaxed);
     }
-    return crdi_fmi_function_name(i->version, call);
+    return crdi_fmi_function_name(i->version, i->exchange, call);
 }

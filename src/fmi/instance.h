@@ -1,5 +1,6 @@
 // One instance of an FMU, for the files that drive it: instance.c makes it, calls.c walks it
-// through its states, values.c moves values, log.c words what it says.
+// through its states, values.c moves values, log.c words what it says; version1.c has what FMI 1.0
+// does in a way of its own.
 #pragma once
 #include <stdatomic.h>
 
@@ -8,6 +9,15 @@
 #include "fmi/states.h"
 
 enum { CRDI_FMI_TEXT = 2048 }; // bytes of a message that are kept
+
+// FMI 1.0: what is known before its one call that initialises, and what that and events gave.
+typedef struct crdi_fmi1_part {
+    bool has_tolerance, has_stop;
+    bool early;    // initialised by the first value that was read, in initialization mode
+    bool has_info; // Model Exchange: `info` is that of the initialisation, not yet handed out
+    double tolerance, start, stop;
+    crdi_fmi1_event_info info;
+} crdi_fmi1_part;
 
 struct crd_fmi {
     // The first cache line: all that set, step and get touch.
@@ -32,6 +42,7 @@ struct crd_fmi {
     bool asked;                      // inside crd_fmi_try_input_derivatives
     uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, by log.c
     crdi_fmi2_callbacks callbacks;   // here because many FMUs keep the pointer
+    crdi_fmi1_part one;
 
     crd_fmi_logger* logger;
     void* logger_user;
@@ -56,9 +67,15 @@ struct crd_fmi {
 
 #define CRDI_COLD __attribute__((cold, noinline))
 
+// FMI 2, and FMI 1: both have the numbers and pointers of FMI 2.
 static inline bool crdi_fmi_is_two(const crd_fmi* i)
 {
-    return i->version == CRD_FMI_2;
+    return i->version != CRD_FMI_3;
+}
+
+static inline bool crdi_fmi_is_one(const crd_fmi* i)
+{
+    return i->version == CRD_FMI_1;
 }
 
 static inline crdi_fmi_kind crdi_fmi_kind_of(const crd_fmi* i)
@@ -122,7 +139,26 @@ crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status);
 // model_exchange.c: fmi2NewDiscreteStates
 crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out);
 
+// version1.c
+void* crdi_fmi1_instantiate(crd_fmi* i, const crd_fmi_options* opt);
+crd_status crdi_fmi1_initialize(crd_fmi* i);
+// Before a value is read: in initialization mode FMI 1 has none, so that it is initialised now.
+// Else says why the function may not be called.
+CRDI_COLD crd_status crdi_fmi_open(crd_fmi* i, int function);
+// Enters a mode that FMI 1 does not know.
+crd_status crdi_fmi1_enter(crd_fmi* i, int function);
+crdi_fmi_status crdi_fmi1_update_events(crd_fmi* i, crd_fmi_update* out);
+crdi_fmi_status crdi_fmi1_completed(crd_fmi* i, bool* event);
+crdi_fmi_status crdi_fmi1_get_booleans(crd_fmi* i, const uint32_t* refs, size_t n, char* values);
+crdi_fmi_status crdi_fmi1_set_booleans(crd_fmi* i, const uint32_t* refs, size_t n,
+                                       const char* values);
+
+// For the FMU: as calloc and free, of the C library, as it calls them from any thread.
+void* crdi_fmi_allocate(size_t count, size_t size);
+void crdi_fmi_release(void* p);
+
 // What the FMU calls.
+crdi_fmi1_logger crdi_fmi1_log;
 crdi_fmi2_logger crdi_fmi2_log;
 crdi_fmi3_logger crdi_fmi3_log;
 crdi_fmi3_intermediate crdi_fmi3_update;

@@ -175,7 +175,7 @@ static crd_status find_resources(crd_fmi* i, char** out)
                          crd_fmu_folder(i->fmu));
     }
     bool failed = true;
-    char* path = join_path(root, "resources");
+    char* path = crdi_fmi_is_one(i) ? strdup(root) : join_path(root, "resources");
     if (path && crdi_fmi_is_two(i)) { // a URI even if there is no such folder, without slash
         *out = uri_of(path);
         failed = !*out;
@@ -272,8 +272,9 @@ static crd_status library_load(crd_fmi* i)
     crdi_fmi_library new = {0};
     crd_status st = library_open(i, &handle);
     if (st < 0) { return st; }
-    st = crdi_fmi_functions_load(i->ctx, handle, crdi_fmi_library_name(i), i->version, i->exchange,
-                                 &new.f, new.present);
+    const char* identifier = i->exchange ? i->d->exchange.model_identifier : i->d->model_identifier;
+    st = crdi_fmi_functions_load(i->ctx, handle, crdi_fmi_library_name(i), identifier, i->version,
+                                 i->exchange, &new.f, new.present);
     if (st < 0) {
         dlclose(handle);
         return crdi_fail_in(i->ctx, st, "%s", i->fmu->path);

@@ -164,6 +164,21 @@ crd_fmi* crdi_fmi_speaker(void* environment)
     return i;
 }
 
+crd_fmi* crdi_fmi1_speaker(const void* component)
+{
+    pthread_mutex_lock(&speakers.lock);
+    crd_fmi* i = *speaker_link(crdi_fmi_calling);
+    const bool other = component && (!i || (i->component && i->component != component));
+    for (int k = 0; other && k < SPEAKER_LISTS; k++) { // on a thread of the FMU
+        for (crd_fmi* o = speakers.first[k]; o; o = o->beside) {
+            if (crdi_fmi_is_one(o) && o->component == component) { i = o; }
+        }
+    }
+    if (i) { i->speaking++; }
+    pthread_mutex_unlock(&speakers.lock);
+    return i;
+}
+
 void crdi_fmi_speaker_done(crd_fmi* i)
 {
     pthread_mutex_lock(&speakers.lock);
@@ -203,9 +218,8 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
 }
 
 // A message of nobody is lost: there is no run that it belongs to.
-static void speak(void* environment, int status, const char* category, const char* raw)
+static void speak(crd_fmi* i, int status, const char* category, const char* raw)
 {
-    crd_fmi* i = crdi_fmi_speaker(environment);
     if (!i) { return; }
     deliver(i, status, category, raw);
     crdi_fmi_speaker_done(i);
@@ -236,28 +250,45 @@ static bool log_copy_format(const char* format, char out[CRDI_FMI_TEXT])
     return !*format;
 }
 
-void crdi_fmi2_log(void* environment, const char* instance_name, crdi_fmi_status status,
-                   const char* category, const char* format, ...)
+static void speak_formatted(crd_fmi* i, int status, const char* category, const char* format,
+                            va_list arguments)
 {
-    (void)instance_name; // ours is the same and is not freed under our hands
     char raw[CRDI_FMI_TEXT] = "", safe[CRDI_FMI_TEXT];
     if (format && log_copy_format(format, safe)) {
-        va_list arguments;
-        va_start(arguments, format);
         if (vsnprintf(raw, sizeof raw, safe, arguments) < 0) {
             snprintf(raw, sizeof raw, "%s", format);
         }
-        va_end(arguments);
     } else if (format) { // too long: as it is
         snprintf(raw, sizeof raw, "%s", format);
     }
-    speak(environment, (int)status, category, raw);
+    speak(i, status, category, raw);
+}
+
+// The name of the instance is ours, and ours is not freed under our hands.
+void crdi_fmi2_log(void* environment, const char* instance_name, crdi_fmi_status status,
+                   const char* category, const char* format, ...)
+{
+    (void)instance_name;
+    va_list arguments;
+    va_start(arguments, format);
+    speak_formatted(crdi_fmi_speaker(environment), (int)status, category, format, arguments);
+    va_end(arguments);
+}
+
+void crdi_fmi1_log(void* component, const char* instance_name, crdi_fmi_status status,
+                   const char* category, const char* format, ...)
+{
+    (void)instance_name;
+    va_list arguments;
+    va_start(arguments, format);
+    speak_formatted(crdi_fmi1_speaker(component), (int)status, category, format, arguments);
+    va_end(arguments);
 }
 
 void crdi_fmi3_log(void* environment, crdi_fmi_status status, const char* category,
                    const char* text)
 {
-    speak(environment, (int)status, category, text ? text : "");
+    speak(crdi_fmi_speaker(environment), (int)status, category, text ? text : "");
 }
 
 void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
@@ -276,7 +307,7 @@ void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
 
 static const char* log_name_of(const crd_fmi* i, int function)
 {
-    return crdi_fmi_function_name(i->version, function);
+    return crdi_fmi_function_name(i->version, i->exchange, function);
 }
 
 static const char* status_name(crdi_fmi_status status)

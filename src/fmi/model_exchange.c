@@ -8,6 +8,7 @@ crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out)
     const int function = CRDI_FMI2_NewDiscreteStates;
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     crdi_fmi_mark(i, function);
+    if (crdi_fmi_is_one(i)) { return crdi_fmi_end(i, function, crdi_fmi1_update_events(i, out)); }
     const crdi_fmi_status status = i->f->two.NewDiscreteStates(i->component, &e);
     *out = (crd_fmi_update){.again = e.new_discrete_states_needed != 0,
                             .terminate = e.terminate_simulation != 0,
@@ -54,11 +55,8 @@ crd_status crd_fmi_get_counts(crd_fmi* i, size_t* states, size_t* indicators)
 {
     if (!i->exchange) { return not_exchange(i); }
     const crd_fmu_model_exchange* x = &i->d->exchange;
-    *states = 0;
+    *states = x->state_count;
     *indicators = x->indicator_count;
-    for (int32_t k = 0; k < x->derivatives.count; k++) {
-        *states += i->d->variables[x->derivatives.unknown[k]].size;
-    }
     if (crdi_fmi_is_two(i)) { return CRD_OK; }
     crd_status st = CRD_OK;
     if (crdi_fmi_may(i, CRDI_FMI3_GetNumberOfContinuousStates)) {
@@ -77,6 +75,7 @@ crd_status crd_fmi_get_counts(crd_fmi* i, size_t* states, size_t* indicators)
 crd_status crd_fmi_enter_continuous_time(crd_fmi* i)
 {
     if (!i->exchange) { return not_exchange(i); }
+    if (crdi_fmi_is_one(i)) { return crdi_fmi1_enter(i, CRDI_FMI2_EnterContinuousTimeMode); }
     const int function = crdi_fmi_is_two(i) ? (int)CRDI_FMI2_EnterContinuousTimeMode
                                             : (int)CRDI_FMI3_EnterContinuousTimeMode;
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
@@ -127,9 +126,11 @@ static crd_status completed2(crd_fmi* i, bool no_rollback, bool* enter_event_mod
 {
     int enter = 0, end = 0;
     const crdi_fmi_status status =
-        i->f->two.CompletedIntegratorStep(i->component, no_rollback, &enter, &end);
+        crdi_fmi_is_one(i)
+            ? crdi_fmi1_completed(i, enter_event_mode)
+            : i->f->two.CompletedIntegratorStep(i->component, no_rollback, &enter, &end);
     crdi_fmi_left(i);
-    *enter_event_mode = enter != 0;
+    if (!crdi_fmi_is_one(i)) { *enter_event_mode = enter != 0; }
     *terminate = end != 0;
     return status == CRDI_FMI_OK
                ? CRD_OK

@@ -15,13 +15,15 @@ enum {
     TERM = 1 << CRD_FMI_TERMINATED,
     ERRO = 1 << CRD_FMI_ERROR,
 
-    // FMI 2.0.4
+    // FMI 2.0.4, and FMI 1.0 as far as it goes
     ALL2 = INST | INIT | STEP | FAIL | TERM | ERRO,
     GET2 = INIT | STEP | FAIL | TERM | ERRO, // after an Error for debugging only
     SET2 = INST | INIT | STEP,
     ASK2 = STEP | FAIL | TERM,
     ALLX = INST | INIT | EVNT | CONT | TERM | ERRO, // Model Exchange
     GETX = INIT | EVNT | CONT | TERM | ERRO,
+    GET1 = STEP | FAIL | TERM | ERRO, // FMI 1.0 has no values before they are initialised
+    GETM = EVNT | CONT | TERM | ERRO,
 
     // FMI 3.0.2
     ALL3 = INST | CONF | RECO | INIT | STEP | EVNT | TERM | ERRO,
@@ -39,6 +41,46 @@ enum {
 typedef struct when {
     uint16_t cosimulation, exchange;
 } when;
+
+// FMI 1.0 by the functions of FMI 2.0: the state machines of the two documents, for Co-Simulation
+// and for Model Exchange. Its instances know no modes; those here are ours and say what an importer
+// is doing. Values can be read after fmiInitialize..., also after the end.
+static const when table1[CRDI_FMI2_COUNT] = {
+    [CRDI_FMI2_GetTypesPlatform] = {ALL2, ALLX},
+    [CRDI_FMI2_GetVersion] = {ALL2, ALLX},
+    [CRDI_FMI2_SetDebugLogging] = {ALL2, ALLX},
+    [CRDI_FMI2_FreeInstance] = {ALL2, ALLX},
+    [CRDI_FMI2_EnterInitializationMode] = {INST, INST},
+    [CRDI_FMI2_ExitInitializationMode] = {INIT, INIT},
+    [CRDI_FMI2_Terminate] = {STEP | FAIL, EVNT | CONT},
+    [CRDI_FMI2_Reset] = {ALL2, 0},
+    [CRDI_FMI2_GetReal] = {GET1, GETM},
+    [CRDI_FMI2_GetInteger] = {GET1, GETM},
+    [CRDI_FMI2_GetBoolean] = {GET1, GETM},
+    [CRDI_FMI2_GetString] = {GET1, GETM},
+    [CRDI_FMI2_SetReal] = {SET2, INST | INIT | EVNT | CONT},
+    [CRDI_FMI2_SetInteger] = {SET2, INST | INIT | EVNT},
+    [CRDI_FMI2_SetBoolean] = {SET2, INST | INIT | EVNT},
+    [CRDI_FMI2_SetString] = {SET2, INST | INIT | EVNT},
+    [CRDI_FMI2_SetTime] = {0, EVNT | CONT},
+    [CRDI_FMI2_SetContinuousStates] = {0, CONT},
+    [CRDI_FMI2_EnterEventMode] = {0, EVNT | CONT},
+    [CRDI_FMI2_NewDiscreteStates] = {0, EVNT},
+    [CRDI_FMI2_EnterContinuousTimeMode] = {0, EVNT},
+    [CRDI_FMI2_CompletedIntegratorStep] = {0, CONT},
+    [CRDI_FMI2_GetDerivatives] = {0, GETM},
+    [CRDI_FMI2_GetEventIndicators] = {0, GETM},
+    [CRDI_FMI2_GetContinuousStates] = {0, GETM},
+    [CRDI_FMI2_GetNominalsOfContinuousStates] = {0, GETM},
+    [CRDI_FMI2_SetRealInputDerivatives] = {STEP, 0},
+    [CRDI_FMI2_GetRealOutputDerivatives] = {GET1, 0},
+    [CRDI_FMI2_DoStep] = {STEP, 0},
+    [CRDI_FMI2_GetStatus] = {ASK2, 0},
+    [CRDI_FMI2_GetRealStatus] = {ASK2, 0},
+    [CRDI_FMI2_GetIntegerStatus] = {ASK2, 0},
+    [CRDI_FMI2_GetBooleanStatus] = {ASK2, 0},
+    [CRDI_FMI2_GetStringStatus] = {ASK2, 0},
+};
 
 // FMI 2.0.4, the tables in 4.2.4 for Co-Simulation and in 3.2.3 for Model Exchange, where in
 // continuous-time mode only continuous inputs may be set, hence only reals. No row: Instantiate
@@ -170,7 +212,9 @@ static const when table3[CRDI_FMI3_COUNT] = {
 
 bool crdi_fmi_allowed(crdi_fmi_kind kind, int function, crd_fmi_state state)
 {
-    const when* w = kind.version == CRD_FMI_2 ? &table2[function] : &table3[function];
+    const when* w = kind.version == CRD_FMI_1   ? &table1[function]
+                    : kind.version == CRD_FMI_2 ? &table2[function]
+                                                : &table3[function];
     return ((kind.exchange ? w->exchange : w->cosimulation) >> state) & 1;
 }
 
@@ -238,11 +282,12 @@ crd_fmi_state crdi_fmi_next(crdi_fmi_kind kind, crd_fmi_state state, int functio
     switch (status) {
     case CRDI_FMI_OK:
     case CRDI_FMI_WARNING:
-        return kind.version == CRD_FMI_2 ? next2(kind, state, function)
-                                         : next3(kind, state, function);
+        return kind.version == CRD_FMI_3 ? next3(kind, state, function)
+                                         : next2(kind, state, function);
     case CRDI_FMI_DISCARD:
-        // FMI 2.0.4, 4.2.2: part of the step may be done; FMI 3.0.2, 4.2.1: nothing changed
-        return kind.version == CRD_FMI_2 && function == CRDI_FMI2_DoStep ? CRD_FMI_STEP_FAILED
+        // FMI 1, and FMI 2.0.4, 4.2.2: part of the step may be done; FMI 3.0.2, 4.2.1: nothing
+        // changed
+        return kind.version != CRD_FMI_3 && function == CRDI_FMI2_DoStep ? CRD_FMI_STEP_FAILED
                                                                          : state;
     case CRDI_FMI_PENDING:
         return state;

@@ -9,7 +9,8 @@
 #include "shared/base.h"
 #include "shared/base_names.h"
 
-// FMI 2 has scalars only, so that its functions take one count; a caller who disagrees is wrong.
+// FMI 1 and 2 have scalars only, so that its functions take one count; a caller who disagrees is
+// wrong.
 #define ASSERT_SCALARS(i) assert(!crdi_fmi_is_two(i) || value_count == n)
 
 // ---- reals, in every step ----------------------------------------------------------------------
@@ -39,7 +40,10 @@ crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* 
                             size_t value_count)
 {
     ASSERT_SCALARS(i);
-    if (!crdi_fmi_may(i, CRDI_FMI_GET_REAL)) { return crdi_fmi_refuse(i, CRDI_FMI_GET_REAL); }
+    if (!crdi_fmi_may(i, CRDI_FMI_GET_REAL)) {
+        const crd_status st = crdi_fmi_open(i, CRDI_FMI_GET_REAL);
+        if (st < 0) { return st; }
+    }
     crdi_fmi_mark(i, CRDI_FMI_GET_REAL);
     const crdi_fmi_status status =
         crdi_fmi_is_two(i) ? i->f->two.GetReal(i->component, refs, n, values)
@@ -67,8 +71,8 @@ crd_status crd_fmi_reserve(crd_fmi* i, size_t value_count)
 // The function may be called and there is room for its values.
 static crd_status fmi_values_begin(crd_fmi* i, int function, size_t value_count)
 {
-    if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
-    const crd_status st = crd_fmi_reserve(i, value_count);
+    crd_status st = crdi_fmi_may(i, function) ? CRD_OK : crdi_fmi_open(i, function);
+    if (st == CRD_OK) { st = crd_fmi_reserve(i, value_count); }
     if (st == CRD_OK) { crdi_fmi_mark(i, function); }
     return st;
 }
@@ -191,6 +195,9 @@ static crd_status set_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, 
         SET_AS(int, INT32_MIN, INT32_MAX, CRDI_FMI2_SetInteger,
                i->f->two.SetInteger(i->component, refs, n, x));
     case CRD_BOOLEAN:
+        if (crdi_fmi_is_one(i)) {
+            SET_TRUTH(char, CRDI_FMI2_SetBoolean, crdi_fmi1_set_booleans(i, refs, n, x));
+        }
         SET_TRUTH(int, CRDI_FMI2_SetBoolean, i->f->two.SetBoolean(i->component, refs, n, x));
     default:
         return no_such_type(i, type);
@@ -208,9 +215,12 @@ static crd_status get_integer2(crd_fmi* i, crd_type type, const uint32_t* refs, 
         crd_status st = fmi_values_begin(i, CRDI_FMI2_GetBoolean, value_count);
         if (st < 0) { return st; }
         int* x = (int*)(void*)i->scratch;
-        st = end(i, CRDI_FMI2_GetBoolean, i->f->two.GetBoolean(i->component, refs, n, x), refs, n);
+        const bool one = crdi_fmi_is_one(i);
+        const crdi_fmi_status status = one ? crdi_fmi1_get_booleans(i, refs, n, (char*)i->scratch)
+                                           : i->f->two.GetBoolean(i->component, refs, n, x);
+        st = end(i, CRDI_FMI2_GetBoolean, status, refs, n);
         for (size_t k = 0; k < value_count && st == CRD_OK; k++) {
-            values[k] = x[k] != 0; // some FMUs say true with -1
+            values[k] = one ? i->scratch[k] != 0 : x[k] != 0; // some FMUs say true with -1
         }
         return st;
     }

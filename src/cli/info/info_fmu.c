@@ -54,16 +54,6 @@ static void list_exchange(const crd_fmu_model_exchange* x, capability out[EXCHAN
     memcpy(out, all, sizeof all);
 }
 
-// With the start values of structural parameters.
-static int64_t count_states(const crd_fmu_description* d)
-{
-    int64_t n = 0;
-    for (int32_t r = 0; r < d->exchange.derivatives.count; r++) {
-        n += d->variables[d->exchange.derivatives.unknown[r]].size;
-    }
-    return n;
-}
-
 // The lengths of an array: "[3]", "[2,n]"; "" for a scalar.
 static const char* dimensions(const crd_fmu_description* d, int32_t i, char* out, size_t size)
 {
@@ -121,7 +111,7 @@ static void say_exchange(crdi_result* out, const crd_fmu_description* d)
 {
     capability all[EXCHANGE_CAPABILITIES];
     if (!d->has_model_exchange) { return; }
-    const long long states = (long long)count_states(d);
+    const long long states = (long long)d->exchange.state_count;
     const long long indicators = (long long)d->exchange.indicator_count;
     crdi_say(out, "%-14s%lld state%s, %lld event indicator%s\n", "exchange", states,
              states == 1 ? "" : "s", indicators, indicators == 1 ? "" : "s");
@@ -367,7 +357,8 @@ static void put_exchange(crdi_result* j, const crd_fmu_description* d)
 {
     capability all[EXCHANGE_CAPABILITIES];
     crdi_put(j, TEXT("model_identifier", d->exchange.model_identifier),
-             INT("states", count_states(d)), INT("event_indicators", d->exchange.indicator_count));
+             INT("states", d->exchange.state_count),
+             INT("event_indicators", d->exchange.indicator_count));
     list_exchange(&d->exchange, all);
     for (int i = 0; i < EXCHANGE_CAPABILITIES; i++) {
         crdi_put(j, BOOL(all[i].key, all[i].there));

@@ -354,8 +354,10 @@ static void cs_describe(crdi_fmi_unit* u)
 {
     const crd_fmu_description* d = u->d;
     const bool curves =
-        d->version == CRD_FMI_2 ? d->can_interpolate_inputs : u->intermediate_count > 0;
-    crdi_fmi_unit_describe(u, d->version == CRD_FMI_2 ? "FMU 2.0" : "FMU 3.0");
+        d->version == CRD_FMI_3 ? u->intermediate_count > 0 : d->can_interpolate_inputs;
+    crdi_fmi_unit_describe(u, d->version == CRD_FMI_1   ? "FMU 1.0"
+                              : d->version == CRD_FMI_2 ? "FMU 2.0"
+                                                        : "FMU 3.0");
     crd_unit_info* info = &u->base.info;
     info->flags = (d->can_get_set_state ? CRD_UNIT_CAN_SAVE : 0u) |
                   (d->can_handle_variable_step ? CRD_UNIT_CAN_VARY_STEP : 0u) |

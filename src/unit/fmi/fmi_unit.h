@@ -12,20 +12,22 @@
 typedef struct crdi_fmi_run {
     crd_type type;
     bool discrete;  // inputs that FMI 3 takes in event mode only
+    bool negated;   // aliases of FMI 1 whose sign is the other one
     int32_t first;  // into refs
     int32_t count;  // references
     int32_t offset; // into the vector of the kind
     int32_t values; // elements
 } crdi_fmi_run;
 
-// Real inputs whose derivatives the unit takes; their place in the binding's real vector. FMI 2
-// Co-Simulation is told the derivatives, else the unit sets values along its own curves.
+// Real inputs whose derivatives the unit takes; their place in the binding's real vector. FMI 1 and
+// 2 Co-Simulation are told the derivatives, else the unit sets values along its own curves.
 typedef struct crdi_fmi_curves {
     int32_t count;     // elements
     int32_t ref_count; // FMI 2: the same
     uint32_t* refs;    // (ref_count)
     int32_t* orders;   // FMI 2: (2 * count) count times 1, then count times 2
     int32_t* at;       // (count) into the real vector
+    double* sign;      // (count) -1: a negated alias
     double* values;    // FMI 2: (2 * count) derivatives; own: (count) inputs at a time
     double* u[3];      // own: value and derivatives at the beginning of the step
     double* last;      // own: (count) inputs at the end of the step before
@@ -47,10 +49,12 @@ typedef struct crdi_fmi_prepared {
     int32_t* orders;          // (ref_count) of output derivatives
     double* derivatives;      // (3 * ref_count): Model Exchange has outputs at three times in it
     int32_t* derivative_at;   // (derivative_count) into the real vector
+    double* derivative_sign;  // -1: a negated alias
     uint32_t* derivative_refs;
     int32_t derivative_count;
     crdi_fmi_curves curves;
-    bool has_discrete;
+    bool has_discrete, only_inputs;
+    crd_values flipped;             // negated aliases on their way in, NULL: there are none
     uint32_t sent;                  // epoch in which `last` was sent: then the FMU has it
     crd_values last;                // discrete inputs as they were sent
     struct crdi_fmi_prepared* next; // in the unit's list of those with curves
@@ -67,7 +71,7 @@ typedef struct crdi_fmi_unit {
     bool no_rollback;
     bool event_mode; // in use: FMI 3 Co-Simulation, and Model Exchange
     bool exchange;   // Model Exchange
-    bool own_curves; // the unit sets inputs along their curves: all but FMI 2 Co-Simulation
+    bool own_curves; // the unit sets inputs along their curves: not Co-Simulation of FMI 1 and 2
     bool changed; // Model Exchange: an input has another value than at the end of the step before
     bool jumped;  // by more than `jump`
     double jump;  // of the size of the value

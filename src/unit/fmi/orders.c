@@ -1,5 +1,5 @@
-// Which derivatives of its inputs an FMU takes. FMI 2's canInterpolateInputs promises no order
-// (2.0.4, 4.3.1), and many FMUs take the first only. So the FMU is asked, one order after the
+// Which derivatives of its inputs an FMU takes. FMI 1's and 2's canInterpolateInputs promises no
+// order (2.0.4, 4.3.1), and many FMUs take the first only. So the FMU is asked, one order after the
 // other, with derivatives that are zero: in step mode, where they will be set, as some refuse them
 // before. After an Error an instance is of no use, and whoever set its values has to begin again.
 #include "unit/fmi/fmi_unit.h"

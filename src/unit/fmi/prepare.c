@@ -18,7 +18,7 @@ static bool takes_curve(const crdi_fmi_unit* u, const crd_variable* v)
         v->causality != CRD_INPUT || v->variability != CRD_CONTINUOUS) {
         return false;
     }
-    return u->exchange || u->d->version == CRD_FMI_2 || v->intermediate_update;
+    return u->exchange || u->d->version != CRD_FMI_3 || v->intermediate_update;
 }
 
 static crd_status prepare_runs(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
@@ -29,15 +29,23 @@ static crd_status prepare_runs(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_
     p->texts = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *p->texts);
     p->binaries = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *p->binaries);
     if (!p->refs || !p->runs || !p->texts || !p->binaries) { return CRD_E_MEMORY; }
+    bool negated = false;
+    p->only_inputs = true;
     for (int32_t j = 0; j < b->count; j++) {
         const crd_variable* v = &u->base.info.variables[b->variables[j]];
         const bool discrete = is_discrete_input(u, v);
+        p->only_inputs = p->only_inputs && v->causality == CRD_INPUT;
+        negated = negated || v->negated;
         p->refs[j] = crdi_fmi_unit_reference(&u->base, b->variables[j]);
         crdi_fmi_run* run = p->run_count ? &p->runs[p->run_count - 1] : NULL;
-        if (!run || run->type != v->type || run->discrete != discrete) {
+        if (!run || run->type != v->type || run->discrete != discrete ||
+            run->negated != v->negated) {
             run = &p->runs[p->run_count++];
-            *run = (crdi_fmi_run){
-                .type = v->type, .discrete = discrete, .first = j, .offset = b->offsets[j]};
+            *run = (crdi_fmi_run){.type = v->type,
+                                  .discrete = discrete,
+                                  .negated = v->negated,
+                                  .first = j,
+                                  .offset = b->offsets[j]};
         }
         run->count++;
         run->values += (int32_t)v->size;
@@ -45,18 +53,10 @@ static crd_status prepare_runs(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_
     }
     p->ref_count = n;
     p->value_count = (size_t)b->real_count;
-    p->plain_get = n > 0 && u->base.info.variables[b->variables[n - 1]].type == CRD_FLOAT64;
+    p->plain_get =
+        n > 0 && !negated && u->base.info.variables[b->variables[n - 1]].type == CRD_FLOAT64;
     p->plain_set = p->plain_get && !p->has_discrete;
-    return CRD_OK;
-}
-
-static crd_status prepare_discrete(const crd_binding* b, crdi_fmi_prepared* p)
-{
-    crd_values* v = &p->last;
-    v->real = crdi_arena_new(&p->arena, (size_t)b->real_count, sizeof *v->real);
-    v->integer = crdi_arena_new(&p->arena, (size_t)b->integer_count, sizeof *v->integer);
-    v->bytes = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *v->bytes);
-    return v->real && v->integer && v->bytes ? CRD_OK : CRD_E_MEMORY;
+    return negated ? crdi_values_create(&p->arena, b, &p->flipped) : CRD_OK;
 }
 
 static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
@@ -73,11 +73,12 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
     c->orders = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->orders);
     c->at = crdi_arena_new(&p->arena, n, sizeof *c->at);
     c->values = crdi_arena_new(&p->arena, 2 * n, sizeof *c->values);
-    c->u[0] = crdi_arena_new(&p->arena, 4 * n, sizeof *c->u[0]);
+    c->u[0] = crdi_arena_new(&p->arena, 5 * n, sizeof *c->u[0]);
     if (!c->refs || !c->orders || !c->at || !c->values || !c->u[0]) { return CRD_E_MEMORY; }
     c->u[1] = c->u[0] + n;
     c->u[2] = c->u[1] + n;
     c->last = c->u[2] + n;
+    c->sign = c->last + n;
     size_t r = 0, k = 0;
     for (int32_t j = 0; j < b->count; j++) {
         const crd_variable* v = &u->base.info.variables[b->variables[j]];
@@ -87,6 +88,7 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
         c->orders[refs + r] = 2;
         r++;
         for (uint32_t e = 0; e < v->size; e++) {
+            c->sign[k] = v->negated ? -1 : 1;
             c->at[k++] = b->offsets[j] + (int32_t)e;
         }
     }
@@ -106,8 +108,10 @@ static crd_status prepare_derivatives(crdi_fmi_unit* u, const crd_binding* b, cr
     p->orders = crdi_arena_new(&p->arena, n, sizeof *p->orders);
     p->derivatives = crdi_arena_new(&p->arena, 3 * n, sizeof *p->derivatives);
     p->derivative_at = crdi_arena_new(&p->arena, n, sizeof *p->derivative_at);
+    p->derivative_sign = crdi_arena_new(&p->arena, n, sizeof *p->derivative_sign);
     p->derivative_refs = crdi_arena_new(&p->arena, n, sizeof *p->derivative_refs);
-    if (!p->orders || !p->derivatives || !p->derivative_at || !p->derivative_refs) {
+    if (!p->orders || !p->derivatives || !p->derivative_at || !p->derivative_sign ||
+        !p->derivative_refs) {
         return CRD_E_MEMORY;
     }
     for (int32_t j = 0; j < b->count; j++) {
@@ -117,6 +121,7 @@ static crd_status prepare_derivatives(crdi_fmi_unit* u, const crd_binding* b, cr
             continue;
         }
         p->derivative_refs[p->derivative_count] = p->refs[j];
+        p->derivative_sign[p->derivative_count] = v->negated ? -1 : 1;
         p->derivative_at[p->derivative_count++] = b->offsets[j];
     }
     return CRD_OK;
@@ -132,7 +137,7 @@ crd_status crdi_fmi_unit_prepare(crd_unit* unit, crd_binding* b)
     crd_arena_init(&p->arena, unit->ctx);
     p->arena.first = (uint32_t)(64 + (size_t)b->count * (sizeof *p->refs + sizeof *p->runs));
     CRD_TRY(prepare_runs(u, b, p));
-    if (p->has_discrete) { CRD_TRY(prepare_discrete(b, p)); }
+    if (p->has_discrete) { CRD_TRY(crdi_values_create(&p->arena, b, &p->last)); }
     CRD_TRY(prepare_curves(u, b, p));
     CRD_TRY(prepare_derivatives(u, b, p));
     const size_t most = (size_t)b->real_count + (size_t)b->integer_count + (size_t)b->bytes_count;
@@ -156,9 +161,8 @@ void crdi_fmi_unit_unprepare(crd_unit* unit, crd_binding* b)
             break;
         }
     }
-    for (int32_t i = 0; p->last.bytes && i < b->bytes_count; i++) {
-        crd_free(unit->ctx, p->last.bytes[i].data);
-    }
+    crdi_values_clear(unit->ctx, b, &p->last);
+    crdi_values_clear(unit->ctx, b, &p->flipped);
     crd_arena_clear(&p->arena);
     crd_free(unit->ctx, p);
     b->prepared = NULL;

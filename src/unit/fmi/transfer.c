@@ -9,6 +9,21 @@
 // anew.
 static const double CURVE_JUMP = 0.01;
 
+// Values of negated aliases, as the FMU has them or as they are seen.
+CRDI_COLD static void flip(const crdi_fmi_run* run, const crd_values* from, crd_values* to)
+{
+    const size_t begin = (size_t)run->offset, end = begin + (size_t)run->values;
+    for (size_t k = begin; k < end; k++) {
+        if (crd_type_kind(run->type) == CRD_REAL) {
+            to->real[k] = -from->real[k];
+        } else if (run->type == CRD_BOOLEAN) {
+            to->integer[k] = !from->integer[k];
+        } else {
+            to->integer[k] = -from->integer[k];
+        }
+    }
+}
+
 // ---- set ---------------------------------------------------------------------------------------
 
 CRDI_COLD static crd_status set_run(crdi_fmi_unit* u, const crdi_fmi_prepared* p,
@@ -17,6 +32,11 @@ CRDI_COLD static crd_status set_run(crdi_fmi_unit* u, const crdi_fmi_prepared* p
     const uint32_t* refs = p->refs + run->first;
     const size_t n = (size_t)run->count, values = (size_t)run->values;
     const int32_t at = run->offset;
+    if (run->negated) {
+        crd_values flipped = p->flipped;
+        flip(run, v, &flipped);
+        v = &p->flipped;
+    }
     switch (run->type) {
     case CRD_FLOAT64:
         return crd_fmi_set_real(u->fmi, refs, n, v->real + at, values);
@@ -86,7 +106,9 @@ static crd_status set_discrete(crdi_fmi_unit* u, crdi_fmi_prepared* p, const crd
         if (p->runs[r].discrete) { CRD_TRY(note_change(u, p, &p->runs[r], v, &changed)); }
     }
     if (between && !changed) { return CRD_OK; }
-    if (between) { CRD_TRY(crd_fmi_enter_event_mode(u->fmi)); }
+    // FMI 1 that is initialised already has to look at them in an event
+    const bool late = u->d->version == CRD_FMI_1 && now == CRD_FMI_EVENT;
+    if (between || late) { CRD_TRY(crd_fmi_enter_event_mode(u->fmi)); }
     for (int32_t r = 0; r < p->run_count; r++) {
         if (p->runs[r].discrete) { CRD_TRY(set_run(u, p, &p->runs[r], v)); }
     }
@@ -112,7 +134,7 @@ CRDI_COLD static crd_status set_others(crdi_fmi_unit* u, crdi_fmi_prepared* p, c
     if (u->curved) {
         crdi_fmi_curves* c = &p->curves;
         for (int32_t k = 0; k < c->count; k++) {
-            c->u[0][k] = v->real[c->at[k]];
+            c->u[0][k] = c->sign[k] * v->real[c->at[k]];
         }
         c->order = 0;
         u->step_begin = u->now;
@@ -193,6 +215,31 @@ CRDI_COLD static crd_status get_others(crdi_fmi_unit* u, const crdi_fmi_prepared
     for (int32_t r = 0; r < p->run_count; r++) {
         const crd_status st = get_run(u, p, &p->runs[r], v);
         if (st < 0) { return st; }
+        if (p->runs[r].negated) { flip(&p->runs[r], v, v); }
+    }
+    return CRD_OK;
+}
+
+// FMI 1 has no values before it is initialised, and inputs are wanted before: they are what was
+// set, else their start values.
+CRDI_COLD static crd_status get_start_inputs(crd_unit* unit, const crd_binding* b, crd_values* v)
+{
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* x = &unit->info.variables[b->variables[j]];
+        const crd_kind kind = crd_type_kind((crd_type)x->type);
+        const int32_t at = b->offsets[j];
+        const crdi_setting* s = crdi_unit_setting(unit, b->variables[j]);
+        crd_values start = {0};
+        crd_status st = s ? CRD_OK : crdi_unit_values_init(unit->ctx, &start, kind, x->size);
+        if (st == CRD_OK && !s && x->start) {
+            st = crdi_unit_parse_start(unit, b->variables[j], &start, x->size);
+        }
+        if (st == CRD_OK) {
+            const crd_values* from = s ? &s->values : &start;
+            st = crdi_unit_values_copy(unit->ctx, kind, x->size, from, 0, v, at);
+        }
+        if (!s) { crdi_unit_values_clear(unit->ctx, &start, x->size); }
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }
@@ -201,6 +248,10 @@ crd_status crdi_fmi_unit_get(crd_unit* unit, const crd_binding* b, crd_values* v
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* p = b->prepared;
+    if (p->only_inputs && u->d->version == CRD_FMI_1 &&
+        crd_fmi_get_state(u->fmi) == CRD_FMI_INITIALIZATION) {
+        return get_start_inputs(unit, b, v);
+    }
     if (p->plain_get) {
         return crd_fmi_get_real(u->fmi, p->refs, p->ref_count, v->real, p->value_count);
     }
@@ -220,7 +271,7 @@ crd_status crdi_fmi_unit_set_derivatives(crd_unit* unit, const crd_binding* b,
     for (int o = 0; o < CRD_MODEL_MAX_ORDER; o++) {
         double* to = two ? c->values + (size_t)o * (size_t)c->count : c->u[o + 1];
         for (int32_t k = 0; k < c->count; k++) {
-            to[k] = o < order ? d[o][c->at[k]] : 0;
+            to[k] = o < order ? c->sign[k] * d[o][c->at[k]] : 0;
         }
     }
     if (!two) {
@@ -266,7 +317,7 @@ crd_status crdi_fmi_unit_get_derivatives(crd_unit* unit, const crd_binding* b, i
     const crd_status st = crd_fmi_get_output_derivatives(
         u->fmi, p->derivative_refs, (size_t)p->derivative_count, p->orders, p->derivatives);
     for (int32_t k = 0; st == CRD_OK && k < p->derivative_count; k++) {
-        d[p->derivative_at[k]] = p->derivatives[k];
+        d[p->derivative_at[k]] = p->derivative_sign[k] * p->derivatives[k];
     }
     return st;
 }

@@ -148,6 +148,7 @@ static void all_of_it(crdi_me_unit* u)
 
 static bool all_states_said(const crd_fmu_model_exchange* x)
 {
+    if (!x->derivatives.count && x->state_count) { return false; } // FMI 1
     for (int32_t r = 0; r < x->derivatives.count; r++) {
         if (x->states[r] < 0) { return false; }
     }

@@ -254,6 +254,7 @@ static crd_status count_states(crdi_me_unit* u)
     }
     const crd_status st = crd_fmi_get_counts(u->base.fmi, &states, &indicators);
     if (st < 0) { return st; }
+    if (u->base.d->version == CRD_FMI_1) { described = states; }
     if (u->base.d->version == CRD_FMI_3 && states != described) {
         return crdi_fail(unit->ctx, CRD_E_UNIT,
                          "the FMU says that it has %zu continuous states, its modelDescription "
@@ -414,7 +415,8 @@ static crd_status me_get_derivatives(crd_unit* unit, const crd_binding* b, int o
         CRD_TRY(outputs_at(u, p, u->t + i * s_time, u->t + i * s, x, y[i]));
     }
     for (size_t k = 0; k < n; k++) {
-        d[p->derivative_at[k]] = (4 * (y[1][k] - y[0][k]) - (y[2][k] - y[0][k])) / (2 * s);
+        d[p->derivative_at[k]] =
+            p->derivative_sign[k] * (4 * (y[1][k] - y[0][k]) - (y[2][k] - y[0][k])) / (2 * s);
     }
     if (crdi_me_place(u, u->t, u->x) != CRDI_ME_DONE) {
         return crdi_me_fail_point(u, u->t, "the derivatives of outputs were looked for here");
@@ -528,7 +530,9 @@ static void me_describe(crdi_me_unit* u)
     const crd_fmu_description* d = u->base.d;
     const crd_fmu_model_exchange* x = &d->exchange;
     crd_unit* unit = &u->base.base;
-    crdi_fmi_unit_describe(&u->base, d->version == CRD_FMI_2 ? "FMU 2.0 ME" : "FMU 3.0 ME");
+    crdi_fmi_unit_describe(&u->base, d->version == CRD_FMI_1   ? "FMU 1.0 ME"
+                                     : d->version == CRD_FMI_2 ? "FMU 2.0 ME"
+                                                               : "FMU 3.0 ME");
     unit->info.flags = CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_HAS_EVENTS | CRD_UNIT_CAN_REFRESH |
                        (x->can_get_set_state ? CRD_UNIT_CAN_SAVE : 0u) |
                        (x->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u);
