@@ -467,6 +467,134 @@ static void fmi2_aliases_share_a_reference_within_a_base_type(void** state)
     crd_fmu_close(f);
 }
 
+// FMI 1.0: one interface, words of its own, aliases that are opposites, dependencies by name.
+static void fmi1_descriptions_are_read(void** state)
+{
+    crd_fmu* f = parse(
+        *state,
+        "<fmiModelDescription fmiVersion='1.0' modelName='m' modelIdentifier='id' guid='{g}'"
+        " numberOfContinuousStates='3' numberOfEventIndicators='2'>"
+        "<UnitDefinitions><BaseUnit unit='K'><DisplayUnitDefinition displayUnit='degC'"
+        " offset='-273.15'/></BaseUnit></UnitDefinitions><TypeDefinitions>"
+        "<Type name='T'><RealType unit='K' nominal='300' min='0'/></Type>"
+        "<Type name='G'><EnumerationType><Item name='a'/><Item name='b'/></EnumerationType></Type>"
+        "</TypeDefinitions><DefaultExperiment stopTime='3'/><ModelVariables>"
+        "<ScalarVariable name='local' valueReference='1'><Real start='2' fixed='false'/>"
+        "</ScalarVariable>"
+        "<ScalarVariable name='y' valueReference='1' causality='output' alias='alias'>"
+        "<Real declaredType='T'/><DirectDependency><Name>u</Name><Name> &lt;w&gt;\n</Name>"
+        "</DirectDependency></ScalarVariable>"
+        "<ScalarVariable name='-y' valueReference='1' causality='output' alias='negatedAlias'>"
+        "<Real/></ScalarVariable>"
+        "<ScalarVariable name='-z' valueReference='1' alias='negatedAlias'><Real/></ScalarVariable>"
+        "<ScalarVariable name='u' valueReference='2' causality='input'><Real start='0'/>"
+        "<DirectDependency><Name>y</Name></DirectDependency></ScalarVariable>"
+        "<ScalarVariable name='&lt;w&gt;' valueReference='3' causality='input'"
+        " variability='discrete'><Real start='0'/></ScalarVariable>"
+        "<ScalarVariable name='p' valueReference='4' variability='parameter'><Real start='1'/>"
+        "</ScalarVariable>"
+        "<ScalarVariable name='q' valueReference='5' variability='parameter'><Real/>"
+        "</ScalarVariable>"
+        "<ScalarVariable name='k' valueReference='6' variability='constant' causality='none'>"
+        "<Integer start='7'/></ScalarVariable>"
+        "<ScalarVariable name='e' valueReference='7' causality='output'><Enumeration"
+        " declaredType='G' start='2'/><DirectDependency/></ScalarVariable>"
+        "<ScalarVariable name='x' valueReference='8' causality='output'><Real start='1'/>"
+        "<DirectDependency><Name>nobody</Name></DirectDependency></ScalarVariable>"
+        "</ModelVariables></fmiModelDescription>");
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    check_int(d->version, CRD_FMI_1);
+    check(d->has_model_exchange && !d->has_cosimulation && d->exchange.needs_completed_step);
+    check_text(d->exchange.model_identifier, "id");
+    check_text(d->model_identifier, "");
+    check_text(d->token, "{g}");
+    check_int(d->exchange.state_count, 3);
+    check_int(d->exchange.indicator_count, 2);
+    static const struct {
+        const char* name;
+        int causality, variability, initial, alias_of;
+        bool negated;
+    } rows[] = {
+        {"local", CRD_LOCAL, CRD_CONTINUOUS, CRD_APPROX, 1, false}, // the output stands for it
+        {"y", CRD_OUTPUT, CRD_CONTINUOUS, CRD_CALCULATED, -1, false},
+        {"-y", CRD_OUTPUT, CRD_CONTINUOUS, CRD_CALCULATED, -1, true},
+        {"-z", CRD_LOCAL, CRD_CONTINUOUS, CRD_CALCULATED, 2, true},
+        {"u", CRD_INPUT, CRD_CONTINUOUS, CRD_EXACT, -1, false},
+        {"<w>", CRD_INPUT, CRD_DISCRETE, CRD_EXACT, -1, false},
+        {"p", CRD_PARAMETER, CRD_FIXED, CRD_EXACT, -1, false},
+        {"q", CRD_CALCULATED_PARAMETER, CRD_FIXED, CRD_CALCULATED, -1, false},
+        {"k", CRD_LOCAL, CRD_CONSTANT, CRD_EXACT, -1, false},
+        {"e", CRD_OUTPUT, CRD_DISCRETE, CRD_EXACT, -1, false},
+        {"x", CRD_OUTPUT, CRD_CONTINUOUS, CRD_EXACT, -1, false},
+    };
+    check_int(d->variable_count, sizeof rows / sizeof *rows);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const crd_variable* v = &d->variables[i];
+        check_text(v->name, rows[i].name);
+        check_int(v->causality, rows[i].causality);
+        check_int(v->variability, rows[i].variability);
+        check_int(v->initial, rows[i].initial);
+        check_int(v->alias_of, rows[i].alias_of);
+        check_int(v->negated, rows[i].negated);
+    }
+    check_text(variable(f, "y")->unit, "K");
+    check_near(variable(f, "y")->nominal, 300, 0);
+    check_int(d->enumerations[0].item_count, 2);
+    check_int(d->enumerations[0].items[1].value, 2);
+    const crd_dependencies* o = &d->outputs;
+    check_int(o->count, 4);
+    check_int(o->unknown[0], 1);
+    check(!o->on_all[0] && o->on_all[1] && !o->on_all[2] && o->on_all[3]); // x: nobody knows
+    check_int(o->first[1] - o->first[0], 2);
+    check_int(o->known[0], 4);
+    check_int(o->known[1], 5);
+    check_int(o->first[3] - o->first[2], 0);
+    crd_fmu_close(f);
+}
+
+static void fmi1_slaves_have_an_implementation(void** state)
+{
+    crd_fmu* f = parse(
+        *state, "<fmiModelDescription fmiVersion='1.0' modelName='m' modelIdentifier='id' guid='g'"
+                "><ModelVariables/><Implementation><CoSimulation_Tool><Capabilities"
+                " canHandleVariableCommunicationStepSize='true' canInterpolateInputs='true'"
+                " maxOutputDerivativeOrder='2' canRunAsynchronuously='1'"
+                " canBeInstantiatedOnlyOncePerProcess='true'"
+                " canNotUseMemoryManagementFunctions='true'/><Model entryPoint='file:///x.mdl'"
+                " manualStart='false' type='application/x-tool'/></CoSimulation_Tool>"
+                "</Implementation></fmiModelDescription>");
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    check(d->has_cosimulation && !d->has_model_exchange && d->needs_execution_tool);
+    check(d->can_handle_variable_step && d->can_interpolate_inputs && d->can_run_asynchronously);
+    check(d->can_be_instantiated_once && d->can_not_use_memory_functions && !d->can_get_set_state);
+    check_int(d->max_output_derivative, 2);
+    check_text(d->model_identifier, "id");
+    check_text(f->mime_type, "application/x-tool");
+    crd_fmu_close(f);
+}
+
+static void fmi1_mistakes_are_named(void** state)
+{
+#define ONE(attributes, variable)                                                                  \
+    "<fmiModelDescription fmiVersion='1.0' modelName='m' guid='g' " attributes                     \
+    "><ModelVariables>" variable "</ModelVariables></fmiModelDescription>"
+    refused(*state, ONE("", ""), CRD_E_FORMAT, "lacks its attribute 'modelIdentifier'");
+    refused(*state, ONE("modelIdentifier='../x'", ""), CRD_E_FORMAT, "expected a C identifier");
+    refused(*state, ONE("modelIdentifier='x' numberOfContinuousStates='-1'", ""), CRD_E_FORMAT,
+            "numberOfContinuousStates = '-1'");
+    refused(*state, ONE("modelIdentifier='x' numberOfContinuousStates='4000000000'", ""),
+            CRD_E_FORMAT, "numberOfContinuousStates = 4000000000 is above the limit");
+    refused(*state,
+            ONE("modelIdentifier='x'", "<ScalarVariable name='a' valueReference='0'"
+                                       " causality='local'><Real/></ScalarVariable>"),
+            CRD_E_FORMAT, "causality = 'local', expected internal, input, output or none");
+    refused(*state,
+            ONE("modelIdentifier='x'", "<ScalarVariable name='a' valueReference='0'"
+                                       " alias='yes'><Real/></ScalarVariable>"),
+            CRD_E_FORMAT, "alias = 'yes', expected noAlias, alias or negatedAlias");
+#undef ONE
+}
+
 static void fmi3_alias_children_become_variables(void** state)
 {
     crd_fmu* f = parse(
@@ -623,8 +751,8 @@ static void many_unsorted_references_are_all_found(void** state)
 
 static void other_versions_are_refused_with_a_sentence(void** state)
 {
-    refused(*state, "<fmiModelDescription fmiVersion='1.0' modelName='m' guid='g'/>",
-            CRD_E_UNSUPPORTED, "t.xml:1: this is an FMU of FMI 1.0, which is not supported");
+    refused(*state, "<fmiModelDescription fmiVersion='0.9' modelName='m' guid='g'/>",
+            CRD_E_UNSUPPORTED, "t.xml:1: fmiVersion = '0.9' is not known here, only FMI 1.0, 2.0");
     refused(*state, "<fmiModelDescription fmiVersion='4.0' modelName='m'/>", CRD_E_UNSUPPORTED,
             "fmiVersion = '4.0' is not known here");
     refused(*state, "<fmiModelDescription fmiVersion='20' modelName='m'/>", CRD_E_UNSUPPORTED,
@@ -1071,6 +1199,9 @@ int main(void)
         TEST(odd_combinations_and_missing_starts_are_warned_of_once),
         TEST(written_initial_is_kept),
         TEST(fmi2_aliases_share_a_reference_within_a_base_type),
+        TEST(fmi1_descriptions_are_read),
+        TEST(fmi1_slaves_have_an_implementation),
+        TEST(fmi1_mistakes_are_named),
         TEST(fmi3_alias_children_become_variables),
         TEST(sizes_of_arrays_follow_structural_parameters),
         TEST(fmi2_dependencies_count_from_one),

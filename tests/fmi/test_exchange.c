@@ -342,7 +342,8 @@ static void no_forbidden_call_reaches_the_fmu(void** state)
                     const int before = x.mock->calls;
                     const crd_status st = actions[a].call(i);
                     if (st != (may ? CRD_OK : CRD_E_STATE)) {
-                        fail_msg("%s in state '%s' gave %s", crdi_fmi_function_name(version, f),
+                        fail_msg("%s in state '%s' gave %s",
+                                 crdi_fmi_function_name(version, true, f),
                                  crdi_fmi_state_name((crd_fmi_state)s), crd_status_name(st));
                     }
                     check_int(x.mock->calls, before + may);

@@ -1,9 +1,40 @@
 // The call-order table against lists written per state, the other way round than the table: every
-// function of both versions meets every state.
+// function of all versions meets every state.
 #include <stdio.h>
 
 #include "check.h"
 #include "fmi/states.h"
+
+// FMI 1.0 under the names of FMI 2.0; the modes that are ours alone are among them.
+#define ANY1 " GetTypesPlatform GetVersion SetDebugLogging FreeInstance "
+#define GETS1 " GetReal GetInteger GetBoolean GetString "
+#define SETS1 " SetReal SetInteger SetBoolean SetString "
+#define ASKS1 " GetStatus GetRealStatus GetIntegerStatus GetBooleanStatus GetStringStatus "
+#define STATES1                                                                                    \
+    " GetDerivatives GetEventIndicators GetContinuousStates GetNominalsOfContinuousStates "
+
+// FMI 1.0 for Co-Simulation, the state machine
+static const char* const list1[CRD_FMI_STATE_COUNT] = {
+    [CRD_FMI_INSTANTIATED] = ANY1 SETS1 " Reset EnterInitializationMode ",
+    [CRD_FMI_INITIALIZATION] = ANY1 SETS1 " Reset ExitInitializationMode ",
+    [CRD_FMI_STEP] = ANY1 GETS1 SETS1 ASKS1
+    " Reset DoStep Terminate SetRealInputDerivatives GetRealOutputDerivatives ",
+    [CRD_FMI_STEP_FAILED] = ANY1 GETS1 ASKS1 " Reset Terminate GetRealOutputDerivatives ",
+    [CRD_FMI_TERMINATED] = ANY1 GETS1 ASKS1 " Reset GetRealOutputDerivatives ",
+    [CRD_FMI_ERROR] = ANY1 GETS1 " Reset GetRealOutputDerivatives ",
+};
+
+// FMI 1.0 for Model Exchange
+static const char* const list1x[CRD_FMI_STATE_COUNT] = {
+    [CRD_FMI_INSTANTIATED] = ANY1 SETS1 " EnterInitializationMode ",
+    [CRD_FMI_INITIALIZATION] = ANY1 SETS1 " ExitInitializationMode ",
+    [CRD_FMI_EVENT] = ANY1 GETS1 SETS1 STATES1
+    " SetTime EnterEventMode NewDiscreteStates EnterContinuousTimeMode Terminate ",
+    [CRD_FMI_CONTINUOUS] = ANY1 GETS1 STATES1
+    " SetReal SetTime SetContinuousStates EnterEventMode CompletedIntegratorStep Terminate ",
+    [CRD_FMI_TERMINATED] = ANY1 GETS1 STATES1,
+    [CRD_FMI_ERROR] = ANY1 GETS1 STATES1,
+};
 
 #define STATE2                                                                                     \
     " GetFMUstate SetFMUstate FreeFMUstate SerializedFMUstateSize SerializeFMUstate"               \
@@ -125,7 +156,9 @@ static void meet(crd_fmi_version version, bool exchange, const char* const* list
         uint64_t set[CRDI_FMI_WORDS];
         crdi_fmi_allowed_set(kind, (crd_fmi_state)s, set);
         for (int f = 0; f < crdi_fmi_function_count(version); f++) {
-            const char* name = crdi_fmi_function_name(version, f);
+            // numbers of FMI 1 are those of FMI 2
+            const char* name =
+                crdi_fmi_function_name(version == CRD_FMI_1 ? CRD_FMI_2 : version, exchange, f);
             const bool want = listed(lists[s], name);
             const bool have = crdi_fmi_allowed(kind, f, (crd_fmi_state)s);
             if (want != have) {
@@ -137,6 +170,13 @@ static void meet(crd_fmi_version version, bool exchange, const char* const* list
         }
         check_int(allowed, words(lists[s])); // no name in the list is misspelt
     }
+}
+
+static void every_fmi1_function_is_allowed_in_the_states_of_the_standard(void** state)
+{
+    (void)state;
+    meet(CRD_FMI_1, false, list1);
+    meet(CRD_FMI_1, true, list1x);
 }
 
 static void every_fmi2_function_is_allowed_in_the_states_of_the_standard(void** state)
@@ -156,7 +196,7 @@ static void every_fmi3_function_is_allowed_in_the_states_of_the_standard(void** 
 static void nothing_is_allowed_after_a_fatal_error(void** state)
 {
     (void)state;
-    for (int v = 2; v <= 3; v++) {
+    for (int v = 1; v <= 3; v++) {
         for (int f = 0; f < crdi_fmi_function_count((crd_fmi_version)v); f++) {
             check(!crdi_fmi_allowed((crdi_fmi_kind){.version = v}, f, CRD_FMI_FATAL));
             check(!crdi_fmi_allowed((crdi_fmi_kind){.version = v, .exchange = true}, f,
@@ -173,14 +213,38 @@ static void all_functions_have_distinct_names(void** state)
     for (int v = 2; v <= 3; v++) {
         const crd_fmi_version version = (crd_fmi_version)v;
         for (int f = 0; f < crdi_fmi_function_count(version); f++) {
-            const char* name = crdi_fmi_function_name(version, f);
+            const char* name = crdi_fmi_function_name(version, false, f);
             check(strncmp(name, v == 2 ? "fmi2" : "fmi3", 4) == 0);
             for (int g = 0; g < f; g++) {
-                check(strcmp(name, crdi_fmi_function_name(version, g)) != 0);
+                check(strcmp(name, crdi_fmi_function_name(version, false, g)) != 0);
             }
         }
-        check_text(crdi_fmi_function_name(version, CRDI_FMI_NO_FUNCTION), "");
+        check_text(crdi_fmi_function_name(version, false, CRDI_FMI_NO_FUNCTION), "");
     }
+}
+
+static void fmi1_has_names_of_its_own_for_each_interface(void** state)
+{
+    (void)state;
+    int functions[2] = {0};
+    check_int(crdi_fmi_function_count(CRD_FMI_1), crdi_fmi_function_count(CRD_FMI_2));
+    for (int exchange = 0; exchange <= 1; exchange++) {
+        for (int f = 0; f < crdi_fmi_function_count(CRD_FMI_1); f++) {
+            const char* name = crdi_fmi_function_name(CRD_FMI_1, exchange, f);
+            functions[exchange] += strncmp(name, "fmi", 3) == 0 && strncmp(name, "fmi2", 4) != 0;
+            for (int g = 0; g < f; g++) {
+                check(strcmp(name, crdi_fmi_function_name(CRD_FMI_1, exchange, g)) != 0);
+            }
+        }
+    }
+    check_int(functions[0], 25); // as many as the standard declares
+    check_int(functions[1], 23); // and without fmiGetStateValueReferences
+    check_text(crdi_fmi_function_name(CRD_FMI_1, false, CRDI_FMI2_Instantiate),
+               "fmiInstantiateSlave");
+    check_text(crdi_fmi_function_name(CRD_FMI_1, true, CRDI_FMI2_Instantiate),
+               "fmiInstantiateModel");
+    check_text(crdi_fmi_function_name(CRD_FMI_1, true, CRDI_FMI2_NewDiscreteStates),
+               "fmiEventUpdate");
 }
 
 // Where calls lead; whatever is not here stays where it is. Kinds of instances:
@@ -201,6 +265,20 @@ typedef struct arrow {
 } arrow;
 
 static const arrow arrows[] = {
+    {1, 0, CRD_FMI_INSTANTIATED, CRDI_FMI2_EnterInitializationMode, CRD_FMI_INITIALIZATION},
+    {1, 0, CRD_FMI_INITIALIZATION, CRDI_FMI2_ExitInitializationMode, CRD_FMI_STEP},
+    {1, 0, CRD_FMI_STEP, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
+    {1, 0, CRD_FMI_STEP_FAILED, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
+    {1, 0, CRD_FMI_INITIALIZATION, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {1, 0, CRD_FMI_STEP, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {1, 0, CRD_FMI_STEP_FAILED, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {1, 0, CRD_FMI_TERMINATED, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {1, 0, CRD_FMI_ERROR, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {1, 2, CRD_FMI_INITIALIZATION, CRDI_FMI2_ExitInitializationMode, CRD_FMI_EVENT},
+    {1, 2, CRD_FMI_EVENT, CRDI_FMI2_EnterContinuousTimeMode, CRD_FMI_CONTINUOUS},
+    {1, 2, CRD_FMI_CONTINUOUS, CRDI_FMI2_EnterEventMode, CRD_FMI_EVENT},
+    {1, 2, CRD_FMI_EVENT, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
+    {1, 2, CRD_FMI_CONTINUOUS, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
     {2, 0, CRD_FMI_INSTANTIATED, CRDI_FMI2_EnterInitializationMode, CRD_FMI_INITIALIZATION},
     {2, 0, CRD_FMI_INITIALIZATION, CRDI_FMI2_ExitInitializationMode, CRD_FMI_STEP},
     {2, 0, CRD_FMI_STEP, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
@@ -265,10 +343,10 @@ static void allowed_calls_lead_along_the_arrows_and_nowhere_else(void** state)
 {
     (void)state;
     int moved = 0;
-    for (int v = 2; v <= 3; v++) {
+    for (int v = 1; v <= 3; v++) {
         for (int k = 0; k < KINDS; k++) {
             const crdi_fmi_kind kind = kind_of(v, k);
-            if (v == 2 && k == WITH_EVENTS) { continue; }
+            if (v <= 2 && k == WITH_EVENTS) { continue; }
             for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
                 for (int f = 0; f < crdi_fmi_function_count(kind.version); f++) {
                     if (!crdi_fmi_allowed(kind, f, (crd_fmi_state)s)) { continue; }
@@ -288,7 +366,7 @@ static void allowed_calls_lead_along_the_arrows_and_nowhere_else(void** state)
 static void failures_lead_to_error_fatal_or_step_failed(void** state)
 {
     (void)state;
-    for (int v = 2; v <= 3; v++) {
+    for (int v = 1; v <= 3; v++) {
         for (int k = 0; k < KINDS; k++) {
             const crdi_fmi_kind kind = kind_of(v, k);
             const crd_fmi_state s = k == EXCHANGE ? CRD_FMI_CONTINUOUS : CRD_FMI_STEP;
@@ -297,7 +375,7 @@ static void failures_lead_to_error_fatal_or_step_failed(void** state)
                 check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_FATAL), CRD_FMI_FATAL);
                 check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_PENDING), s);
                 check_int(crdi_fmi_next(kind, s, f, (crdi_fmi_status)77), CRD_FMI_ERROR);
-                const bool part = kind.version == CRD_FMI_2 && f == CRDI_FMI2_DoStep;
+                const bool part = kind.version <= CRD_FMI_2 && f == CRDI_FMI2_DoStep;
                 check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_DISCARD),
                           part ? CRD_FMI_STEP_FAILED : s);
             }
@@ -308,10 +386,12 @@ static void failures_lead_to_error_fatal_or_step_failed(void** state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_fmi1_function_is_allowed_in_the_states_of_the_standard),
         cmocka_unit_test(every_fmi2_function_is_allowed_in_the_states_of_the_standard),
         cmocka_unit_test(every_fmi3_function_is_allowed_in_the_states_of_the_standard),
         cmocka_unit_test(nothing_is_allowed_after_a_fatal_error),
         cmocka_unit_test(all_functions_have_distinct_names),
+        cmocka_unit_test(fmi1_has_names_of_its_own_for_each_interface),
         cmocka_unit_test(allowed_calls_lead_along_the_arrows_and_nowhere_else),
         cmocka_unit_test(failures_lead_to_error_fatal_or_step_failed),
     };

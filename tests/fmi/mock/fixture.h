@@ -202,7 +202,7 @@ static inline crd_fmi* stepping(fixture* x)
 static inline int id(const fixture* x, const char* name)
 {
     for (int f = 0; f < crdi_fmi_function_count((crd_fmi_version)x->version); f++) {
-        if (strcmp(crdi_fmi_function_name((crd_fmi_version)x->version, f) + 4, name) == 0) {
+        if (strcmp(crdi_fmi_function_name((crd_fmi_version)x->version, false, f) + 4, name) == 0) {
             return f;
         }
     }
@@ -221,7 +221,8 @@ static inline void check_trace(const fixture* x, const char* want)
 {
     char have[2048] = "";
     for (int k = 0; k < x->mock->calls; k++) {
-        strcat(have, crdi_fmi_function_name((crd_fmi_version)x->version, x->mock->trace[k]) + 4);
+        strcat(have,
+               crdi_fmi_function_name((crd_fmi_version)x->version, false, x->mock->trace[k]) + 4);
         strcat(have, k + 1 < x->mock->calls ? " " : "");
     }
     check_text(have, want);

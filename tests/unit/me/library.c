@@ -1,4 +1,4 @@
-// A library for the tests of Model Exchange, FMI 2.0 or 3.0 (FMI): small models, chosen by the
+// A library for the tests of Model Exchange, FMI 1.0, 2.0 or 3.0 (FMI): small models, chosen by the
 // token. It refuses what the standards forbid, and counts what it was asked.
 //
 // Value references: time 0, states 100 ..., derivatives 200 ..., inputs 300 ..., parameters 400
@@ -465,7 +465,7 @@ static const model models[] = {
     {"crash", 1, 0, {0}, nothing, crash, NULL, no_event, state, NULL},
 };
 
-// ---- what both versions do ----------------------------------------------------------------------
+// ---- what all versions do -----------------------------------------------------------------------
 
 static void* make(const char* token)
 {
@@ -491,12 +491,14 @@ static int enter_initialization(instance* i)
     return OK;
 }
 
+#if FMI > 1
 static int go(instance* i, int from, int to)
 {
     if (i->mode != from) { return ERROR; }
     i->mode = to;
     return OK;
 }
+#endif
 
 static int update(instance* i, bool* again, bool* terminate, bool* nominals, bool* values,
                   bool* has_next, double* next)
@@ -525,7 +527,11 @@ static int completed(instance* i, bool* enter, bool* terminate)
 
 static int set_time(instance* i, double t)
 {
-    if (i->mode != CONTINUOUS || t < i->completed || t > i->stop) { return ERROR; }
+    if (FMI == 1 && i->mode == INSTANTIATED) {
+        i->completed = t;
+    } else if (i->mode != CONTINUOUS || t < i->completed || t > i->stop) {
+        return ERROR;
+    }
     i->t = t;
     return OK;
 }
@@ -600,11 +606,12 @@ static int set_real(instance* i, uint32_t ref, double value)
 
 static int set_integer(instance* i, uint32_t ref, int32_t value)
 {
-    if (ref != 600 || i->mode == CONTINUOUS) { return ERROR; }
+    if (ref != 600 || (FMI > 1 && i->mode == CONTINUOUS)) { return ERROR; }
     i->k = value;
     return OK;
 }
 
+#if FMI > 1
 static int directional(instance* i, const double* seed, double* result)
 {
     if (!i->model->partial || i->mode < INITIALIZATION) { return ERROR; }
@@ -617,21 +624,27 @@ static int directional(instance* i, const double* seed, double* result)
     }
     return OK;
 }
+#endif
 
 // ---- the interface -----------------------------------------------------------------------------
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
+#if FMI == 1
+#define NAME(name) me_fmi##name
+#else
 #define NAME(name) PASTE(PASTE(fmi, FMI), name)
+#endif
 #define FUNCTION(result, name, ...)                                                                \
     EXPORT result NAME(name)(__VA_ARGS__);                                                         \
     result NAME(name)(__VA_ARGS__)
 
 FUNCTION(const char*, GetVersion, void)
 {
-    return FMI == 2 ? "2.0" : "3.0";
+    return FMI == 1 ? "1.0" : FMI == 2 ? "2.0" : "3.0";
 }
 
+#if FMI > 1
 FUNCTION(void, FreeInstance, void* c)
 {
     free(c);
@@ -642,14 +655,6 @@ FUNCTION(int, ExitInitializationMode, void* c)
     return go(c, INITIALIZATION, EVENT);
 }
 
-FUNCTION(int, Terminate, void* c)
-{
-    instance* i = c;
-    if (i->mode != EVENT && i->mode != CONTINUOUS) { return ERROR; }
-    i->mode = TERMINATED;
-    return OK;
-}
-
 FUNCTION(int, EnterEventMode, void* c)
 {
     return go(c, CONTINUOUS, EVENT);
@@ -658,6 +663,20 @@ FUNCTION(int, EnterEventMode, void* c)
 FUNCTION(int, EnterContinuousTimeMode, void* c)
 {
     return go(c, EVENT, CONTINUOUS);
+}
+
+FUNCTION(int, GetNominalsOfContinuousStates, void* c, double* x, size_t n)
+{
+    return get_nominals(c, x, n);
+}
+#endif
+
+FUNCTION(int, Terminate, void* c)
+{
+    instance* i = c;
+    if (i->mode != EVENT && i->mode != CONTINUOUS) { return ERROR; }
+    i->mode = TERMINATED;
+    return OK;
 }
 
 FUNCTION(int, SetTime, void* c, double t)
@@ -680,11 +699,7 @@ FUNCTION(int, GetEventIndicators, void* c, double* z, size_t n)
     return get_indicators(c, z, n);
 }
 
-FUNCTION(int, GetNominalsOfContinuousStates, void* c, double* x, size_t n)
-{
-    return get_nominals(c, x, n);
-}
-
+#if FMI > 1
 static int copy_state(void* c, void** s)
 {
     if (!*s) { *s = malloc(sizeof(instance)); }
@@ -698,6 +713,77 @@ static int drop_state(void** s)
     *s = NULL;
     return OK;
 }
+#endif
+
+#if FMI == 1
+typedef struct event_info {
+    char converged, references, values, terminate, has_next;
+    double next;
+} event_info;
+
+typedef struct callbacks {
+    void* functions[3];
+} callbacks;
+
+FUNCTION(const char*, GetModelTypesPlatform, void)
+{
+    return "standard32";
+}
+
+FUNCTION(void*, InstantiateModel, const char* name, const char* guid, callbacks f, char logging)
+{
+    (void)name, (void)logging;
+    for (int k = 0; k < 3; k++) {
+        if (!f.functions[k]) { return NULL; }
+    }
+    return make(guid);
+}
+
+FUNCTION(void, FreeModelInstance, void* c)
+{
+    free(c);
+}
+
+FUNCTION(int, EventUpdate, void* c, char intermediate, event_info* e)
+{
+    instance* i = c;
+    bool again = false, terminate = false, nominals = false, values = false, has_next = false;
+    if (i->mode != CONTINUOUS || intermediate) { return ERROR; }
+    i->mode = EVENT;
+    const int status = update(c, &again, &terminate, &nominals, &values, &has_next, &e->next);
+    i->mode = CONTINUOUS;
+    e->converged = !again;
+    e->terminate = terminate;
+    e->references = nominals;
+    e->values = values;
+    e->has_next = has_next;
+    return status;
+}
+
+FUNCTION(int, Initialize, void* c, char has_tolerance, double tolerance, event_info* e)
+{
+    (void)has_tolerance, (void)tolerance;
+    if (enter_initialization(c) != OK) { return ERROR; }
+    ((instance*)c)->mode = CONTINUOUS;
+    for (int k = 0; k < 1000; k++) {
+        if (NAME(EventUpdate)(c, 0, e) != OK || e->converged) { break; }
+    }
+    return OK;
+}
+
+FUNCTION(int, CompletedIntegratorStep, void* c, char* event)
+{
+    bool e = false, t = false;
+    const int status = completed(c, &e, &t);
+    *event = e;
+    return status;
+}
+
+FUNCTION(int, GetNominalContinuousStates, void* c, double* x, size_t n)
+{
+    return get_nominals(c, x, n);
+}
+#endif
 
 #if FMI == 2
 typedef struct event_info {
@@ -753,6 +839,9 @@ FUNCTION(int, CompletedIntegratorStep, void* c, int no_rollback, int* enter, int
     return status;
 }
 
+#endif
+
+#if FMI <= 2
 FUNCTION(int, GetDerivatives, void* c, double* dx, size_t n)
 {
     return get_derivatives(c, dx, n);
@@ -786,7 +875,9 @@ FUNCTION(int, SetInteger, void* c, const uint32_t* refs, size_t n, const int* va
 {
     return n == 1 ? set_integer(c, refs[0], values[0]) : ERROR;
 }
+#endif
 
+#if FMI == 2
 FUNCTION(int, GetDirectionalDerivative, void* c, const uint32_t* unknowns, size_t nu,
          const uint32_t* knowns, size_t nk, const double* seed, double* result)
 {
@@ -811,7 +902,9 @@ FUNCTION(int, FreeFMUstate, void* c, void** s)
     (void)c;
     return drop_state(s);
 }
-#else
+#endif
+
+#if FMI == 3
 FUNCTION(void*, InstantiateModelExchange, const char* name, const char* token,
          const char* resources, bool visible, bool logging, void* environment, void* log)
 {

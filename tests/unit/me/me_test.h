@@ -37,15 +37,14 @@ static inline void say(FILE* f, const char* format, ...)
 static inline void say_variables2(FILE* f, const me_fmu* m)
 {
 #define SCALAR2(causality, variability, ref, type, rest, ...)                                      \
-    say(f,                                                                                         \
-        "<ScalarVariable valueReference=\"%d\" causality=\"" causality                             \
-        "\" variability=\"" variability "\" name=\"",                                              \
-        ref),                                                                                      \
+    say(f, "<ScalarVariable causality=\"%s\" variability=\"%s\" valueReference=\"%d\" name=\"",    \
+        causality, variability, ref),                                                              \
         say(f, __VA_ARGS__), say(f, "\"><" type " " rest "/></ScalarVariable>\n")
+    const bool one = m->version == 1; // which has words of its own
     for (int k = 0; k < m->n; k++) {
-        SCALAR2("local", "continuous", 100 + k, "Real", "", "x%d", k);
+        SCALAR2(one ? "internal" : "local", "continuous", 100 + k, "Real", "", "x%d", k);
     }
-    for (int k = 0; k < m->n; k++) {
+    for (int k = 0; k < m->n && !one; k++) {
         say(f,
             "<ScalarVariable valueReference=\"%d\" causality=\"local\" name=\"der(x%d)\">"
             "<Real derivative=\"%d\"/></ScalarVariable>\n",
@@ -55,7 +54,8 @@ static inline void say_variables2(FILE* f, const me_fmu* m)
         SCALAR2("input", "continuous", 300 + k, "Real", "start=\"0\"", "u%d", k);
     }
     for (int k = 0; k < 4; k++) {
-        SCALAR2("parameter", "fixed", 400 + k, "Real", "start=\"0\"", "p%d", k);
+        SCALAR2(one ? "internal" : "parameter", one ? "parameter" : "fixed", 400 + k, "Real",
+                "start=\"0\"", "p%d", k);
     }
     for (int k = 0; k < 3; k++) {
         SCALAR2("output", "continuous", 500 + k, "Real", "", "y%d", k);
@@ -140,13 +140,13 @@ static inline const char* me_folder(const me_fmu* m, const char* name)
 {
     static char folder[256];
     char path[512], library[512];
-    const bool two = m->version == 2;
+    const bool two = m->version == 2, one = m->version == 1;
     snprintf(folder, sizeof folder, TEST_BUILD_DIR "/unit_me/%s_%s_%d", m->model, name, m->version);
     mkdir(TEST_BUILD_DIR "/unit_me", 0777);
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/binaries", folder);
     mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/binaries/%s", folder, two ? PLATFORM2 : PLATFORM3);
+    snprintf(path, sizeof path, "%s/binaries/%s", folder, two || one ? PLATFORM2 : PLATFORM3);
     mkdir(path, 0777);
     strcat(path, "/me.so");
     snprintf(library, sizeof library, TEST_BUILD_DIR "/unit_me_library/me%d.so", m->version);
@@ -159,16 +159,19 @@ static inline const char* me_folder(const me_fmu* m, const char* name)
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription fmiVersion=\"%d.0\" "
         "modelName=\"%s\" %s=\"%s\" version=\"7\" generationTool=\"a test\" "
         "generationDateAndTime=\"2026-01-01T00:00:00Z\"",
-        m->version, m->model, two ? "guid" : "instantiationToken", m->model);
-    if (two) { say(f, " numberOfEventIndicators=\"%d\"", m->nz); }
-    say(f, ">\n<ModelExchange modelIdentifier=\"me\" %s/>\n<ModelVariables>\n", m->flags);
-    if (two) {
+        m->version, m->model, two || one ? "guid" : "instantiationToken", m->model);
+    if (two || one) { say(f, " numberOfEventIndicators=\"%d\"", m->nz); }
+    if (one) { say(f, " numberOfContinuousStates=\"%d\" modelIdentifier=\"me\"", m->n); }
+    say(f, ">\n");
+    if (!one) { say(f, "<ModelExchange modelIdentifier=\"me\" %s/>\n", m->flags); }
+    say(f, "<ModelVariables>\n");
+    if (two || one) {
         say_variables2(f, m);
     } else {
         say_variables3(f, m);
     }
     say(f, "</ModelVariables>\n");
-    say_structure(f, m);
+    if (!one) { say_structure(f, m); }
     say(f, "</fmiModelDescription>\n");
     check_int(fclose(f), 0);
     return folder;
@@ -176,14 +179,15 @@ static inline const char* me_folder(const me_fmu* m, const char* name)
 
 static inline const char* all_flags(int version)
 {
-    return version == 2 ? "canGetAndSetFMUstate=\"true\" providesDirectionalDerivative=\"true\""
-                        : "canGetAndSetFMUState=\"true\" providesDirectionalDerivatives=\"true\" "
-                          "needsCompletedIntegratorStep=\"true\"";
+    return version == 1   ? ""
+           : version == 2 ? "canGetAndSetFMUstate=\"true\" providesDirectionalDerivative=\"true\""
+                          : "canGetAndSetFMUState=\"true\" providesDirectionalDerivatives=\"true\" "
+                            "needsCompletedIntegratorStep=\"true\"";
 }
 
 static inline const char* few_flags(int version)
 {
-    return version == 2 ? "" : "needsCompletedIntegratorStep=\"true\"";
+    return version <= 2 ? "" : "needsCompletedIntegratorStep=\"true\"";
 }
 
 static inline crd_unit_spec me_spec(const char* path)
