@@ -31,7 +31,6 @@ void crdi_recipe_clear(crd_context* ctx, crdi_recipe* r);
 
 // The headers of the standards (fmi2Functions.h and so on), in our words, into a folder.
 crd_status crdi_headers_write(crd_context* ctx, const char* folder);
-extern const char* const crdi_header_names[]; // NULL-terminated
 // The i-th function of a version without its prefix, NULL behind the last.
 const char* crdi_header_function(crd_fmi_version version, int i);
 

@@ -1,8 +1,9 @@
-// The headers of FMI 2.0 and 3.0 for sources that do not bring them. Functions are those of the
-// tables that importing uses (abi.h), whose types get their names here; the rest are the words of
-// the standards that sources use: types, codes, and macros around names of functions.
+// The headers of FMI 1.0, 2.0 and 3.0 for sources that do not bring them. Functions of 2.0 and 3.0
+// are those of the tables that importing uses (abi.h), whose types get their names here; the rest
+// are the words of the standards that sources use: types, codes, and macros around names of
+// functions.
 //
-// Names bear no prefix: what is compiled becomes a shared library.
+// Names bear no prefix, as what is compiled becomes a shared library; those of FMI 1.0 always do.
 #include <stdio.h>
 #include <string.h>
 
@@ -119,6 +120,66 @@ static const char codes3[] =
     "typedef crdi_fmi3_preemption* fmi3LockPreemptionCallback;\n"
     "typedef crdi_fmi3_preemption* fmi3UnlockPreemptionCallback;\n";
 
+// FMI 1.0 has two standards with one set of types; sources include the headers of one of them.
+static const char types1[] = "#ifndef fmi1Types_h\n"
+                             "#define fmi1Types_h\n"
+                             "#include <stddef.h>\n"
+                             "#define fmiModelTypesPlatform \"standard32\"\n"
+                             "#define fmiPlatform \"standard32\"\n"
+                             "typedef void* fmiComponent;\n"
+                             "typedef unsigned int fmiValueReference;\n"
+                             "typedef double fmiReal;\n"
+                             "typedef int fmiInteger;\n"
+                             "typedef char fmiBoolean;\n"
+                             "typedef const char* fmiString;\n"
+                             "#define fmiTrue 1\n"
+                             "#define fmiFalse 0\n"
+                             "#define fmiUndefinedValueReference (fmiValueReference)(-1)\n"
+                             "#endif\n";
+
+static const char begin1[] = "#ifndef fmi1Functions_h\n"
+                             "#define fmi1Functions_h\n"
+                             "#include \"fmiPlatformTypes.h\"\n"
+                             "#define fmiPaste(a, b) a##b\n"
+                             "#define fmiPasteB(a, b) fmiPaste(a, b)\n"
+                             "#define fmiFullName(name) fmiPasteB(MODEL_IDENTIFIER, name)\n"
+                             "#define fmiVersion \"1.0\"\n"
+                             "#ifndef DllExport\n"
+                             "#define DllExport\n"
+                             "#endif\n";
+
+static const char codes1_exchange[] =
+    "typedef enum { fmiOK, fmiWarning, fmiDiscard, fmiError, fmiFatal } fmiStatus;\n"
+    "typedef void (*fmiCallbackLogger)(fmiComponent, fmiString, fmiStatus, fmiString, fmiString, "
+    "...);\n"
+    "typedef void* (*fmiCallbackAllocateMemory)(size_t, size_t);\n"
+    "typedef void (*fmiCallbackFreeMemory)(void*);\n"
+    "typedef struct {\n"
+    "    fmiCallbackLogger logger;\n"
+    "    fmiCallbackAllocateMemory allocateMemory;\n"
+    "    fmiCallbackFreeMemory freeMemory;\n"
+    "} fmiCallbackFunctions;\n"
+    "typedef struct {\n"
+    "    fmiBoolean iterationConverged, stateValueReferencesChanged, stateValuesChanged;\n"
+    "    fmiBoolean terminateSimulation, upcomingTimeEvent;\n"
+    "    fmiReal nextEventTime;\n"
+    "} fmiEventInfo;\n";
+
+static const char codes1[] =
+    "typedef enum { fmiOK, fmiWarning, fmiDiscard, fmiError, fmiFatal, fmiPending } fmiStatus;\n"
+    "typedef enum { fmiDoStepStatus, fmiPendingStatus, fmiLastSuccessfulTime } fmiStatusKind;\n"
+    "typedef void (*fmiCallbackLogger)(fmiComponent, fmiString, fmiStatus, fmiString, fmiString, "
+    "...);\n"
+    "typedef void* (*fmiCallbackAllocateMemory)(size_t, size_t);\n"
+    "typedef void (*fmiCallbackFreeMemory)(void*);\n"
+    "typedef void (*fmiStepFinished)(fmiComponent, fmiStatus);\n"
+    "typedef struct {\n"
+    "    fmiCallbackLogger logger;\n"
+    "    fmiCallbackAllocateMemory allocateMemory;\n"
+    "    fmiCallbackFreeMemory freeMemory;\n"
+    "    fmiStepFinished stepFinished;\n"
+    "} fmiCallbackFunctions;\n";
+
 typedef struct function {
     const char *name, *result, *arguments;
 } function;
@@ -126,13 +187,63 @@ typedef struct function {
 static const function functions2[] = {CRDI_FMI2_LIST(FUNCTION){0}};
 static const function functions3[] = {CRDI_FMI3_LIST(FUNCTION){0}};
 
-const char* const crdi_header_names[] = {"fmi2TypesPlatform.h",
-                                         "fmi2FunctionTypes.h",
-                                         "fmi2Functions.h",
-                                         "fmi3PlatformTypes.h",
-                                         "fmi3FunctionTypes.h",
-                                         "fmi3Functions.h",
-                                         NULL};
+// FMI 1.0: Model Exchange begins with those of its own, Co-Simulation ends with them.
+#define VALUES "(fmiComponent, const fmiValueReference[], size_t, "
+static const function functions1[] = {
+    {"GetModelTypesPlatform", "const char*", "(void)"},
+    {"InstantiateModel", "fmiComponent",
+     "(fmiString, fmiString, fmiCallbackFunctions, fmiBoolean)"},
+    {"FreeModelInstance", "void", "(fmiComponent)"},
+    {"SetTime", "fmiStatus", "(fmiComponent, fmiReal)"},
+    {"SetContinuousStates", "fmiStatus", "(fmiComponent, const fmiReal[], size_t)"},
+    {"CompletedIntegratorStep", "fmiStatus", "(fmiComponent, fmiBoolean*)"},
+    {"Initialize", "fmiStatus", "(fmiComponent, fmiBoolean, fmiReal, fmiEventInfo*)"},
+    {"GetDerivatives", "fmiStatus", "(fmiComponent, fmiReal[], size_t)"},
+    {"GetEventIndicators", "fmiStatus", "(fmiComponent, fmiReal[], size_t)"},
+    {"EventUpdate", "fmiStatus", "(fmiComponent, fmiBoolean, fmiEventInfo*)"},
+    {"GetContinuousStates", "fmiStatus", "(fmiComponent, fmiReal[], size_t)"},
+    {"GetNominalContinuousStates", "fmiStatus", "(fmiComponent, fmiReal[], size_t)"},
+    {"GetStateValueReferences", "fmiStatus", "(fmiComponent, fmiValueReference[], size_t)"},
+    {"Terminate", "fmiStatus", "(fmiComponent)"},
+    {"GetVersion", "const char*", "(void)"},
+    {"SetDebugLogging", "fmiStatus", "(fmiComponent, fmiBoolean)"},
+    {"SetReal", "fmiStatus", VALUES "const fmiReal[])"},
+    {"SetInteger", "fmiStatus", VALUES "const fmiInteger[])"},
+    {"SetBoolean", "fmiStatus", VALUES "const fmiBoolean[])"},
+    {"SetString", "fmiStatus", VALUES "const fmiString[])"},
+    {"GetReal", "fmiStatus", VALUES "fmiReal[])"},
+    {"GetInteger", "fmiStatus", VALUES "fmiInteger[])"},
+    {"GetBoolean", "fmiStatus", VALUES "fmiBoolean[])"},
+    {"GetString", "fmiStatus", VALUES "fmiString[])"},
+    {"GetTypesPlatform", "const char*", "(void)"},
+    {"InstantiateSlave", "fmiComponent",
+     "(fmiString, fmiString, fmiString, fmiString, fmiReal, fmiBoolean, fmiBoolean, "
+     "fmiCallbackFunctions, fmiBoolean)"},
+    {"InitializeSlave", "fmiStatus", "(fmiComponent, fmiReal, fmiBoolean, fmiReal)"},
+    {"TerminateSlave", "fmiStatus", "(fmiComponent)"},
+    {"ResetSlave", "fmiStatus", "(fmiComponent)"},
+    {"FreeSlaveInstance", "void", "(fmiComponent)"},
+    {"SetRealInputDerivatives", "fmiStatus", VALUES "const fmiInteger[], const fmiReal[])"},
+    {"GetRealOutputDerivatives", "fmiStatus", VALUES "const fmiInteger[], fmiReal[])"},
+    {"DoStep", "fmiStatus", "(fmiComponent, fmiReal, fmiReal, fmiBoolean)"},
+    {"CancelStep", "fmiStatus", "(fmiComponent)"},
+    {"GetStatus", "fmiStatus", "(fmiComponent, const fmiStatusKind, fmiStatus*)"},
+    {"GetRealStatus", "fmiStatus", "(fmiComponent, const fmiStatusKind, fmiReal*)"},
+    {"GetIntegerStatus", "fmiStatus", "(fmiComponent, const fmiStatusKind, fmiInteger*)"},
+    {"GetBooleanStatus", "fmiStatus", "(fmiComponent, const fmiStatusKind, fmiBoolean*)"},
+    {"GetStringStatus", "fmiStatus", "(fmiComponent, const fmiStatusKind, fmiString*)"}};
+enum { FUNCTIONS1 = sizeof functions1 / sizeof *functions1, FIRST_COMMON = 14, FIRST_SLAVE = 24 };
+
+static const char* const names1[] = {"fmiModelTypes.h", "fmiPlatformTypes.h", "fmiModelFunctions.h",
+                                     "fmiFunctions.h"};
+
+static const char* const names[] = {"fmi2TypesPlatform.h",
+                                    "fmi2FunctionTypes.h",
+                                    "fmi2Functions.h",
+                                    "fmi3PlatformTypes.h",
+                                    "fmi3FunctionTypes.h",
+                                    "fmi3Functions.h",
+                                    NULL};
 
 const char* crdi_header_function(crd_fmi_version version, int i)
 {
@@ -182,12 +293,33 @@ static void put_functions(crd_text* t, int v, const function* list)
     crdi_text_add(t, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
+// ball_fmiDoStep, by the macro of the standard.
+static void put_functions1(crd_text* t, bool exchange)
+{
+    crdi_text_add(t, "%s%s", begin1, exchange ? codes1_exchange : codes1);
+    for (int i = exchange ? 0 : FIRST_COMMON; i < (exchange ? FIRST_SLAVE : FUNCTIONS1); i++) {
+        const function* f = &functions1[i];
+        crdi_text_add(t, "#define fmi%s fmiFullName(_fmi%s)\nDllExport %s fmi%s%s;\n", f->name,
+                      f->name, f->result, f->name, f->arguments);
+    }
+    crdi_text_add(t, "#endif\n");
+}
+
 crd_status crdi_headers_write(crd_context* ctx, const char* folder)
 {
     crd_status st = CRD_OK;
     crd_text t;
     crd_text_init(&t, ctx);
-    for (int i = 0; crdi_header_names[i] && st == CRD_OK; i++) {
+    for (int i = 0; i < 4 && st == CRD_OK; i++) {
+        t.length = 0;
+        if (i < 2) {
+            crdi_text_add(&t, "%s", types1);
+        } else {
+            put_functions1(&t, i == 2);
+        }
+        st = write_header(ctx, folder, names1[i], &t);
+    }
+    for (int i = 0; names[i] && st == CRD_OK; i++) {
         const int version = i < 3 ? 2 : 3;
         const function* list = version == 2 ? functions2 : functions3;
         t.length = 0;
@@ -198,7 +330,7 @@ crd_status crdi_headers_write(crd_context* ctx, const char* folder)
         } else {
             put_functions(&t, version, list);
         }
-        st = write_header(ctx, folder, crdi_header_names[i], &t);
+        st = write_header(ctx, folder, names[i], &t);
     }
     crd_text_clear(&t);
     return st;

@@ -338,12 +338,17 @@ static int only_sources(const struct dirent* e)
 }
 
 // Without a list: all.c, which includes the rest by convention, or all there is.
-static crd_status take_folder(crd_context* ctx, const crd_fmu* f, crdi_recipe* r)
+static crd_status take_folder(crd_context* ctx, const crd_fmu* f, bool model_exchange,
+                              crdi_recipe* r)
 {
+    // What sources for both interfaces of FMI 1.0 ask for.
+    static const char* const slave[] = {"-DFMI_COSIMULATION", NULL};
+    const char* const* options =
+        f->description.version < CRD_FMI_2 && !model_exchange ? slave : none;
     char path[PATH_MAX];
     r->from = "sources/";
     if (is_file(f, "all.c")) {
-        return add_source(ctx, r, (crdi_source){.file = "all.c", .options = none});
+        return add_source(ctx, r, (crdi_source){.file = "all.c", .options = options});
     }
     if ((size_t)snprintf(path, sizeof path, "%s/sources", f->folder) >= sizeof path) {
         return CRD_OK;
@@ -357,7 +362,7 @@ static crd_status take_folder(crd_context* ctx, const crd_fmu* f, crdi_recipe* r
             const char* own = crdi_arena_text(r->arena, name, strlen(name));
             st = own ? add_source(
                            ctx, r,
-                           (crdi_source){.file = own, .options = none, .cpp = is_cpp_file(own)})
+                           (crdi_source){.file = own, .options = options, .cpp = is_cpp_file(own)})
                      : CRD_E_MEMORY;
         }
         free(list[i]);
@@ -408,7 +413,7 @@ crd_status crdi_recipe_find(crd_context* ctx, const crd_fmu* f, bool model_excha
             ? read_build(ctx, f,
                          model_exchange ? d->exchange.model_identifier : d->model_identifier, r)
             : take_names(ctx, f->source_names[model_exchange], r);
-    if (st == CRD_OK && r->count == 0) { st = take_folder(ctx, f, r); }
+    if (st == CRD_OK && r->count == 0) { st = take_folder(ctx, f, model_exchange, r); }
     if (st < 0) { return crdi_fail_in(ctx, st, "%s", f->path); }
     for (size_t i = 0; i < r->count; i++) {
         if (!is_file(f, r->sources[i].file)) {
