@@ -78,6 +78,7 @@ static crd_status find_fmu_states(job* j)
     j->rows = x->derivatives.count;
     if (u->exchange) {
         j->me = (crdi_me_unit*)j->unit;
+        if (!j->rows) { j->l->states = j->me->nx; } // FMI 1 has states without variables
         return CRD_OK;
     }
     if (!(j->unit->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) {
@@ -133,14 +134,12 @@ static crd_status find_states(job* j)
                        "it cannot be linearised: a unit of this kind tells nothing of its states");
         break;
     }
-    for (int32_t r = 0; r < j->rows && st == CRD_OK; r++) {
+    for (int32_t r = 0; r < j->rows && st == CRD_OK && j->l->states <= 5000; r++) {
         j->l->states += (int)linearise_variable_of(j, j->derivatives[r])->size;
-        if (j->l->states > 5000) {
-            st = crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
-                           "it has more than 5000 states, too many to be linearised");
-        }
     }
-    return st;
+    if (st < 0 || j->l->states <= 5000) { return st; }
+    return crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
+                     "it has more than 5000 states, too many to be linearised");
 }
 
 // ---- directional derivatives -------------------------------------------------------------------
@@ -398,6 +397,28 @@ static crd_status linearise_check_numbers(const crd_linearised* l)
     return CRD_OK;
 }
 
+// The differences were those of the FMU's own values.
+static void flip_negated(const job* j)
+{
+    crd_linearised* l = j->l;
+    for (int i = 0; i < l->outputs; i++) {
+        const double sign = linearise_variable_of(j, j->out[i].variable)->negated ? -1 : 1;
+        for (int k = 0; k < l->states; k++) {
+            l->C[i * l->states + k] *= sign;
+        }
+        for (int k = 0; k < l->inputs; k++) {
+            l->D[i * l->inputs + k] *= sign;
+        }
+    }
+    for (int k = 0; k < l->inputs; k++) {
+        const double sign = linearise_variable_of(j, j->in[k].variable)->negated ? -1 : 1;
+        for (int i = 0; i < l->states + l->outputs; i++) {
+            *(i < l->states ? &l->B[i * l->inputs + k] : &l->D[(i - l->states) * l->inputs + k]) *=
+                sign;
+        }
+    }
+}
+
 static crd_status linearise(job* j)
 {
     crd_status st = CRD_OK;
@@ -430,6 +451,7 @@ static crd_status linearise(job* j)
         CRD_TRY(by_directions(j));
     } else if (j->me) {
         CRD_TRY(by_differences(j));
+        flip_negated(j);
     } else {
         CRD_TRY(cannot(j, "its ModelStructure does not name the states of its derivatives"));
     }
