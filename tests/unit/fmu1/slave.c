@@ -134,6 +134,36 @@ FUNCTION(int, GetRealStatus, void* c, int kind, double* value)
     return OK;
 }
 
+FUNCTION(int, GetStatus, void* c, int kind, int* value)
+{
+    (void)c, (void)kind, (void)value;
+    return DISCARD; // it never steps in the background
+}
+
+FUNCTION(int, GetIntegerStatus, void* c, int kind, int* value)
+{
+    (void)c, (void)kind, (void)value;
+    return DISCARD;
+}
+
+FUNCTION(int, GetBooleanStatus, void* c, int kind, char* value)
+{
+    (void)c, (void)kind, (void)value;
+    return DISCARD;
+}
+
+FUNCTION(int, GetStringStatus, void* c, int kind, const char** value)
+{
+    (void)c, (void)kind, (void)value;
+    return DISCARD;
+}
+
+FUNCTION(int, CancelStep, void* c)
+{
+    (void)c;
+    return ERROR;
+}
+
 FUNCTION(int, SetRealInputDerivatives, void* c, const unsigned* refs, size_t n, const int* orders,
          const double* values)
 {

@@ -779,6 +779,33 @@ FUNCTION(int, CompletedIntegratorStep, void* c, char* event)
     return status;
 }
 
+FUNCTION(int, GetStateValueReferences, void* c, uint32_t* refs, size_t n)
+{
+    (void)c;
+    for (size_t k = 0; k < n; k++) {
+        refs[k] = 100 + (uint32_t)k;
+    }
+    return OK;
+}
+
+FUNCTION(int, SetDebugLogging, void* c, char on)
+{
+    (void)c, (void)on;
+    return OK;
+}
+
+// There are no Booleans and no texts.
+#define NONE(name, type)                                                                           \
+    FUNCTION(int, name, void* c, const uint32_t* refs, size_t n, type values)                      \
+    {                                                                                              \
+        (void)c, (void)refs, (void)values;                                                         \
+        return n ? ERROR : OK;                                                                     \
+    }
+NONE(GetBoolean, char*)
+NONE(SetBoolean, const char*)
+NONE(GetString, const char**)
+NONE(SetString, const char* const*)
+
 FUNCTION(int, GetNominalContinuousStates, void* c, double* x, size_t n)
 {
     return get_nominals(c, x, n);

@@ -62,6 +62,11 @@ static inline void say_variables2(FILE* f, const me_fmu* m)
     }
     SCALAR2("input", "discrete", 600, "Integer", "start=\"0\"", "k");
     SCALAR2("output", "discrete", 601, "Integer", "", "events");
+    if (!one) { return; }
+    say(f, "<ScalarVariable alias=\"negatedAlias\" causality=\"input\" valueReference=\"300\" "
+           "name=\"minus_u0\"><Real start=\"0\"/></ScalarVariable>\n"
+           "<ScalarVariable alias=\"negatedAlias\" causality=\"output\" valueReference=\"500\" "
+           "name=\"minus_y0\"><Real/></ScalarVariable>\n");
 }
 
 static inline void say_variables3(FILE* f, const me_fmu* m)
