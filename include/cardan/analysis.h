@@ -483,6 +483,9 @@ typedef struct crd_varied_report {
     double moment_error;   ///< residual of the moments that belong to it
     const char* no_moment; ///< why not; NULL
     bool shared;           ///< said of links that share their packets: apart they are too many
+    double drawn;          ///< ln of the growth per step with links apart, an estimate by drawing
+                           ///< 40,000 steps; NaN: not needed, or too large
+    double drawn_error;    ///< its standard error
     double loss_limit;     ///< loss of all that lose at which it is not stable any more, NaN
     double loss_tried;     ///< up to where this was looked for; NaN: it was not
 

@@ -219,3 +219,84 @@ fail:
     crd_arena_clear(&arena);
     return st;
 }
+
+// ---- drawn --------------------------------------------------------------------------------------
+
+static double draw(uint64_t* seed) // SplitMix64, [0, 1)
+{
+    uint64_t x = *seed += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+// The state of each link goes on by itself; the state of the whole.
+static int draw_states(const crdi_varied* s, int state, uint64_t* seed)
+{
+    int next = 0, stride = 1;
+    for (int l = 0; l < s->link_count; l++) {
+        const crdi_varied_link* k = &s->links[l];
+        const int part = crdi_varied_part(s, state, l);
+        double x = draw(seed);
+        int e = k->first[part];
+        while (e + 1 < k->first[part + 1] && x >= k->next[e].chance) {
+            x -= k->next[e++].chance;
+        }
+        next += stride * k->next[e].to;
+        stride *= k->state_count;
+    }
+    return next;
+}
+
+// z <- A z / |A z|; ln |A z|
+static double draw_step(int n, const double* a, double* z, double* next)
+{
+    double size = 0;
+    for (int i = 0; i < n; i++) {
+        next[i] = dot((size_t)n, a + (size_t)i * (size_t)n, z);
+        size += next[i] * next[i];
+    }
+    size = sqrt(size);
+    for (int i = 0; i < n; i++) {
+        z[i] = size > 0 ? next[i] / size : 1 / sqrt(n);
+    }
+    return size > 0 ? log(size) : 0;
+}
+
+crd_status crdi_varied_drawn(crdi_varied* s, double* growth, double* error)
+{
+    enum { BATCHES = 20, STEPS = CRDI_VARIED_DRAWN / BATCHES, WARM = 1000 };
+    const size_t n = (size_t)s->size;
+    double states = 1, sum = 0, squares = 0;
+    *growth = *error = NAN;
+    for (int l = 0; l < s->link_count; l++) {
+        states *= s->links[l].state_count;
+    }
+    if (states > 1e9 || n > 400) { return CRD_OK; }
+    double* a = crdi_arena_new(&s->arena, n * n + 2 * n, sizeof *a);
+    if (!a) { return CRD_E_MEMORY; }
+    double *z = a + n * n, *next = z + n;
+    for (size_t i = 0; i < n; i++) {
+        z[i] = 1 / sqrt((double)n);
+    }
+    s->shared = false; // each on its own
+    s->states = (int)states;
+    uint64_t seed = 1;
+    int state = 0;
+    for (int b = -1; b < BATCHES; b++) {
+        double part = 0;
+        for (int t = 0; t < (b < 0 ? WARM : STEPS); t++) {
+            const int to = draw_states(s, state, &seed);
+            crdi_varied_matrix(s, state, to, a);
+            part += draw_step((int)n, a, z, next);
+            state = to;
+        }
+        if (b < 0) { continue; }
+        sum += part / STEPS;
+        squares += part / STEPS * part / STEPS;
+    }
+    const double mean = sum / BATCHES;
+    *growth = mean;
+    *error = sqrt(fmax(squares / BATCHES - mean * mean, 0) / (BATCHES - 1));
+    return CRD_OK;
+}

@@ -95,7 +95,7 @@ static crd_status moment_at(const crd_loop_model* m, double loss, double* effort
                             crd_varied_report* out)
 {
     crdi_varied s = {0};
-    out->moment = out->moment_error = NAN;
+    out->moment = out->moment_error = out->drawn = out->drawn_error = NAN;
     out->mean_square = CRD_SURE_OPEN;
     crd_status st = crdi_varied_make(m, true, loss, &s);
     if (st >= 0 && !s.stopped) {
@@ -105,6 +105,9 @@ static crd_status moment_at(const crd_loop_model* m, double loss, double* effort
     if (!isnan(out->moment)) { out->mean_square = compare_moment(out->moment, out->moment_error); }
     out->no_moment = s.stopped;
     out->shared = s.shared;
+    if (st >= 0 && loss < 0 && s.phi && (s.shared || out->mean_square == CRD_SURE_OPEN)) {
+        st = crdi_varied_drawn(&s, &out->drawn, &out->drawn_error);
+    }
     crdi_varied_clear(&s);
     return st;
 }
@@ -145,6 +148,8 @@ crd_status crd_analysis_varied(crd_loop_model* m, crd_varied_report* out)
     crd_varied_report r = {.by = "",
                            .high = INFINITY,
                            .moment = NAN,
+                           .drawn = NAN,
+                           .drawn_error = NAN,
                            .loss_limit = NAN,
                            .loss_tried = NAN,
                            .mean_square = CRD_SURE_OPEN,

@@ -14,6 +14,7 @@ enum {
     CRDI_VARIED_STATES = 4000,
     CRDI_VARIED_TRANSITIONS = 200000,
     CRDI_VARIED_PENDING = 12,
+    CRDI_VARIED_DRAWN = 40000, // steps
 };
 
 // Ages of the samples that an element has, as far as they can matter: newest first, up to the first
@@ -113,6 +114,10 @@ crd_status crdi_common_norm(crd_arena* arena, int n, int count, const double* ma
 // `error` is the residual of its vector: where that is not far below the distance to 1, nothing is
 // known.
 crd_status crdi_moment_radius(const crdi_varied* s, double* effort, double* out, double* error);
+// ln of the growth per step where every link of a random `s` goes its own way, by drawing
+// CRDI_VARIED_DRAWN steps (the largest Lyapunov exponent), and its standard error. An estimate;
+// NaN: too large. `s` is of links apart from then on.
+crd_status crdi_varied_drawn(crdi_varied* s, double* growth, double* error);
 
 // ---- small gain (small_gain.c)
 // -------------------------------------------------------------------

@@ -474,6 +474,35 @@ static double chain_moment(const crdi_varied* s, int steps, double* z)
     return sum;
 }
 
+// Without variation it is the spectral radius; else E ln |z| <= ln E |z|^2 / 2, and the same again
+// for links apart that could have been followed together.
+static void what_is_drawn_grows_no_faster_than_second_moments(void** state)
+{
+    const char* const elements[] = {zoh, foh, wiener};
+    for (int i = 0; i < 12; i++) {
+        loop_case c;
+        crd_loop_model m;
+        crdi_varied s;
+        double effort = 1e9, moment = NAN, residual = NAN, growth = NAN, error = NAN;
+        random_state = (uint64_t)(1300 + i);
+        random_case(&c, 1 + i % 2, elements[i % 3], 3);
+        for (int l = 0; l < c.links && i >= 6; l++) {
+            c.spread[l] = spread_of(0, 1, 0.3, 2);
+        }
+        check_ok(make_model(*state, &c, &m));
+        check_ok(crdi_varied_make(&m, true, -1, &s));
+        check_ok(crdi_moment_radius(&s, &effort, &moment, &residual));
+        check_ok(crdi_varied_drawn(&s, &growth, &error));
+        const double most = 0.5 * log(moment);
+        if (!(growth < most + 5 * error + 1e-3) || (i < 6 && !(fabs(growth - most) < 1e-3)) ||
+            !(growth > most - 1)) {
+            fail_msg("case %d: %g +- %g drawn, %g by second moments", i, growth, error, most);
+        }
+        crdi_varied_clear(&s);
+        crd_loop_model_clear(&m);
+    }
+}
+
 static void second_moments_are_those_over_all_that_can_happen(void** state)
 {
     enum { STEPS = 6, WARM = 12 };
@@ -910,6 +939,7 @@ int main(void)
         cmocka_unit_test_prestate(verdicts_on_the_worst_case_hold, ctx),
         cmocka_unit_test_prestate(no_short_sequence_grows_faster_than_the_bounds, ctx),
         cmocka_unit_test_prestate(loss_limit_of_a_scalar_loop_is_that_of_its_renewals, ctx),
+        cmocka_unit_test_prestate(what_is_drawn_grows_no_faster_than_second_moments, ctx),
         cmocka_unit_test_prestate(second_moments_are_those_over_all_that_can_happen, ctx),
         cmocka_unit_test_prestate(second_moments_grow_by_the_factor, ctx),
         cmocka_unit_test_prestate(mean_square_of_slow_oscillations_is_right_or_open, ctx),

@@ -132,6 +132,23 @@ static void put_worst(const varied* w)
 // ---- mean square
 // ---------------------------------------------------------------------------------
 
+static void put_drawn(const varied* w)
+{
+    const crd_varied_report* r = &w->r;
+    if (isnan(r->drawn)) { return; }
+    const double error = 100 * r->drawn_error, by = 100 * expm1(r->drawn);
+    const bool known = fabs(by) > 4 * error;
+    crdi_put(crdi_object(w->o, "drawn"), REAL("log_growth", r->drawn),
+             REAL("standard_error", r->drawn_error));
+    crdi_say(w->out,
+             "drawn at random, each link on its own: %s, by %.3g %% per step (standard error %.2g "
+             "%%); an estimate from 40,000 steps, not a proof\n",
+             !known   ? "neither growing nor dying out for sure"
+             : by > 0 ? "it grows"
+                      : "it dies out",
+             by, error);
+}
+
 static void put_mean_square(const varied* w)
 {
     const crd_varied_report* r = &w->r;
@@ -286,6 +303,7 @@ crd_status crdi_analyze_varied(crdi_cli* cli, crd_loop_model* m, bool require, c
     } else {
         put_worst(&w);
         put_mean_square(&w);
+        put_drawn(&w);
         put_adapting(&w);
     }
     put_notes(&w);

@@ -265,7 +265,8 @@ static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c
     crdi_put(j, INT("sent", c->sent), INT("lost", c->lost), INT("repeated", c->repeated),
              INT("filled", n->filled), INT("late", n->late), INT("too_late", n->too_late),
              INT("duplicates", n->duplicates), INT("not_finite", n->not_finite),
-             INT("beyond", n->beyond), INT("jumps", n->jumps), INT("restarts", n->restarts));
+             INT("beyond", n->beyond), INT("limited", n->limited), INT("jumps", n->jumps),
+             INT("restarts", n->restarts));
     crdi_result* shadows = crdi_array(j, "shadows");
     for (int t = 1; t < c->tap_count; t++) {
         crdi_result* shadow = crdi_row(shadows);

@@ -430,6 +430,7 @@ void crdi_coupled_warn(crd_master* m)
         // One or two at the start are those that the first sample has overtaken.
         warn(m, c, "samples too late for the history", n.too_late > 2 ? n.too_late : 0,
              ", 'late' makes it longer");
+        warn(m, c, "predictions that gain-limit has cut", n.limited, "");
         if (n.beyond > 0) {
             crdi_log(m->log, CRD_LOG_WARNING,
                      "coupling of %s -> %s: estimates with a latency above latency-max = %d: %lld, "

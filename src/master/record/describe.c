@@ -397,6 +397,7 @@ static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
     crdi_json_put_integer(w, "duplicates", n->duplicates);
     crdi_json_put_integer(w, "not_finite", n->not_finite);
     crdi_json_put_integer(w, "beyond", n->beyond);
+    crdi_json_put_integer(w, "limited", n->limited);
     crdi_json_put_integer(w, "jumps", n->jumps);
     crdi_json_put_integer(w, "restarts", n->restarts);
     crdi_json_put_integer(w, "swaps", n->swaps);
