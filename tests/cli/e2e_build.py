@@ -104,6 +104,36 @@ SLOPE3 = """
 """
 
 
+MODEL1 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="1.0" modelName="ramp" modelIdentifier="ramp" guid="x"
+    numberOfContinuousStates="0" numberOfEventIndicators="0">
+  <DefaultExperiment startTime="0" stopTime="1"/>
+  <ModelVariables>
+    <ScalarVariable name="y" valueReference="0" causality="output"><Real/></ScalarVariable>
+  </ModelVariables>
+  <Implementation><CoSimulation_StandAlone>
+    <Capabilities canHandleVariableCommunicationStepSize="true"/></CoSimulation_StandAlone></Implementation>
+</fmiModelDescription>
+"""
+
+RAMP1 = """
+#include <stdlib.h>
+#define MODEL_IDENTIFIER ramp
+#include "fmiFunctions.h"
+const char* fmiGetTypesPlatform(void) { return fmiPlatform; }
+const char* fmiGetVersion(void) { return fmiVersion; }
+fmiComponent fmiInstantiateSlave(fmiString a, fmiString b, fmiString c, fmiString d, fmiReal e, fmiBoolean f,
+    fmiBoolean g, fmiCallbackFunctions h, fmiBoolean i) { return calloc(1, sizeof(fmiReal)); }
+void fmiFreeSlaveInstance(fmiComponent c) { free(c); }
+fmiStatus fmiInitializeSlave(fmiComponent c, fmiReal t, fmiBoolean a, fmiReal b) { *(fmiReal*)c = t; return fmiOK; }
+fmiStatus fmiTerminateSlave(fmiComponent c) { return fmiOK; }
+fmiStatus fmiSetReal(fmiComponent c, const fmiValueReference r[], size_t n, const fmiReal v[]) { return fmiOK; }
+fmiStatus fmiGetReal(fmiComponent c, const fmiValueReference r[], size_t n, fmiReal v[])
+{ for (size_t i = 0; i < n; i++) v[i] = 3 * *(fmiReal*)c; return fmiOK; }
+fmiStatus fmiDoStep(fmiComponent c, fmiReal t, fmiReal h, fmiBoolean b) { *(fmiReal*)c = t + h; return fmiOK; }
+"""
+
+
 class Build(EndToEnd):
     def setUp(self):
         super().setUp()
@@ -192,6 +222,10 @@ class OnDemand(Build):
             prefixed = prefixed.replace(f"fmi2{name}(", f"ramp_fmi2{name}(")
         self.ramp2(ramp_c=prefixed)
         self.assertEqual(self.slope("ramp.fmu"), 3)
+
+    def test_fmi_1(self):
+        self.pack("ramp1.fmu", {"modelDescription.xml": MODEL1, "sources/ramp.c": RAMP1})
+        self.assertEqual(self.slope("ramp1.fmu", "--step", "0.25"), 3)
 
     def test_build_descriptions_of_fmi_3(self):
         self.ramp3()

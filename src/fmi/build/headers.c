@@ -137,16 +137,22 @@ static const char types1[] = "#ifndef fmi1Types_h\n"
                              "#define fmiUndefinedValueReference (fmiValueReference)(-1)\n"
                              "#endif\n";
 
-static const char begin1[] = "#ifndef fmi1Functions_h\n"
-                             "#define fmi1Functions_h\n"
-                             "#include \"fmiPlatformTypes.h\"\n"
-                             "#define fmiPaste(a, b) a##b\n"
-                             "#define fmiPasteB(a, b) fmiPaste(a, b)\n"
-                             "#define fmiFullName(name) fmiPasteB(MODEL_IDENTIFIER, name)\n"
-                             "#define fmiVersion \"1.0\"\n"
-                             "#ifndef DllExport\n"
-                             "#define DllExport\n"
-                             "#endif\n";
+static const char begin1[] =
+    "#ifndef fmi1Functions_h\n"
+    "#define fmi1Functions_h\n"
+    "#include \"fmiPlatformTypes.h\"\n"
+    "#define fmiPaste(a, b) a##b\n"
+    "#define fmiPasteB(a, b) fmiPaste(a, b)\n"
+    "#define fmiFullName(name) fmiPasteB(MODEL_IDENTIFIER, name)\n"
+    "#define fmiVersion \"1.0\"\n"
+    "#ifndef DllExport\n"
+    "#define DllExport\n"
+    "#endif\n"
+    "typedef struct {\n"
+    "    fmiBoolean iterationConverged, stateValueReferencesChanged, stateValuesChanged;\n"
+    "    fmiBoolean terminateSimulation, upcomingTimeEvent;\n"
+    "    fmiReal nextEventTime;\n"
+    "} fmiEventInfo;\n";
 
 static const char codes1_exchange[] =
     "typedef enum { fmiOK, fmiWarning, fmiDiscard, fmiError, fmiFatal } fmiStatus;\n"
@@ -158,12 +164,7 @@ static const char codes1_exchange[] =
     "    fmiCallbackLogger logger;\n"
     "    fmiCallbackAllocateMemory allocateMemory;\n"
     "    fmiCallbackFreeMemory freeMemory;\n"
-    "} fmiCallbackFunctions;\n"
-    "typedef struct {\n"
-    "    fmiBoolean iterationConverged, stateValueReferencesChanged, stateValuesChanged;\n"
-    "    fmiBoolean terminateSimulation, upcomingTimeEvent;\n"
-    "    fmiReal nextEventTime;\n"
-    "} fmiEventInfo;\n";
+    "} fmiCallbackFunctions;\n";
 
 static const char codes1[] =
     "typedef enum { fmiOK, fmiWarning, fmiDiscard, fmiError, fmiFatal, fmiPending } fmiStatus;\n"
