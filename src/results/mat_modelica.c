@@ -30,6 +30,8 @@ typedef struct modelica {
 typedef struct data {
     const matvar_t* v;
     size_t k, rows, width, row_stride, column_stride;
+    bool once;          // one row of constants, shown at start and end
+    const size_t* kept; // (rows) those that count, NULL: all of `rows`
     const double* time;
     double** columns[2]; // (width) as they are, with the sign changed; NULL: nobody asked
 } data;
@@ -100,12 +102,12 @@ static crd_status column_of(modelica* m, data* t, size_t j, bool negated, double
 {
     double** place = &t->columns[negated][j];
     if (!*place) {
-        const size_t rows = t->rows == 1 ? 2 : t->rows;
+        const size_t rows = t->once ? 2 : t->rows;
         const crd_status st = crdi_mat_room(m->d, rows, place);
         if (st < 0) { return st; }
         const double sign = negated ? -1 : 1;
         for (size_t i = 0; i < rows; i++) {
-            const size_t row = t->rows == 1 ? 0 : i;
+            const size_t row = t->once ? 0 : t->kept ? t->kept[i] : i;
             (*place)[i] = sign * crdi_mat_value(t->v, row * t->row_stride + j * t->column_stride);
         }
     }
@@ -137,6 +139,41 @@ static crd_status look_up(const modelica* m, size_t i, size_t* k, size_t* column
     return CRD_OK;
 }
 
+// Tools that go back at an event leave the rows there that they took back, and write on from an
+// earlier time. What was written last counts: a row with a later time than one behind it is left
+// out.
+static crd_status drop_taken_back(modelica* m, data* t)
+{
+    size_t *kept = NULL, n = 0, place = t->rows;
+    double least = (double)INFINITY;
+    for (size_t i = t->rows; i-- > 0;) {
+        const double time = crdi_mat_value(t->v, i * t->row_stride);
+        if (!(time > least)) { n++; } // NaN is told later
+        if (time < least) { least = time; }
+    }
+    if (n == t->rows) { return CRD_OK; }
+    kept = crdi_arena_new(&m->d->table->arena, n, sizeof *kept);
+    if (!kept) { return CRD_E_MEMORY; }
+    least = (double)INFINITY;
+    for (size_t i = t->rows, k = n; i-- > 0;) {
+        const double time = crdi_mat_value(t->v, i * t->row_stride);
+        if (time > least) {
+            place = i;
+            continue;
+        }
+        kept[--k] = i;
+        if (time < least) { least = time; }
+    }
+    crdi_log(
+        m->d->ctx, CRD_LOG_WARNING,
+        "%s: the times of %s go back: %zu rows that were taken back are left out, the first is "
+        "row %zu",
+        m->d->path, t->v->name, t->rows - n, place + 1);
+    t->kept = kept;
+    t->rows = n;
+    return CRD_OK;
+}
+
 static crd_status open_data(modelica* m, size_t k, data* t)
 {
     crd_status st = CRD_OK;
@@ -156,13 +193,15 @@ static crd_status open_data(modelica* m, size_t k, data* t)
     t->columns[0] = crdi_arena_new(arena, t->width, sizeof *t->columns[0]);
     t->columns[1] = crdi_arena_new(arena, t->width, sizeof *t->columns[1]);
     if (!t->columns[0] || !t->columns[1]) { return CRD_E_MEMORY; }
-    if (t->rows == 1 && m->main_rows) { // constants that are there once: from start to end
+    t->once = t->rows == 1 && m->main_rows;
+    if (t->once) {
         double* ends = NULL;
         CRD_TRY(crdi_mat_room(m->d, 2, &ends));
         ends[0] = m->main_time[0], ends[1] = m->main_time[m->main_rows - 1];
         t->time = ends;
     } else {
-        CRD_TRY(crdi_mat_copy_time(m->d, t->v, 0, t->row_stride, t->rows, &t->time));
+        CRD_TRY(drop_taken_back(m, t));
+        CRD_TRY(crdi_mat_copy_time(m->d, t->v, t->kept, t->row_stride, t->rows, &t->time));
     }
 fail:
     return st;
@@ -180,7 +219,7 @@ static crd_status add_name(modelica* m, data* t, size_t i, size_t column, bool n
             t->width, t->rows);
     }
     crdi_mat_column c = {.time = t->time, .type = crdi_mat_type(t->v)};
-    c.rows = (int64_t)(t->rows == 1 && m->main_rows ? 2 : t->rows);
+    c.rows = (int64_t)(t->once ? 2 : t->rows);
     c.name = crdi_mat_text(&m->d->table->arena, m->name, i, m->lying);
     if (!c.name) { return CRD_E_MEMORY; }
     CRD_TRY(column_of(m, t, column, negated, &c.values));

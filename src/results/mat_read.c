@@ -260,14 +260,14 @@ static crd_status add_texts(crdi_mat* d, const matvar_t* v, const char* name, co
     return CRD_OK;
 }
 
-crd_status crdi_mat_copy_time(crdi_mat* d, const matvar_t* v, size_t first, size_t stride, size_t n,
-                              const double** time)
+crd_status crdi_mat_copy_time(crdi_mat* d, const matvar_t* v, const size_t* rows, size_t stride,
+                              size_t n, const double** time)
 {
     double* t = NULL;
     const crd_status st = crdi_mat_room(d, n, &t);
     if (st < 0) { return st; }
     for (size_t i = 0; i < n; i++) {
-        t[i] = crdi_mat_value(v, first + i * stride);
+        t[i] = crdi_mat_value(v, (rows ? rows[i] : i) * stride);
         if (!isfinite(t[i]) || (i > 0 && t[i] < t[i - 1])) {
             return crdi_fail(d->ctx, CRD_E_FORMAT,
                              "%s: %s(%zu) = %.17g, expected finite and ascending times", d->path,
@@ -317,7 +317,7 @@ static crd_status add_structure(crdi_mat* d, const matvar_t* v)
     const matvar_t* t = field_of(v, time_fields);
     const size_t rows = crdi_mat_elements(t);
     const double* time = NULL;
-    CRD_TRY(crdi_mat_copy_time(d, t, 0, 1, rows, &time));
+    CRD_TRY(crdi_mat_copy_time(d, t, NULL, 1, rows, &time));
     const matvar_t* data = field_of(v, data_fields);
     if (crdi_mat_is_numeric(data)) { return add_numbers(d, data, v->name, "", time, rows); }
     const matvar_t* signals = field(v, "signals", 0);
@@ -459,7 +459,7 @@ static crd_status mat_read_add_variables(crdi_mat* d, const matvar_t* time_varia
     const double* time = NULL;
     const size_t rows = time_variable ? crdi_mat_elements(time_variable) : 0;
     if (time_variable) {
-        CRD_TRY(crdi_mat_copy_time(d, time_variable, 0, 1, rows, &time));
+        CRD_TRY(crdi_mat_copy_time(d, time_variable, NULL, 1, rows, &time));
         d->table->view.time = time;
         d->table->view.rows = (int64_t)rows;
     }

@@ -47,9 +47,9 @@ const char* crdi_mat_text(crd_arena* arena, const matvar_t* v, size_t row, bool 
 
 /// Room for `n` values; CRD_E_MEMORY if that and what was read before is more than there is.
 crd_status crdi_mat_room(crdi_mat* d, size_t n, double** out);
-/// Values [first + i * stride], i < n, as times: finite and never decreasing.
-crd_status crdi_mat_copy_time(crdi_mat* d, const matvar_t* v, size_t first, size_t stride, size_t n,
-                              const double** time);
+/// Values [rows[i] * stride], i < n, as times: finite and never decreasing. `rows` NULL: 0, 1 ...
+crd_status crdi_mat_copy_time(crdi_mat* d, const matvar_t* v, const size_t* rows, size_t stride,
+                              size_t n, const double** time);
 /// The column is copied.
 crd_status crdi_mat_add_column(crdi_mat* d, const crdi_mat_column* column);
 

@@ -184,6 +184,19 @@ def others(checks):
     checks.near("a result as input", 2.0, float(v2[251, 1]), 0.02)
     cardan("plot", path, "-o", "drawn.svg")
     cardan("report", path, "-o", "report.html")
+    # rows that were taken back: 0 1 2 2 [3] [3] 2.5 4 with values 0 ... 7
+    content = {"Aclass": matrices(True, float)["Aclass"], "name": char_matrix(["time", "x"], b"\0").T,
+               "description": char_matrix(["", "x"], b"\0").T,
+               "dataInfo": np.array([[0, 1, 0, -1], [2, 2, 0, -1]], dtype=np.int32).T,
+               "data_1": np.zeros((1, 2)),
+               "data_2": np.array([[0, 1, 2, 2, 3, 3, 2.5, 4.0], np.arange(8.0)])}
+    back = os.path.join(TMP, "back.mat")
+    write_4(back, content, "<")
+    with open(os.path.join(TMP, "kept.csv"), "w", encoding="utf-8") as f:
+        f.write("time,x\n0,0\n1,1\n2,2\n2,3\n2.5,6\n4,7\n")
+    done = cardan("compare", "kept.csv", back, "--tolerance", "0", "--absolute", "0")
+    checks.true("rows that were taken back", "0 of 1 signal differs" in done.stdout and
+                "2 rows that were taken back are left out, the first is row 5" in done.stderr, done.stderr)
     # a constant against a signal that is only equal at both ends
     with open(os.path.join(TMP, "bulge.csv"), "w", encoding="utf-8") as f:
         f.write("time,k\n0,0.3\n0.5,0.4\n1,0.3\n")
