@@ -126,6 +126,13 @@ class Neighbours(EndToEnd):
         self.write("here/SystemStructure.ssd", SSD % (SPACES, "../fmus", "", "../fmus", other))
         self.cardan("check", "here", says="the algorithm 'Ecco' is not known here")
 
+    def test_a_start_behind_what_the_fmus_think_of(self):
+        text = (SSD % ("", "../fmus", "", "../fmus", "")).replace('stopTime="0.1"', 'startTime="20"')
+        self.write("here/SystemStructure.ssd", text)
+        self.assertIn("20 s to 30 s in steps of", self.cardan("check", "here").stdout)  # theirs: 0 s to 10 s
+        self.write("here/SystemStructure.ssd", text.replace('startTime="20"', 'startTime="20" stopTime="20"'))
+        self.cardan("check", "here", code=2, says="the stop must come after the start")
+
     def test_an_osp_structure_runs_like_its_yaml(self):
         plain = ("second.x2 -> first.x2", "first.f -> second.f")
         self.same("plain", self.osp(), self.write("a.yaml", YAML % ("", *plain)))

@@ -31,15 +31,20 @@ static void choose_times(crdi_plan* plan)
 {
     const crd_run_spec* run = &plan->sys->run;
     double start = run->start, stop = run->stop, step = run->step, tolerance = run->tolerance;
+    double length = (double)NAN; // of the experiment that a unit has in mind
     for (int i = 0; i < plan->member_count; i++) {
         const crd_unit_info* info = &plan->members[i].unit->info;
         start = first_given(start, info->start);
         stop = first_given(stop, info->stop);
+        length = first_given(length, info->stop - first_given(info->start, 0));
         tolerance = first_given(tolerance, info->tolerance);
         if (isnan(run->step) && info->step > 0 && !(step <= info->step)) { step = info->step; }
     }
     plan->times.start = first_given(start, 0);
     plan->times.stop = first_given(stop, plan->times.start + 1);
+    if (isnan(run->stop) && plan->times.stop <= plan->times.start && length > 0) {
+        plan->times.stop = plan->times.start + length; // it began later than the unit thought of
+    }
     plan->times.tick = first_given(step, (plan->times.stop - plan->times.start) / 1000);
     if (plan->opt.open_end) {
         plan->times.stop = plan->times.start + OPEN_TICKS * plan->times.tick;
