@@ -38,7 +38,6 @@ MOST_STEPS = 1000
 NOT_OURS = (
     ("no binary for this platform", r"no binaries/|has no binaries|no library for"),
     ("a library is missing here", r"cannot open shared object file|version `\S+' not found"),
-    ("FMI 1.0", r"an FMU of FMI 1\.0"),
     ("no FMU", r"not a zip archive|no modelDescription\.xml|modelDescription\.xml:\d+"),
     ("needs the tool that made it", r"needs the tool"),
     ("needs clocks", r"clocks of FMI 3"),
