@@ -53,17 +53,18 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
 static bool claim(crd_master* m, crdi_guard_loop* l, crd_guard_state state, double time)
 {
     crdi_guard* g = &m->guard;
-    const bool again = g->spec.action == CRD_GUARD_LADDER && state == g->state;
+    // What was done about it did not help: the next rung, however it is seen.
+    const bool again = g->spec.action == CRD_GUARD_LADDER && (state == g->state || l->rung);
     const bool news = state > CRD_GUARD_FLAGGED && !l->named;
     l->named = l->named || news;
-    if (state < g->state || (state == g->state && !again)) {
+    if (state <= g->state && !again) {
         if (news) {
             crdi_log(m->log, CRD_LOG_WARNING, "guard: at t = %.6g s the loop %s grows, too", time,
                      l->names);
         }
         return false;
     }
-    g->state = state;
+    if (state > g->state) { g->state = state; }
     g->time = time;
     g->help[0] = 0;
     return true;
@@ -422,7 +423,7 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
     crdi_guard* g = &m->guard;
     const double steps = (double)m->clock.n;
     p->watch.calm = p->watch.size / grown;
-    if (g->state == CRD_GUARD_WARNED && l->done) {
+    if (g->state == CRD_GUARD_WARNED && (l->done || l->rung)) {
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
         p->watch.rate = log(grown) / steps * (double)p->every;

@@ -107,15 +107,21 @@ static bool take_stand_ins(crd_master* m, int loop)
     return any;
 }
 
-// What was done shall be seen on its own: the watches begin anew.
+// What was done shall be seen on its own: the watches begin anew. If the loop goes on growing as it
+// did, by half of it at least, that is seen soon.
 static void begin_anew(crd_master* m, crdi_guard_loop* l)
 {
+    double rate = 0;
     for (int i = l->first; i < l->first + l->count; i++) {
         crdi_guarded* p = &m->guard.guarded[i];
+        rate = fmax(rate, p->watch.rate / (double)p->every);
         crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
     }
     l->unknown = "it was changed in the run";
-    l->suspect = l->done = false;
+    l->rate = 0.5 * rate;
+    l->exact = 0;
+    l->suspect = rate > 0;
+    l->done = false;
 }
 
 bool crdi_ladder_climb(crd_master* m, int loop)
