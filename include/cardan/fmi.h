@@ -114,7 +114,7 @@ typedef struct crd_fmu_description {
     bool has_start, has_stop, has_tolerance, has_step;
     double start, stop, tolerance, step; ///< default experiment
 
-    const crd_variable* variables; ///< in file order, aliases after the variable they belong to
+    const crd_variable* variables; ///< in file order; <Alias> after the variable it belongs to
     int32_t variable_count;
     const crd_fmu_axis* axes;  ///< all dimensions; those of variable i start at axis_first[i]
     const int32_t* axis_first; ///< (variable_count), -1 for scalars

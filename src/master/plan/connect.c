@@ -308,6 +308,31 @@ static void warn_about(crdi_plan* plan, const crd_unit* unit, const bool* used)
     }
 }
 
+// An input of FMI 1 and its negated alias are one: with one of them both have a value, and both
+// cannot be driven.
+static crd_status join_negated(crdi_plan* plan, const crd_unit* unit, bool* used)
+{
+    const crd_variable* all = unit->info.variables;
+    for (int v = 0; v < unit->info.variable_count; v++) {
+        if (!all[v].negated || all[v].causality != CRD_INPUT) { continue; }
+        for (int w = 0; w < unit->info.variable_count; w++) {
+            if (all[w].negated || all[w].causality != CRD_INPUT || all[w].type != all[v].type ||
+                all[w].reference != all[v].reference) {
+                continue;
+            }
+            if (used[v] && used[w]) {
+                return crdi_fail(plan->ctx, CRD_E_RANGE,
+                                 "connections to %s.%s and to %s.%s: they are one input with "
+                                 "opposite signs, connect one of them",
+                                 unit->name, all[w].name, unit->name, all[v].name);
+            }
+            used[w] = used[w] || used[v];
+            used[v] = true; // a word about the other one is enough
+        }
+    }
+    return CRD_OK;
+}
+
 // An input without a source keeps its start value: legal, and worth a word in a system of many.
 static crd_status warn_unconnected(crdi_plan* plan)
 {
@@ -318,6 +343,11 @@ static crd_status warn_unconnected(crdi_plan* plan)
         if (!used) { return CRD_E_MEMORY; }
         for (; link < plan->connection_count && plan->connections[link].to.member == u; link++) {
             used[plan->connections[link].to.variable] = true;
+        }
+        const crd_status st = join_negated(plan, unit, used);
+        if (st < 0) {
+            crd_free(plan->ctx, used);
+            return st;
         }
         for (int i = 0; i < unit->spec->parameter_count; i++) {
             const int32_t v = unit->ops->find(unit, unit->spec->parameters[i].variable);
