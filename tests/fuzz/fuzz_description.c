@@ -11,10 +11,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
         const crd_fmu_description* d = crd_fmu_describe(f);
         for (int32_t i = 0; i < d->variable_count; i++) {
             const crd_variable* v = &d->variables[i];
-            if (crd_fmu_find(f, v->name) != i || v->alias_of >= i ||
-                v->unit_index >= d->unit_count || v->type_index >= d->enumeration_count ||
-                v->type >= CRD_TYPE_COUNT || v->variability >= CRD_VARIABILITY_COUNT ||
-                v->initial >= CRD_INITIAL_COUNT || (v->rank > 0) != (d->axis_first[i] >= 0)) {
+            // an alias belongs to what is none, in FMI 3 to what came before
+            const int32_t a = v->alias_of;
+            if (a >= d->variable_count || (a >= 0 && d->variables[a].alias_of >= 0) ||
+                (d->version == CRD_FMI_3 && a >= i)) {
+                __builtin_trap();
+            }
+            if (crd_fmu_find(f, v->name) != i || v->unit_index >= d->unit_count ||
+                v->type_index >= d->enumeration_count || v->type >= CRD_TYPE_COUNT ||
+                v->variability >= CRD_VARIABILITY_COUNT || v->initial >= CRD_INITIAL_COUNT ||
+                (v->rank > 0) != (d->axis_first[i] >= 0)) {
                 __builtin_trap();
             }
         }

@@ -19,7 +19,7 @@ import zipfile
 import numpy as np
 from fmpy import simulate_fmu
 
-from golden import TMP, Checks, run
+from golden import TMP, Checks, cardan, run
 
 
 def pack(folder):
@@ -88,6 +88,12 @@ def main():
         x = u / 2 + (x - u / 2) * np.exp(-0.02)
         worst = max(worst, abs(x - both["s.x"][n + 1]))
     checks.below("system: x from held h", worst, 1e-12)
+
+    with open(os.path.join(TMP, "twice.yaml"), "w", encoding="utf-8") as f:
+        f.write("cardan: 1\nunits:\n  s: { fmu: slave.fmu }\n  b: { fmu: ball.fmu }\n"
+                "connections:\n  - b.h -> s.u\n  - b.v -> s.minus_u\nrun: { step: 10 ms, stop: 1 s }\n")
+    said = cardan("check", "twice.yaml", code=2).stderr
+    checks.true("an input and its negated alias cannot both be driven", "one input with opposite signs" in said)
     checks.end()
 
 
