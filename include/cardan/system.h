@@ -269,6 +269,7 @@ typedef struct crd_unit_spec {
     /// this process for a unit that belongs to none.
     const char* isolate;
     bool network; ///< in a worker: it may use the network
+    int restart;  ///< in a worker: how often it begins anew, from its start values, when that ended
     double limit; ///< in a worker: s that one call may take before it is ended; 0, NaN: 300 s
     crd_place place;
 } crd_unit_spec;

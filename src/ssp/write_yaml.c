@@ -132,6 +132,7 @@ static void put_fmu(crdi_flow* f, const crd_unit_spec* u, const crdi_pack_part* 
         crdi_text_add(f->t, "%s", u->refresh == CRD_REFRESH_YES ? "yes" : "no");
     }
     if (u->isolate && u->isolate[0]) { crdi_flow_text(f, "isolate", u->isolate); }
+    if (u->restart > 0) { crdi_flow_integer(f, "restart", u->restart); }
     if (u->network) { crdi_flow_bool(f, "network", true); }
     if (u->limit > 0) { crdi_flow_number(f, "limit", u->limit); }
     if (p->rest_count == 0) { return; }

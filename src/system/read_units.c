@@ -61,6 +61,7 @@ enum {
     U_ISOLATE,
     U_LIMIT,
     U_NETWORK,
+    U_RESTART,
 };
 
 #define MODEL_KEYS                                                                                 \
@@ -95,6 +96,7 @@ static const crdi_key unit_keys[] = {
     [U_BUDGET] = {KEY("budget", TIME, unit_draft, spec.budget), .range = CRDI_POSITIVE},
     [U_ISOLATE] = {KEY("isolate", TEXT, unit_draft, spec.isolate)},
     [U_LIMIT] = {KEY("limit", TIME, unit_draft, spec.limit), .range = CRDI_POSITIVE},
+    [U_RESTART] = {KEY("restart", INT, unit_draft, spec.restart), .min = 0, .max = 1000000},
     [U_NETWORK] = {KEY("network", BOOL, unit_draft, spec.network)},
 };
 

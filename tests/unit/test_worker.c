@@ -525,6 +525,34 @@ static void a_unit_can_be_instantiated_again_after_a_crash(void** state)
     crd_context_destroy(ctx);
 }
 
+static void a_unit_goes_on_in_another_worker_when_it_may(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_unit_spec spec = fmu_spec(misdeed, "process");
+    spec.restart = 2;
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    bound in = bind_names(u, "u"), out = bind_names(u, "y steps");
+    for (int n = 0; n < 6; n++) {
+        if (n == 2 || n == 4) { kill(worker_of(u), SIGKILL); }
+        in.v.real[0] = 1 + n;
+        set(&in);
+        step(u, n * 0.1, 0.1);
+        get(&out);
+        check_int(u->remarks, n < 2 ? 0 : n < 4 ? 1 : 2);
+        check_int(out.v.integer[0], n < 2 ? n + 1 : n < 4 ? n - 1 : n - 3);
+    }
+    check_near(out.v.real[0], 0.1 * (5 + 6), 1e-12); // since the second restart
+    check_contains(u->remark, "restarted from its start values (2 of 2): it");
+    kill(worker_of(u), SIGKILL);
+    check_status(u->ops->step(u, 0.6, 0.1), CRD_E_CRASH);
+    unbind(&in);
+    unbind(&out);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
 static void steps_do_not_allocate(void** state)
 {
     (void)state;
@@ -565,6 +593,7 @@ int main(void)
         cmocka_unit_test(destroy_ends_the_worker),
         cmocka_unit_test(a_missing_executable_is_said),
         cmocka_unit_test(a_unit_can_be_instantiated_again_after_a_crash),
+        cmocka_unit_test(a_unit_goes_on_in_another_worker_when_it_may),
         cmocka_unit_test(steps_do_not_allocate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,8 @@
 // A unit that says `isolate: process` has one of its own; units that name the same group share one.
 // Those that are isolated because the run says so spread over as many workers as there are cores
 // beside that of the master. An FMU that can be there once in a process, and a unit with a budget,
-// which others must not wait for, and one that may use the network are alone.
+// which others must not wait for, one that may be
+// restarted and one that may use the network are alone.
 #include "unit/worker/worker.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ static bool must_be_alone(const crdi_proxy* u)
         f->exchange ? f->d->exchange.can_be_instantiated_once : f->d->can_be_instantiated_once;
     const crd_unit_spec* s = u->base.spec;
     const bool named = s->isolate && s->isolate[0];
-    return once || !isnan(s->budget) || is_text(s->isolate, "process") || (s->network && !named);
+    return once || !isnan(s->budget) || is_text(s->isolate, "process") || s->restart > 0 ||
+           (s->network && !named);
 }
 
 // NULL: a new one.

@@ -305,9 +305,11 @@ static const char* call_of(const crdi_worker* w, const crdi_proxy* u, char out[6
     }
     out[n] = 0;
     if (n) { return out; }
-    const bool two = strncmp(u->base.info.kind, "FMU 2", 5) == 0;
+    const char version = strncmp(u->base.info.kind, "FMU ", 4) == 0 ? u->base.info.kind[4] : 0;
     const bool exchange = strstr(u->base.info.kind, "ME") != NULL;
-    if (u->op == CRDI_OP_STEP && !exchange) { return two ? "fmi2DoStep" : "fmi3DoStep"; }
+    if (u->op == CRDI_OP_STEP && !exchange) {
+        return version == '1' ? "fmiDoStep" : version == '2' ? "fmi2DoStep" : "fmi3DoStep";
+    }
     snprintf(out, 64, "a call to %s", texts[u->op < CRDI_OP_COUNT ? u->op : CRDI_OP_STEP]);
     return out;
 }

@@ -157,7 +157,7 @@ crd_status crdi_proxy_set(crd_unit* unit, const crd_binding* b, const crd_values
     }
     u->epoch++;
     if (b->bytes_count) { return set_texts(u, p, v); }
-    p->waits = true;
+    p->waits = p->inputs = true;
     p->order = 0;
     u->waiting++;
 fail:
@@ -302,10 +302,14 @@ static void note_fetched(crdi_proxy* u)
     }
 }
 
-static crd_status end_step(crdi_proxy* u)
+static crd_status end_step(crdi_proxy* u, double t, double h)
 {
     const crd_status st = crdi_worker_wait(u, u->limit);
     u->begun = false;
+    if (__builtin_expect(u->worker->failed, 0)) {
+        return u->restarts < u->base.spec->restart ? crdi_proxy_restart(u, t, h)
+                                                   : crdi_worker_gone(u);
+    }
     note_fetched(u);
     return st;
 }
@@ -315,7 +319,7 @@ crd_status crdi_proxy_step(crd_unit* unit, double t, double h)
     crdi_proxy* u = (crdi_proxy*)unit;
     if (__builtin_expect(u->worker->failed || !u->created, 0)) { return crdi_worker_gone(u); }
     if (!u->begun) { push_step(u, t, h); }
-    return end_step(u);
+    return end_step(u, t, h);
 }
 
 // ---- set, step and get for many at once --------------------------------------------------------
@@ -341,7 +345,7 @@ static crd_status proxy_advance(crd_lane* first, int count, double t, double h, 
         if (d->in) {
             memcpy(d->in->area.real, d->inputs, d->in_bytes);
             if (!d->in->waits) { u->waiting++; }
-            d->in->waits = true;
+            d->in->waits = d->in->inputs = true;
             d->in->order = 0;
         }
         push_step(u, t, h);
@@ -350,7 +354,7 @@ static crd_status proxy_advance(crd_lane* first, int count, double t, double h, 
         lane_data* d = (void*)(first + i);
         crdi_proxy* u = d->unit;
         *at = d->id;
-        crd_status st = u->worker->failed && !u->begun ? crdi_worker_gone(u) : end_step(u);
+        crd_status st = u->worker->failed && !u->begun ? crdi_worker_gone(u) : end_step(u, t, h);
         if (st >= 0 && d->out && d->out->fresh[0] != u->epoch) {
             crd_values v = {.real = d->outputs};
             st = crdi_proxy_get(&u->base, d->out->binding, &v);

@@ -6,7 +6,8 @@
 //   process.c      a worker process: how it begins, is waited for, and ends
 //   group.c        which units share a worker
 //   worker_unit.c  the unit that the master sees
-//   transfer.c     its values
+//   transfer.c     its values and steps
+//   restart.c      how it goes on when its worker has ended
 //   program/       the executable
 #pragma once
 #include "unit/unit.h"
@@ -24,6 +25,7 @@ typedef struct crdi_proxy_binding {
     crdi_channel_area area;
     int16_t order; // of derivatives that go with a set that waits
     bool waits;    // was set; goes with the next request
+    bool inputs;   // was ever set
     bool rates_only;
     uint32_t watch; // what the worker fetches after each step: bit 0 values, bit k rates of order k
     int unread;     // steps in a row for nothing
@@ -66,19 +68,21 @@ struct crdi_proxy {
     int32_t index; // in the worker
     crdi_answer* answer;
     char* text;
-    uint32_t number; // of its last request that is answered
-    uint16_t op;     // of its last request
-    uint32_t vain;   // waits in which it was looked for in vain
-    bool created;    // the worker has the unit
-    bool begun;      // a step is under way
-    bool steps;      // it is initialised: what is read will be read again
-    bool said;       // the end of the worker
-    int64_t limit;   // of a call, ns
-    int64_t events;  // as the worker counts
-    int16_t waiting; // bindings that were set
-    uint64_t epoch;  // changes when values do
-    int32_t handles; // of bindings so far
-    int32_t states;  // of saved states so far
+    uint32_t number;  // of its last request that is answered
+    uint16_t op;      // of its last request
+    uint32_t vain;    // waits in which it was looked for in vain
+    bool created;     // the worker has the unit
+    bool begun;       // a step is under way
+    bool steps;       // it is initialised: what is read will be read again
+    bool said;        // the end of the worker
+    int restarts;     // so far
+    char remark[320]; // base.remark
+    int64_t limit;    // of a call, ns
+    int64_t events;   // as the worker counts
+    int16_t waiting;  // bindings that were set
+    uint64_t epoch;   // changes when values do
+    int32_t handles;  // of bindings so far
+    int32_t states;   // of saved states so far
     crdi_proxy_binding* bindings;
     crdi_proxy_binding* spare; // areas to be used again
     crd_experiment experiment;
@@ -138,6 +142,8 @@ crd_status crdi_proxy_step(crd_unit* unit, double t, double h);
 crd_advance* crdi_proxy_join(crd_unit* unit, int id, const crd_binding* in,
                              const crd_values* inputs, const crd_binding* out, crd_values* outputs,
                              crd_lane* lane);
+// restart.c: the step that its worker did not survive, in another one.
+crd_status crdi_proxy_restart(crdi_proxy* u, double t, double h);
 // What was set goes to the worker, without waiting; under lock.
 void crdi_proxy_flush(crdi_proxy* u);
 
