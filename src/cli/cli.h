@@ -176,7 +176,7 @@ void crdi_message(crdi_cli* cli, crd_level level, const char* text);
 void crdi_log_line(void* user, crd_level level, const char* text); // crd_log_sink
 void crdi_drop_warnings(crdi_cli* cli);                            // those that were collected
 struct crd_last_words;
-void crdi_last_words(void* user, const struct crd_last_words* w); // user: crdi_cli
+void crdi_last_words(void* user, const struct crd_last_words* w); // user: crdi_cli or NULL
 void crdi_write_all(int fd, const char* text, size_t length);
 // The line at the bottom of a terminal, and its end.
 void crdi_progress_line(crdi_cli* cli, const char* format, ...) CRD_PRINTF(2, 3);

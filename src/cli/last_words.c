@@ -22,7 +22,8 @@ static size_t put_quoted(char* out, size_t n, size_t size, const char* text)
 
 void crdi_last_words(void* user, const crd_last_words* w)
 {
-    crdi_cli* cli = user;
+    static crdi_cli nobody;
+    crdi_cli* cli = user ? user : &nobody;
     char text[4096], json[2048];
     snprintf(text, sizeof text, "%s%s%s", w->sentence,
              w->results[0] ? "; everything up to there is recorded in " : "", w->results);

@@ -35,6 +35,7 @@ static crd_status run_to(crd_context* ctx, crd_system* s, double at, crd_master*
     // Units shall terminate and leave no files behind when somebody loses patience.
     options.stop = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     options.guard_crashes = true;
+    options.last_words = crdi_last_words;
     s->results.path = s->results.session = NULL;
     if (!isnan(at)) { s->run.stop = at; }
     CRD_TRY(crd_master_create(ctx, s, &options, out));
