@@ -342,6 +342,8 @@ typedef struct crd_master_report {
     const struct crd_pace_report* pace; ///< never NULL; ->on tells
     int64_t rows;                       ///< recorded
     const char* results;                ///< path or ""
+    int64_t rows_lost, rows_thinned;    ///< that the disk had no room for; left out before that
+    const char* record_note;            ///< what a full or slow disk did to the record, or ""
     const char* exchange;               ///< path or "": every exchanged sample
     int64_t exchanged;                  ///< so many
 } crd_master_report;

@@ -78,6 +78,13 @@ static inline void crd_word_set_bytes(crd_word* at, const void* bytes, size_t le
 
 typedef struct crd_recorder crd_recorder; ///< opaque
 
+/// What happens when the disk is full, or too slow for a run that does not wait.
+typedef enum crd_on_full {
+    CRD_ON_FULL_STOP, ///< default: begin gives NULL, so that the run ends
+    CRD_ON_FULL_THIN, ///< every second row, fourth ... where there is no space for all to come
+    CRD_ON_FULL_DROP, ///< the run goes on; rows without room are dropped and counted
+} crd_on_full;
+
 typedef struct crd_recorder_options {
     const char* path;
     const crd_column* columns; ///< without time; borrowed during create only
@@ -91,6 +98,11 @@ typedef struct crd_recorder_options {
     int64_t started;   ///< wall clock of time 0, ns since 1970; 0: now
     const char* title; ///< MF4: comment of the file; NULL: none
     int mat_version;   ///< as crd_results_spec
+    crd_on_full on_full;
+    const char* second; ///< a file of the same kind for the rest, before on_full; NULL: none. Made
+                        ///< at once as well, and removed by finish if it was not needed
+    bool never_wait;    ///< with thin and drop: a full ring costs a row, not the caller's time
+    double end;         ///< thin: time of the last row that will come, s; 0 or INFINITY: not known
 } crd_recorder_options;
 
 /// CRD_E_UNSUPPORTED with a sentence if results cannot be written under this name.
@@ -111,7 +123,8 @@ CRD_API bool crd_recorder_has_rasters(const char* path);
 CRD_API crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                        crd_recorder** out);
 /// Words of a row: 1 for time, then the columns in order (see crd_word). Waits while the ring is
-/// full. NULL once writing has failed: then the run should stop.
+/// full. NULL once writing has failed: then the run should stop. With CRD_ON_FULL_THIN and _DROP
+/// never NULL: a row without room is a place that nobody reads.
 CRD_API crd_word* crd_recorder_begin(crd_recorder* r);
 CRD_API void crd_recorder_end(crd_recorder* r); ///< hand over the row
 /// The same for one of several rasters. All rasters belong to one thread.
@@ -135,6 +148,18 @@ CRD_API int64_t crd_recorder_rows(const crd_recorder* r);
 /// May be called again.
 CRD_API crd_status crd_recorder_finish(crd_recorder* r);
 CRD_API void crd_recorder_destroy(crd_recorder* r); ///< finishes if need be
+
+/// What a full or slow disk did to the record.
+typedef struct crd_recorder_loss {
+    int64_t lost;       ///< rows that are in no file; before finish those that are known
+    int64_t thinned;    ///< rows that were left out on purpose
+    int thin;           ///< one of so many rows is recorded now; 1: all
+    const char* second; ///< the file that has the rest, NULL: it was not needed
+    double since;       ///< time of the run at which it began, s; NaN: nothing happened
+    const char* reason; ///< of the first failure, "": none
+} crd_recorder_loss;
+/// Of the thread that records.
+CRD_API crd_recorder_loss crd_recorder_get_loss(const crd_recorder* r);
 
 // ---- reading -----------------------------------------------------------------------------------
 

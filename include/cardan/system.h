@@ -485,6 +485,9 @@ typedef struct crd_results_spec {
     int mat_version;      ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
     const char* exchange; ///< MF4 with every exchanged sample and its time stamps; NULL: none
     const char* session;  ///< CSV with the states of master and test benches; NULL: none
+    const char*
+        on_full; ///< what happens when the disk is full: "stop", "thin", "drop", or a file
+                 ///< that the rest goes to; NULL: drop on the clock with hardware, else stop
 } crd_results_spec;
 
 /// An annotation of an SSP that is not ours, kept for export.

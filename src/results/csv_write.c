@@ -19,17 +19,34 @@ typedef struct csv_sink {
     off_t size;       // bytes of the file, whole rows
 } csv_sink;
 
-// What made it to the file ends in the middle of a row: go back to the last whole one.
+// What made it to the file ends in the middle of a row: go back to the last whole one. The rest
+// stays in the buffer.
 static void give_up(csv_sink* c, int error, size_t done)
 {
     int64_t rows;
-    const off_t end = c->size + (off_t)crdi_csv_whole_rows(c->buffer, done, &rows);
+    const size_t whole = crdi_csv_whole_rows(c->buffer, done, &rows);
+    const off_t end = c->size + (off_t)whole;
     const int cut = ftruncate(c->base.fd, end); // fails on a pipe or device, nothing can be done
     (void)cut;
     c->size = end;
     c->base.written += rows;
-    c->used = 0;
+    c->used -= whole;
+    c->buffered -= rows;
+    memmove(c->buffer, c->buffer + whole, c->used);
     c->base.error = error;
+}
+
+static int64_t hand_over_csv(crdi_sink* s, crdi_sink* to)
+{
+    csv_sink *c = (csv_sink*)s, *t = (csv_sink*)to;
+    if (t) { // which has written its header and nothing else
+        memcpy(t->buffer, c->buffer, c->used);
+        t->used = c->used;
+        t->buffered = c->buffered;
+    }
+    c->used = 0;
+    c->buffered = 0;
+    return 0;
 }
 
 static void write_buffer(crdi_sink* s)
@@ -88,6 +105,7 @@ static const crdi_sink_ops ops = {
     .start = write_buffer,
     .row = put_csv_row,
     .flush = write_buffer,
+    .hand_over = hand_over_csv,
     .finish = finish_csv,
     .destroy = destroy_csv_sink,
     .naps_to_flush = 200,

@@ -63,6 +63,8 @@ typedef struct mat_sink {
     size_t words, block_rows, filled;
     int64_t rows; // collected in all, with those in the block
     int64_t stored;
+    crd_word* tail;        // finish: a block that found no room in the store, NULL: none
+    int64_t result_rows;   // finish: of the result
     uint64_t result_bytes; // given to libmatio
 } mat_sink;
 
@@ -80,12 +82,29 @@ static size_t block_bytes(const mat_sink* m)
     return m->words * m->block_rows * sizeof(crd_word);
 }
 
+// What is stored is needed twice: the result has to have room beside it.
+static bool has_room(const mat_sink* m, size_t length)
+{
+    const uint64_t result =
+        (uint64_t)(m->stored + (int64_t)m->filled) * m->words * sizeof(crd_word);
+    uint64_t free = 0;
+    return !crdi_sink_free_bytes(m->store, &free) || free >= length + result;
+}
+
 static void store_block(mat_sink* m)
 {
     if (m->filled == 0) { return; }
     const size_t length = block_bytes(m);
+    if (!has_room(m, length)) {
+        fail_with(m, ENOSPC, NULL);
+        return;
+    }
     const int64_t start = m->stored / (int64_t)m->block_rows * (int64_t)length;
-    if (!crdi_sink_write(&m->base, m->store, m->block, length, start)) { return; }
+    if (!crdi_sink_write(&m->base, m->store, m->block, length, start)) {
+        const int cut = ftruncate(m->store, start); // the result may need the room
+        (void)cut;
+        return;
+    }
     m->stored += (int64_t)m->filled;
     m->filled = 0;
 }
@@ -111,6 +130,32 @@ static void put_mat_row(crdi_sink* s, int raster, const crd_word* row)
     }
     m->rows++;
     if (++m->filled == m->block_rows) { store_block(m); }
+}
+
+static int64_t hand_over_mat(crdi_sink* s, crdi_sink* to)
+{
+    mat_sink *m = (mat_sink*)s, *t = (mat_sink*)to;
+    const int64_t rows = (int64_t)m->filled;
+    if (!t) { // every second one stays
+        for (int i = 0; i < m->column_count; i++) {
+            const column* c = &m->columns[i];
+            crd_word* cells = m->block + c->word * m->block_rows;
+            for (size_t k = 1; 2 * k < m->filled; k++) {
+                memcpy(cells + k * c->width, cells + 2 * k * c->width, c->width * sizeof *cells);
+            }
+        }
+        m->filled = (m->filled + 1) / 2;
+        m->rows -= rows - (int64_t)m->filled;
+        return rows - (int64_t)m->filled;
+    }
+    crd_word* block = t->block;
+    t->block = m->block;
+    t->filled = m->filled;
+    t->rows = rows;
+    m->block = block;
+    m->rows -= rows;
+    m->filled = 0;
+    return 0;
 }
 
 static void nothing(crdi_sink* s)
@@ -262,11 +307,16 @@ typedef void block_fn(void* user, const column* c, const crd_word* cells, size_t
 
 static bool for_each_block(mat_sink* m, const column* c, block_fn* use, void* user)
 {
-    for (int64_t first = 0; first < m->stored; first += (int64_t)m->block_rows) {
-        const int64_t left = m->stored - first;
+    for (int64_t first = 0; first < m->result_rows; first += (int64_t)m->block_rows) {
+        const int64_t left = m->result_rows - first;
         const size_t count = left < (int64_t)m->block_rows ? (size_t)left : m->block_rows;
-        if (!load_cells(m, c, first, count, m->block)) { return false; }
-        use(user, c, m->block, count, (size_t)first);
+        const crd_word* cells = m->block;
+        if (first >= m->stored) {
+            cells = m->tail + c->word * m->block_rows;
+        } else if (!load_cells(m, c, first, count, m->block)) {
+            return false;
+        }
+        use(user, c, cells, count, (size_t)first);
     }
     return true;
 }
@@ -311,7 +361,7 @@ static void text_block(void* user, const column* c, const crd_word* cells, size_
 static bool write_column(mat_sink* m, mat_t* file, const column* c)
 {
     const storage kind = storage_of(c->type);
-    text_matrix t = {.rows = (size_t)m->stored, .pairs = m->is_73};
+    text_matrix t = {.rows = (size_t)m->result_rows, .pairs = m->is_73};
     if (c->width > 1 && !for_each_block(m, c, measure_block, &t)) { return false; }
     const size_t width = c->width > 1 ? t.width : 1;
     char* data = crdi_new_array(m->base.ctx, t.rows * width, kind.size);
@@ -396,21 +446,39 @@ static void write_variables(mat_sink* m, mat_t* file)
     }
 }
 
-// libmatio does not look at every write of a version 5 file: the file has to be as long as its
-// data.
-static void check_size(mat_sink* m)
+// libmatio does not look at every write of a version 5 file. Behind its head of 128 bytes are
+// elements: u32 type, u32 length, so many bytes. They have to be all there, up to the end.
+static bool is_whole(const mat_sink* m, int fd, int64_t size)
+{
+    int variables = m->column_count + (m->column_count > 1);
+    for (const attachment* a = m->attachments; a; a = a->next) {
+        variables++;
+    }
+    int64_t at = 128;
+    for (uint32_t tag[2]; at < size && variables > 0; variables--) {
+        if (pread(fd, tag, sizeof tag, (off_t)at) != (ssize_t)sizeof tag) { return false; }
+        at += (int64_t)sizeof tag + tag[1];
+    }
+    return at == size && variables == 0;
+}
+
+static void check_result(mat_sink* m)
 {
     struct stat info;
-    if (stat(m->file, &info) < 0) {
+    const int fd = open(m->file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) < 0) {
         fail_with(m, errno, NULL);
-    } else if ((uint64_t)info.st_size < m->result_bytes) {
+    } else if ((uint64_t)info.st_size < m->result_bytes ||
+               (!m->is_73 && !is_whole(m, fd, info.st_size))) {
         fail_with(m, ENOSPC, NULL);
     }
+    if (fd >= 0) { close(fd); }
 }
 
 static void write_result(mat_sink* m)
 {
-    const bool large = largest_variable(m, m->stored) > m->most_bytes;
+    const bool large = largest_variable(m, m->result_rows) > m->most_bytes;
+    m->result_bytes = 0;
     m->is_73 = m->version == 73 || (m->version == 0 && large);
     errno = 0;
     mat_t* file = Mat_CreateVer(m->file, NULL, m->is_73 ? MAT_FT_MAT73 : MAT_FT_MAT5);
@@ -420,25 +488,64 @@ static void write_result(mat_sink* m)
     }
     write_variables(m, file);
     if (Mat_Close(file) != 0) { fail_with(m, errno ? errno : EIO, NULL); }
-    if (!m->base.error) { check_size(m); }
+    if (!m->base.error) { check_result(m); }
 }
 
-// Also after the limit of version 5 was met: then the rows up to there are written.
+// All rows; without room for them as many as fit, found by halving.
+static void write_what_fits(mat_sink* m)
+{
+    int64_t fits = 0, most = m->result_rows;
+    for (int tries = 0; tries < 12; tries++) {
+        write_result(m);
+        if (!m->base.error) {
+            fits = m->result_rows;
+            if (fits == most) { return; }
+        } else if (crdi_sink_is_full(&m->base)) {
+            most = m->result_rows;
+            m->base.error = 0;
+        } else {
+            return;
+        }
+        m->result_rows = fits + (most - fits) / 2;
+        if (m->result_rows == fits) { break; }
+    }
+    m->result_rows = fits;
+    write_result(m);
+    if (!m->base.error) { m->base.error = ENOSPC; }
+}
+
+// The last block, or a copy of it where the store is full: the block is needed to load others.
+static void store_rest(mat_sink* m)
+{
+    const int64_t rest = (int64_t)m->filled;
+    store_block(m);
+    m->result_rows = m->stored;
+    if (!crdi_sink_is_full(&m->base)) { return; }
+    m->tail = crdi_new_array(m->base.ctx, m->words * m->block_rows, sizeof *m->tail);
+    if (!m->tail) { return; }
+    memcpy(m->tail, m->block, block_bytes(m));
+    m->result_rows += rest;
+    m->base.error = 0;
+}
+
+// Also after the limit of version 5 was met or the disk is full: then the rows up to there are
+// written.
 static void finish_mat(crdi_sink* s)
 {
     mat_sink* m = (mat_sink*)s;
     crdi_sink_close(s);
     const int before = s->error;
-    const bool full = before && s->reason[0];
-    if (!before || full) {
+    if (!before || s->reason[0] || crdi_sink_is_full(s)) {
         s->error = 0;
-        store_block(m);
+        store_rest(m);
         crdi_matio_begin();
-        if (!s->error) { write_result(m); }
+        if (!s->error) { write_what_fits(m); }
         crdi_matio_end();
-        if (!s->error) {
-            s->written = m->stored;
-            s->error = before;
+        crd_free(s->ctx, m->tail);
+        m->tail = NULL;
+        if (!s->error || (crdi_sink_is_full(s) && m->result_rows > 0)) {
+            s->written = m->result_rows;
+            if (before) { s->error = before; }
             return;
         }
     }
@@ -471,6 +578,7 @@ static const crdi_sink_ops ops = {
     .start = nothing,
     .row = put_mat_row,
     .flush = nothing,
+    .hand_over = hand_over_mat,
     .finish = finish_mat,
     .attach = attach_to_mat,
     .destroy = destroy_mat_sink,

@@ -209,11 +209,9 @@ static void clear_texts(group* g)
 //   HL  links DL; u16 flags; u8 method; 5 zero          in front of the first chunk only
 //   DL  links next, data; u8 flags; 3 zero; u32 number of data blocks = 1; u64 offset of its bytes
 //   DZ  u8[2] "DT"; u8 method; u8 0; u32 record length; u64 original size; u64 compressed size
-static void write_chunk(mdf_sink* m, group* g)
+static bool write_rows(mdf_sink* m, group* g, size_t from, size_t rows)
 {
-    if (g->tiled) { turn_tile(g); }
-    if (g->rows == 0 || m->base.error) { return; }
-    const crdi_planes planes = {g->planes, g->record_bytes, g->rows, g->stride};
+    const crdi_planes planes = {g->planes + from, g->record_bytes, rows, g->stride};
     uint8_t* p = m->chunk;
     const size_t packed = crdi_deflate_planes(m->deflate, planes, p + CHUNK_HEAD);
     const size_t skip = g->listed ? CRDI_MDF_HL_SIZE : 0;
@@ -232,21 +230,78 @@ static void write_chunk(mdf_sink* m, group* g)
     memcpy(dz + CRDI_MDF_HEAD, "DT", 2);
     dz[CRDI_MDF_HEAD + 2] = CRDI_MDF_TRANSPOSED;
     crdi_mdf_set_u32(dz + CRDI_MDF_HEAD + 4, (uint32_t)g->record_bytes);
-    crdi_mdf_set_u64(dz + CRDI_MDF_HEAD + 8, g->rows * g->record_bytes);
+    crdi_mdf_set_u64(dz + CRDI_MDF_HEAD + 8, rows * g->record_bytes);
     crdi_mdf_set_u64(dz + CRDI_MDF_HEAD + 16, packed);
     size_t size = CHUNK_HEAD + packed;
     while (size & 7) {
         p[size++] = 0;
     }
-    if (!append_block(m, p + skip, size - skip)) { return; }
-    if (!set_word(m, g->link, start + skip)) { return; }
+    if (!append_block(m, p + skip, size - skip)) { return false; }
+    if (!set_word(m, g->link, start + skip)) { return false; }
     g->listed = true;
     g->link = start + CRDI_MDF_HL_SIZE + CRDI_MDF_HEAD; // next of this DL
-    g->records += g->rows;
-    m->base.written += (int64_t)g->rows;
-    if (!set_word(m, g->count_at, g->records)) { return; }
-    g->rows = 0;
-    clear_texts(g);
+    g->records += rows;
+    m->base.written += (int64_t)rows;
+    return set_word(m, g->count_at, g->records);
+}
+
+// The first `done` rows leave the planes.
+static void drop_rows(group* g, size_t done)
+{
+    const size_t left = g->rows - done;
+    for (int i = 0; left && i < g->lane_count; i++) {
+        const lane* l = &g->lanes[i];
+        for (size_t b = 0; b < l->width; b++) {
+            uint8_t* plane = g->planes + (l->byte + b) * g->stride;
+            memmove(plane, plane + done, left);
+            if (crd_type_kind(l->type) == CRD_BYTES) { memset(plane + left, 0, g->stride - left); }
+        }
+    }
+    g->rows = left;
+    if (!left) { clear_texts(g); }
+}
+
+// Where the disk has no room for a chunk, it has room for a smaller one: nothing that fits is lost.
+static void write_chunk(mdf_sink* m, group* g)
+{
+    if (g->tiled) { turn_tile(g); }
+    if (g->rows == 0 || m->base.error) { return; }
+    size_t done = 0, n = g->rows;
+    while (done < g->rows) {
+        if (n > g->rows - done) { n = g->rows - done; }
+        if (write_rows(m, g, done, n)) {
+            done += n;
+            continue;
+        }
+        if (n == 1 || !crdi_sink_is_full(&m->base)) { break; }
+        m->base.error = 0;
+        n /= 2;
+    }
+    drop_rows(g, done);
+}
+
+// Both have the same groups: the planes change places.
+static int64_t hand_over_mdf(crdi_sink* s, crdi_sink* to)
+{
+    mdf_sink *m = (mdf_sink*)s, *t = (mdf_sink*)to;
+    for (int i = 0; i < m->group_count; i++) {
+        group* g = &m->groups[i];
+        if (t) {
+            group* h = &t->groups[i];
+            uint8_t* planes = h->planes;
+            crd_word* tile = h->tile;
+            h->planes = g->planes;
+            h->tile = g->tile;
+            h->rows = g->rows;
+            h->tiled = g->tiled;
+            g->planes = planes;
+            g->tile = tile;
+        }
+        g->tiled = 0;
+        g->rows = 0;
+        if (!t) { clear_texts(g); }
+    }
+    return 0;
 }
 
 static void flush_mdf(crdi_sink* s)
@@ -387,6 +442,7 @@ static const crdi_sink_ops ops = {
     .row = put_mdf_row,
     .flush = flush_mdf,
     .event = put_event,
+    .hand_over = hand_over_mdf,
     .finish = finish_mdf,
     .attach = attach_to_mdf,
     .destroy = destroy_mdf_sink,

@@ -34,6 +34,9 @@ typedef struct crdi_sink_ops {
     void (*row)(crdi_sink* s, int raster, const crd_word* row);
     void (*flush)(crdi_sink* s);                          ///< what came so far can be read
     void (*event)(crdi_sink* s, const crdi_event* event); ///< NULL: the format has no room
+    /// What is in the buffer and could not be written goes to another sink of the same columns.
+    /// NULL: there is none; it is given up, or thinned out. Returns how many rows that left out.
+    int64_t (*hand_over)(crdi_sink* s, crdi_sink* to);
     void (*finish)(crdi_sink* s); ///< the rest, also after a failure; closes the file
     crd_status (*attach)(crdi_sink* s, const crd_attachment* a); ///< NULL: the format has no room
     void (*destroy)(crdi_sink* s);
@@ -56,6 +59,10 @@ struct crdi_sink {
 crd_status crdi_sink_init(crdi_sink* s, const crdi_sink_ops* ops, crd_context* ctx,
                           const char* path);
 void crdi_sink_clear(crdi_sink* s);
+/// What is left on the disk of a file, for us. false: it is no file, or nobody knows.
+bool crdi_sink_free_bytes(int fd, uint64_t* bytes);
+/// The error says that there is no more space.
+bool crdi_sink_is_full(const crdi_sink* s);
 /// All of it at a place of a file. Returns false after storing the error.
 bool crdi_sink_write(crdi_sink* s, int fd, const void* bytes, size_t length, int64_t offset);
 /// Fails if somebody deleted the file, which is still open.

@@ -376,6 +376,10 @@ static void put_results(crdi_pack_writer* w)
         crdi_flow_key(&f, "mat");
         crdi_text_add(t, "%s", r->mat_version == 73 ? "7.3" : "5");
     }
+    if (r->on_full && !strpbrk(r->on_full, "./")) { // a file belongs to a machine
+        crdi_flow_key(&f, "on_full");
+        crdi_yaml_text(t, r->on_full);
+    }
     if (f.count == 0) {
         take_back(t, mark);
         return;

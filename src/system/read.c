@@ -69,6 +69,23 @@ static const crdi_key group_keys[] = {
     {KEY("gauss-seidel", NODE, group_draft, gauss_seidel)},
 };
 
+// A word, or a file.
+static crd_status read_on_full(crdi_reader* r, const crdi_node* n, void* out)
+{
+    const char** text = out;
+    const crd_status st = crdi_read_text(r, n, text);
+    if (st < 0 || strcmp(*text, "stop") == 0 || strcmp(*text, "thin") == 0 ||
+        strcmp(*text, "drop") == 0) {
+        return st;
+    }
+    if (!strchr(*text, '.') && !strchr(*text, '/')) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "'%s', expected stop, thin, drop, or a file for the rest",
+                              crdi_clip(*text).text);
+    }
+    return crdi_read_path(r, n, text);
+}
+
 typedef struct results_draft {
     crd_results_spec spec;
     crdi_texts variables;
@@ -82,6 +99,7 @@ static const crdi_key results_keys[] = {
     {KEY("mat", OWN, results_draft, spec.mat_version), .read = read_mat},
     {KEY("exchange", PATH, results_draft, spec.exchange)},
     {KEY("session", PATH, results_draft, spec.session)},
+    {KEY("on_full", OWN, results_draft, spec.on_full), .read = read_on_full},
 };
 
 TABLE(file);

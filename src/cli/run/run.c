@@ -14,7 +14,7 @@ typedef struct run_options {
     crdi_common common;
     double start_time, stop_time, step, interval, tolerance, control;
     double max_defect, max_energy, max_error, max_lateness;
-    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session;
+    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full;
     crdi_input input;
     crdi_watch_options live;
     crdi_list parameters, set, variables;
@@ -284,6 +284,7 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     if (o->threads >= 0) { s->run.threads = o->threads; }
     if (o->isolate >= 0) { s->run.isolate = (crd_isolation)o->isolate; }
     if (o->unit_row) { s->results.unit_row = true; }
+    if (o->on_full) { s->results.on_full = o->on_full; }
     if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
     for (int i = 0; i < s->unit_count; i++) {
         crd_unit_spec* u = &s->units[i];
@@ -421,6 +422,7 @@ _Static_assert(sizeof predictions / sizeof *predictions == CRD_PREDICTION_COUNT 
                "a name for each prediction");
 static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
 static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
+static const char* const on_fulls[] = {"stop", "thin", "drop", NULL};
 static const char* const mat_versions[] = {"5", "7.3", NULL};
 static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL};
 _Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
@@ -472,6 +474,11 @@ static const crdi_option rows[] = {
              "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
              "what the system says, else the name of SYSTEM with .csv in the current folder",
              .short_name = 'o', .alias = "output-file"),
+    OPT_TEXT(
+        run_options, on_full, "on-full", "stop|thin|drop|FILE",
+        "when the disk is full: stop the run, thin the rows out, drop them and go on, or go on "
+        "in another file; stop unless given, drop on the clock with hardware",
+        .choices = on_fulls),
     OPT_FILE(run_options, exchange, "exchange", "mf4",
              "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
              "not, whatever the system says"),

@@ -180,6 +180,7 @@ static void say_report(crdi_result* out, const crd_master_report* r, bool by_pag
     } else {
         crdi_say(out, "results  not recorded\n");
     }
+    if (*r->record_note) { crdi_say_wrapped(out, "disk", "%s", r->record_note); }
     if (*r->exchange) {
         crdi_say(out, "exchange %" PRId64 " sample%s in %s\n", r->exchanged,
                  crdi_plural(r->exchanged), r->exchange);
@@ -286,7 +287,9 @@ void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_ru
              INT("steps", r->steps), INT("threads", r->threads), REAL("wall_time", r->wall_time),
              REAL("initialization_time", r->initialization_time),
              REAL("real_time_factor", (r->time - r->start) / r->wall_time), INT("rows", r->rows),
-             TEXT("results", *r->results ? r->results : NULL),
+             TEXT("results", *r->results ? r->results : NULL), INT("rows_lost", r->rows_lost),
+             INT("rows_thinned", r->rows_thinned),
+             TEXT("record_note", *r->record_note ? r->record_note : NULL),
              TEXT("exchange", *r->exchange ? r->exchange : NULL), INT("exchanged", r->exchanged));
     crdi_put_pace(out, r);
     crdi_result *units = crdi_array(out, "units"), *loops = crdi_array(out, "loops");

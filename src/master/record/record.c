@@ -97,6 +97,79 @@ static bool takes_attachments(const char* path)
     return ends_in(path, ".mf4") || ends_in(path, ".mat");
 }
 
+// ---- a full disk -------------------------------------------------------------------------------
+
+static bool has_hardware(const crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (crdi_member_is_hardware(&m->plan->members[i])) { return true; }
+    }
+    return false;
+}
+
+// A machine on the clock is not stopped because of a disk, unless that is asked for.
+static void choose_on_full(crd_master* m, crd_recorder_options* opt)
+{
+    const char* asked = m->plan->sys->results.on_full;
+    const bool bench = m->plan->paced && has_hardware(m);
+    opt->on_full = bench ? CRD_ON_FULL_DROP : CRD_ON_FULL_STOP;
+    opt->never_wait = m->plan->paced;
+    opt->end = m->plan->times.stop;
+    if (!asked) {
+        // as it is
+    } else if (strcmp(asked, "stop") == 0) {
+        opt->on_full = CRD_ON_FULL_STOP;
+    } else if (strcmp(asked, "thin") == 0) {
+        opt->on_full = CRD_ON_FULL_THIN;
+    } else if (strcmp(asked, "drop") == 0) {
+        opt->on_full = CRD_ON_FULL_DROP;
+    } else {
+        opt->second = asked;
+    }
+    m->record.goes_on = opt->on_full != CRD_ON_FULL_STOP || opt->second;
+}
+
+// Says what happened so far; false: nothing did.
+static bool note_loss(crd_master* m)
+{
+    const crd_recorder_loss l = crd_recorder_get_loss(m->record.recorder);
+    char *text = m->record.note, *end = text + sizeof m->record.note;
+    text[0] = 0;
+    if (isnan(l.since) && l.lost == 0) { return false; }
+    char* at = text + snprintf(text, sizeof m->record.note, "%s%sfrom t = %.6g s on",
+                               l.reason[0] ? l.reason : "", l.reason[0] ? ": " : "", l.since);
+    if (l.second) { at += snprintf(at, (size_t)(end - at), " the rest is in %.200s", l.second); }
+    if (l.thin > 1) {
+        at += snprintf(at, (size_t)(end - at), "%s rows are thinned out, at last to one of %d",
+                       l.second ? ";" : "", l.thin);
+    }
+    if (l.lost || (!l.second && l.thin == 1)) {
+        (void)snprintf(at, (size_t)(end - at), "%s rows are missing",
+                       l.second || l.thin > 1 ? ";" : "");
+    }
+    return true;
+}
+
+static void __attribute__((cold, noinline)) look_for_loss(crd_master* m)
+{
+    m->record.warned = note_loss(m);
+    if (m->record.warned) {
+        crdi_log(m->log, CRD_LOG_WARNING, "%s: the disk is full or too slow, the run goes on; %s",
+                 m->plan->sys->results.path, m->record.note);
+    }
+}
+
+crd_recorder_loss crdi_record_loss(const crd_master* m)
+{
+    return m->record.recorder ? crd_recorder_get_loss(m->record.recorder)
+                              : (crd_recorder_loss){.thin = 1, .since = NAN, .reason = ""};
+}
+
+const char* crdi_record_note(const crd_master* m)
+{
+    return m->record.note;
+}
+
 static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what)
 {
     crd_status st = CRD_OK;
@@ -111,6 +184,7 @@ static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what
         .title = m->plan->sys->title && m->plan->sys->title[0] ? m->plan->sys->title : NULL,
         .attachments = files,
     };
+    choose_on_full(m, &opt);
     CRD_TRY(record_make_columns(m, room, &opt));
     if (takes_attachments(r->path)) {
         CRD_TRY(crdi_record_reserve_verdict(m));
@@ -190,6 +264,7 @@ crd_status crdi_record_close(crd_master* m)
     }
     const crd_status st = crd_recorder_finish(m->record.recorder);
     m->record.heap_lost = false; // the record is safe
+    (void)note_loss(m);
     if (st == CRD_OK) { return CRD_OK; }
     snprintf(m->life.message, sizeof m->life.message, "%s", crd_error_text(m->record.ctx));
     return crdi_fail(m->ctx, st, "%s", m->life.message);
@@ -290,6 +365,7 @@ static crd_status record_raster(crd_master* m, int index)
         }
     }
     crd_recorder_end_raster(m->record.recorder, index);
+    if (m->record.goes_on && !m->record.warned) { look_for_loss(m); }
     return nan < 0 ? CRD_OK : fail_nan(m, nan);
 }
 

@@ -55,6 +55,9 @@ typedef struct crdi_recording {
     char* spare;      // memory for after a crash
     size_t spare_size, spare_used;
     bool heap_lost;   // run: take it from there
+    bool goes_on;     // without rows that find no room: worth a look
+    bool warned;      // run: of that
+    char note[400];   // run: what a full disk did to it, ""
     bool closing;     // run: the file gets its end
     crd_text verdict; // room for crd_master_describe_verdict after a crash
     crd_map hashes;   // path -> hash_texts
@@ -100,6 +103,9 @@ void crdi_record_clear(crd_master* m);                    ///< the rest, behind 
 void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed
 bool crdi_record_is_open(const crd_master* m);
 int64_t crdi_record_row_count(const crd_master* m);
+/// What a full or slow disk did to the record; nothing if there is none. As a sentence: "" or that.
+crd_recorder_loss crdi_record_loss(const crd_master* m);
+const char* crdi_record_note(const crd_master* m);
 void crdi_record_event(crd_master* m, crd_event_kind kind, double time, const char* text);
 crdi_extras* crdi_record_extras(crd_master* m, int member);
 /// Whether a member's extras at this tick are needed before it has made its next step.
