@@ -239,14 +239,14 @@ static void misdeeds_are_told_with_the_call(void** state)
                  {"abort", "crashed in %s (Aborted)", true},
                  {"fpe", "crashed in %s (Floating point exception)", true},
                  {"trap", "crashed in %s (Trace/breakpoint trap)", true},
-                 {"exit", "ended its process with exit code 3 in %s", true},
+                 {"exit", "ended its process with exit() in %s, code 3", true},
                  {"thread", "crashed in %s (Segmentation fault)", true},
-                 {"_exit", "ended its process with exit code 4", false},
+                 {"_exit", "code 4", false},
                  {"kill", "its process was ended in", false},
                  {"stop", "was stopped by a signal (Stopped (signal))", false},
-                 {"leave", "ended its process with exit code 0", false},
+                 {"leave", "code 0", false},
                  {"scribble", "its process was ended in", false},
-                 {"fork", "ended its process with exit code 97", false}};
+                 {"fork", "code 97", false}};
     const crd_unit_spec spec = fmu_spec(misdeed, "process");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
@@ -277,7 +277,7 @@ static void files_of_others_are_out_of_reach(void** state)
         char sentence[4096] = "";
         setenv("CARDAN_TEST_MISDEED", k ? "write:DoStep" : "read:DoStep", 1);
         live(&spec, sentence, sizeof sentence);
-        check_contains(sentence, "ended its process with exit code 97");
+        check_contains(sentence, "code 97");
     }
     unsetenv("CARDAN_TEST_MISDEED");
     close(fd);
@@ -447,6 +447,35 @@ static void a_crash_in_a_run_leaves_the_record_whole(void** state)
     crd_context_destroy(ctx);
 }
 
+static void a_stand_in_takes_over_from_a_worker_that_ended(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_unit_spec model = fmu_spec(misdeed, "none");
+    crd_unit_spec spec = fmu_spec(misdeed, "process");
+    spec.standby.model = &model;
+    spec.standby.rejoin = false;
+    setenv("CARDAN_TEST_MISDEED", "segv:DoStep:f", 1);
+    crd_unit* u = make(ctx, &spec);
+    bound in = bind_names(u, "u"), out = bind_names(u, "y");
+    start(u, 0, 1);
+    for (int n = 0; n < 10; n++) {
+        in.v.real[0] = 1;
+        set(&in);
+        step(u, 0.1 * n, 0.1);
+        get(&out);
+        check_near(out.v.real[0], 0.1 * (n + 1), 1e-12); // both say the same
+    }
+    crd_standby_stats stats;
+    check(crd_unit_get_standby(u, &stats));
+    check_int(stats.takeovers, 1);
+    unsetenv("CARDAN_TEST_MISDEED");
+    unbind(&in);
+    unbind(&out);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
 // ---- processes ---------------------------------------------------------------------------------
 
 static void no_worker_outlives_its_master(void** state)
@@ -585,6 +614,7 @@ int main(void)
         cmocka_unit_test(files_of_others_are_out_of_reach),
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
         cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),
+        cmocka_unit_test(a_stand_in_takes_over_from_a_worker_that_ended),
         cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),
         cmocka_unit_test(an_error_of_what_was_set_comes_with_the_step),
         cmocka_unit_test(units_of_a_group_share_a_worker_and_its_end),

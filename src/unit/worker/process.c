@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -72,10 +73,15 @@ crd_status crdi_worker_find(crd_context* ctx)
 
 static crd_status make_memory(crdi_worker* w, crd_context* ctx)
 {
+    struct rlimit files; // it counts as a file; only for a moment, as other threads write real ones
+    const bool limited = getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != files.rlim_max;
+    const struct rlimit most = {files.rlim_max, files.rlim_max};
+    if (limited) { setrlimit(RLIMIT_FSIZE, &most); }
     w->memory_fd = memfd_create("cardan-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const bool made = w->memory_fd >= 0 && ftruncate(w->memory_fd, (off_t)CRDI_CHANNEL_BYTES) == 0;
+    if (limited) { setrlimit(RLIMIT_FSIZE, &files); }
     // A worker that made it shorter would end us with SIGBUS.
-    if (w->memory_fd < 0 || ftruncate(w->memory_fd, (off_t)CRDI_CHANNEL_BYTES) != 0 ||
-        fcntl(w->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    if (!made || fcntl(w->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         return crdi_fail(ctx, CRD_E_IO, "no memory for a worker process: %s", strerror(errno));
     }
     void* p = mmap(NULL, CRDI_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -331,8 +337,8 @@ static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 126) {
         snprintf(w->why, sizeof w->why, "cardan-worker is of another version than this library");
     } else if (WIFEXITED(status)) {
-        snprintf(w->why, sizeof w->why, "ended its process with exit code %d in %s",
-                 WEXITSTATUS(status), where);
+        snprintf(w->why, sizeof w->why, "ended its process with exit() in %s, code %d", where,
+                 WEXITSTATUS(status));
     } else {
         const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         const bool own = number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
