@@ -466,12 +466,22 @@ void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, do
     *max = s->errors.max[i];
 }
 
+// An event inside of a step may be a jump, which is not what its samples were taken for.
+static bool had_events(const crd_master* m)
+{
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        if (*m->connections.predictions[i].event_count > 0) { return true; }
+    }
+    return false;
+}
+
 double crdi_estimate_bound(const crd_master* m, int member, int slot)
 {
     const struct crdi_estimate* s = m->verdict.estimate;
     const int i = s ? s->index[member][slot] : NOT_KNOWN;
     if (i == NO_ERROR) { return 0; }
     if (i < 0 || s->note || !s->linear || !(s->errors.time > 0)) { return (double)NAN; }
+    if (had_events(m)) { return (double)NAN; }
     double x = INFINITY;
     for (int k = 0; k < CRDI_NORMS; k++) {
         x = fmin(x, sqrt(s->bounds[k].square[i] / s->errors.time)); // not one that is NaN
