@@ -97,7 +97,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("close_all", "lost", ("step",), "standard error is closed, too"),
     ("fclose_stdout", "any", ("step",), ""),
     ("megabytes", "fine", ("instantiate", "step"), ""),
-    ("memory", "any", ("instantiate", "step"), "out of memory|Cannot allocate|'bad'"),
+    ("memory", "any", ("instantiate", "step"), "out of memory|Cannot allocate|Cardan itself crashed|'bad'"),
     ("files", "any", ("instantiate", "step"), "Too many open files|'bad'"),
     ("threads", "any", ("instantiate", "step"), "a unit left behind|'bad'"),
     ("limit_files", "any", ("instantiate", "step"), "File too large"),
