@@ -57,6 +57,7 @@ crd_status crdi_serve_make(crdi_serve* s)
     s->resized = false;
     if (s->one) {
         if (!s->store) { CRD_TRY(crd_unit_store_create(s->log, &s->store)); }
+        crdi_unit_store_isolate(s->store, s->sys->run.isolate);
         CRD_TRY(crd_unit_create_shared(s->log, s->store, &s->sys->units[0], &s->unit));
         s->stations[0].unit = s->unit;
         // Nobody tells derivatives of inputs.
