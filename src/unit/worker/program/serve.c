@@ -7,19 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-// Sanitizers reserve more address space than there is memory.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#if !defined(SANITIZED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-#define SANITIZED true
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
-
 typedef struct bound {
     crd_binding* binding; // NULL: this handle is free
     crdi_channel_area area;
@@ -123,7 +110,9 @@ static crd_status serve_shut_in(crdi_server* s, crdi_mail* m)
     box.scratch = crdi_mail_get_text(m);
     box.network = crdi_mail_get_u64(m);
     box.memory = crdi_mail_get_u64(m);
-    if (SANITIZED) { box.memory = 0; }
+#ifdef CRDI_SANITIZED
+    box.memory = 0; // sanitizers reserve more address space than there is memory
+#endif
     box.file_size = crdi_mail_get_u64(m);
     const uint64_t count = crdi_mail_get_u64(m);
     for (uint64_t i = 0; i < count && i < MOST; i++) {

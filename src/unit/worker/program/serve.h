@@ -2,6 +2,14 @@
 #pragma once
 #include "unit/worker/channel.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CRDI_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CRDI_SANITIZED
+#endif
+#endif
+
 typedef struct crdi_served crdi_served;
 
 typedef struct crdi_server {
