@@ -1,6 +1,7 @@
 // How a run begins, goes on and ends: initialisation, the loop from chunk to chunk, the end.
 #include "master/master.h"
 
+#include <float.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,11 +55,18 @@ static crd_status life_enter(crd_master* m, int member, const crd_experiment* e)
     return st;
 }
 
+// The last step of some unit may end some roundings behind the stop: there are FMUs that compare.
+static double stop_of_units(const crdi_times* t)
+{
+    const double size = fmax(fabs(t->start), fabs(t->stop));
+    return t->stop + 4 * DBL_EPSILON * size;
+}
+
 static crd_experiment experiment_of(crd_master* m)
 {
     return (crd_experiment){.start = m->plan->times.start,
                             .has_stop = !m->plan->opt.open_end,
-                            .stop = m->plan->times.stop,
+                            .stop = stop_of_units(&m->plan->times),
                             .has_tolerance = !isnan(m->plan->times.tolerance),
                             .tolerance =
                                 isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,

@@ -101,6 +101,7 @@ struct crdi_prediction {
     bool between;       // run: u goes from sample to sample, the end known or iterated
     bool guessed;       // its end is an unknown of the iteration
     bool disturbed;     // run: a jump or an event in the last step
+    bool blind;         // run: a derivative was no number, and that was said
     crd_sample end;     // run: at the end of the step under way, before it is accepted
     crd_history past;   // run: samples at communication points
     crd_poly u;         // run: the input over the step, s = 0 at `origin`
@@ -382,7 +383,7 @@ void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f);
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f);
 void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first);
 /// What the source gives now, in the input's unit.
-crd_sample crdi_prediction_sample(const crdi_prediction* f);
+crd_sample crdi_prediction_sample(crdi_prediction* f);
 /// The end of the step under way as it is now; and as the newest sample that counts.
 void crdi_prediction_resample(crdi_prediction* f);
 void crdi_prediction_resume(crdi_prediction* f);

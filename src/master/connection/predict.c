@@ -175,12 +175,28 @@ crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* c)
 
 // ---- samples -----------------------------------------------------------------------------------
 
-crd_sample crdi_prediction_sample(const crdi_prediction* f)
+// An FMU may have derivatives only from its second step on, or none where it promised them.
+static void __attribute__((cold, noinline)) note_blind(crdi_prediction* f, int order)
+{
+    const crd_unit* u = f->source->unit;
+    if (f->blind) { return; }
+    f->blind = true;
+    crdi_log(u->ctx, CRD_LOG_WARNING,
+             "unit '%s': derivative %d of output '%s' is not a number (NaN); %s is predicted from "
+             "its values where that is so",
+             u->name, order, u->info.variables[f->of->from.variable].name, f->label);
+}
+
+crd_sample crdi_prediction_sample(crdi_prediction* f)
 {
     crd_sample s = {.y = {f->gain * *f->from + f->offset}};
     if (f->probed || (f->textbook && f->predict != CRD_PREDICTION_HOLD)) { return s; }
     if (crdi_network_holds(f->network)) { return s; }
     for (int d = 0; d < 2 && f->rates[d]; d++) {
+        if (__builtin_expect(isnan(*f->rates[d]), 0)) {
+            note_blind(f, d + 1);
+            break;
+        }
         s.y[d + 1] = f->gain * *f->rates[d];
         s.order = d + 1;
     }

@@ -162,7 +162,7 @@ static double tolerance_of(const crd_master* m, const crdi_prediction* f)
 static void iterate_gather(const crd_master* m, const crdi_iteration* it, double* x)
 {
     for (int i = 0; i < it->count; i++) {
-        const crdi_prediction* f = &m->connections.predictions[it->flows[i]];
+        crdi_prediction* f = &m->connections.predictions[it->flows[i]];
         const crd_sample s = crdi_prediction_sample(f);
         double unit = 1 / tolerance_of(m, f);
         for (int d = 0; d < unknowns(f); d++, unit *= m->clock.h) {
