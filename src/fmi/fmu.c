@@ -501,6 +501,11 @@ const char* crd_fmu_path(const crd_fmu* f)
     return f->path;
 }
 
+bool crdi_fmu_is_unpacked(const crd_fmu* f)
+{
+    return f->private_folder;
+}
+
 const char* crd_fmu_folder(const crd_fmu* f)
 {
     return f->folder;

@@ -170,6 +170,13 @@ static crd_status allow_all(crd_context* ctx, const crdi_sandbox* s, int rules, 
                              s->readable[i], strerror(error));
         }
     }
+    for (size_t i = 0; i < s->writable_count; i++) {
+        error = allow_path(rules, s->writable[i], write);
+        if (error && error != ENOENT) {
+            return crdi_fail(ctx, CRD_E_IO, "sandbox: '%s', which is to be writable: %s",
+                             s->writable[i], strerror(error));
+        }
+    }
     error = s->scratch ? allow_path(rules, s->scratch, write) : 0;
     return error ? crdi_fail(ctx, CRD_E_IO, "sandbox: the scratch folder '%s': %s", s->scratch,
                              strerror(error))

@@ -30,6 +30,8 @@ crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* 
 /// variables tell worker processes ($CARDAN_LIBPYTHON, $CARDAN_READABLE). Otherwise nothing is
 /// done, and crd_fmu_check_interface tells what is missing.
 crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
+/// Is its folder a copy that was unpacked for it, and goes away with it?
+bool crdi_fmu_is_unpacked(const crd_fmu* f);
 
 /// The binary that would be loaded, below the folder of the FMU or absolute; "": none. A process
 /// that only runs the FMU is given what another one has found or made.

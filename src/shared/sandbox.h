@@ -16,6 +16,9 @@
 typedef struct crdi_sandbox {
     const char* const* readable; ///< files and folders besides those of the system; have to exist
     size_t readable_count;
+    const char* const*
+        writable;          ///< folders that can be read and written, besides the scratch folder
+    size_t writable_count; ///< those that are not there are left out
     const char*
         scratch;   ///< the folder that can be written: working folder, HOME, TMPDIR; NULL: none
     bool network;  ///< TCP and UDP over IPv4 and IPv6

@@ -88,6 +88,7 @@ struct crdi_proxy {
     crd_experiment experiment;
     _Atomic bool given_up; // the run is over
     const char* folder;    // of the FMU
+    bool unpacked;         // which is a copy of this run's
     const char* path;      // what users call it
     const char* library;   // below the folder, or absolute where it was compiled here
 };

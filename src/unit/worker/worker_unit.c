@@ -3,7 +3,9 @@
 #include "unit/fmi/fmi_unit.h"
 #include "unit/worker/worker.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,6 +119,24 @@ static void forget_process(crdi_worker* w)
     }
 }
 
+// There are FMUs that write into their resources: into a copy that was unpacked for this run they
+// may. A folder of the user's stays as it is.
+static void fill_resources(crdi_mail* m, const crdi_worker* w)
+{
+    uint64_t count = 0;
+    for (int32_t i = 0; i < w->unit_count; i++) {
+        count += w->units[i] && w->units[i]->unpacked;
+    }
+    crdi_mail_put_u64(m, count);
+    for (int32_t i = 0; i < w->unit_count; i++) {
+        const crdi_proxy* u = w->units[i];
+        char path[PATH_MAX];
+        if (!u || !u->unpacked) { continue; }
+        snprintf(path, sizeof path, "%s/resources", u->folder);
+        crdi_mail_put_text(m, path);
+    }
+}
+
 // All that the units of the worker read, known before the first of them is loaded.
 static void fill_sandbox(crdi_mail* m, const void* with)
 {
@@ -137,6 +157,7 @@ static void fill_sandbox(crdi_mail* m, const void* with)
         if (u) { crdi_mail_put_text(m, u->folder); }
         if (u && u->library[0] == '/') { crdi_mail_put_text(m, u->library); }
     }
+    fill_resources(m, w);
 }
 
 static crd_status shut_in(crdi_proxy* u)
@@ -519,6 +540,7 @@ crd_status crdi_worker_wrap(crd_context* ctx, crd_unit_store* store, crd_unit** 
         u->epoch = 1;
         u->index = -1;
         u->folder = crd_fmu_folder(fmu);
+        u->unpacked = crdi_fmu_is_unpacked(fmu);
         u->path = crd_fmu_path(fmu);
         u->library = crdi_fmu_library(fmu, ((const crdi_fmi_unit*)inner)->exchange);
         st = crdi_worker_join(u, store);

@@ -105,8 +105,9 @@ static crd_status read_spec(crdi_server* s, crdi_served* u, crdi_mail* m)
 static crd_status serve_shut_in(crdi_server* s, crdi_mail* m)
 {
     enum { MOST = 4096 };
-    const char* readable[MOST];
-    crdi_sandbox box = {.readable = readable, .files = 1024, .processes = 512};
+    const char *readable[MOST], *writable[MOST];
+    crdi_sandbox box = {
+        .readable = readable, .writable = writable, .files = 1024, .processes = 512};
     box.scratch = crdi_mail_get_text(m);
     box.network = crdi_mail_get_u64(m);
     box.memory = crdi_mail_get_u64(m);
@@ -118,7 +119,11 @@ static crd_status serve_shut_in(crdi_server* s, crdi_mail* m)
     for (uint64_t i = 0; i < count && i < MOST; i++) {
         readable[box.readable_count++] = crdi_mail_get_text(m);
     }
-    return m->failed || count > MOST
+    const uint64_t resources = crdi_mail_get_u64(m);
+    for (uint64_t i = 0; i < resources && i < MOST; i++) {
+        writable[box.writable_count++] = crdi_mail_get_text(m);
+    }
+    return m->failed || count > MOST || resources > MOST
                ? crdi_fail(s->ctx, CRD_E_RANGE, "more than %d folders in one worker", MOST)
                : crdi_sandbox_enter(s->ctx, &box);
 }
