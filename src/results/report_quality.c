@@ -150,7 +150,7 @@ static const crdi_doc_column flow_columns[] = {
     {CRDI_PERCENT("Of scale", "relative")},
     {CRDI_NUMBER("Output defect", "output_defect_rms", 4)},
     {CRDI_NUMBER("Estimated error", "error_rms", 4)},
-    {CRDI_NUMBER("At most", "error_bound", 4)},
+    {CRDI_NUMBER("Bound if smooth", "error_bound", 4)},
     {CRDI_NUMBER("Solver, a step", "solver_rms", 4)},
     {CRDI_NUMBER("Jumps", "jumps", 4)},
 };
