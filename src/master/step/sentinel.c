@@ -82,8 +82,9 @@ static void word_foreign(const crd_master* m, const char* what, const char* when
         const crd_unit* u = m->plan->members[m->running].unit;
         snprintf(during, sizeof during, "unit '%s' was in %s", u->name, crdi_unit_last_call(u));
     }
-    snprintf(sentence, sizeof sentence, "a thread that unit %s made %s %s, while %s%s", names, what,
-             when, during, count > 1 ? "; which of them made it is not known" : "");
+    snprintf(sentence, sizeof sentence, "a thread that %s%s%s %s %s, while %s%s",
+             count ? "unit " : "a unit left behind", names, count ? " made" : "", what, when,
+             during, count > 1 ? "; which of them made it is not known" : "");
 }
 
 static void word(const crd_master* m, const crdi_crash_news* n)
