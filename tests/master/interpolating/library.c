@@ -11,7 +11,6 @@
 // After an Error every call but fmi2FreeInstance is an Error.
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -47,8 +46,11 @@ EXPORT void* fmi2Instantiate(const char* name, int type, const char* token, cons
                              const void* callbacks, int visible, int logging)
 {
     (void)name, (void)resources, (void)callbacks, (void)visible, (void)logging;
-    instance* i = type == 1 ? calloc(1, sizeof *i) : NULL;
-    if (!i) { return NULL; }
+    enum { MOST = 64 };
+    static instance room[MOST]; // not on the heap: after Fatal nobody frees an instance
+    if (type != 1 || interpolating_live == MOST) { return NULL; }
+    instance* i = &room[interpolating_made % MOST];
+    *i = (instance){0};
     strncpy(i->token, token, sizeof i->token - 1);
     i->k = 1;
     interpolating_live++;
@@ -59,7 +61,7 @@ EXPORT void* fmi2Instantiate(const char* name, int type, const char* token, cons
 EXPORT void fmi2FreeInstance(void* self);
 EXPORT void fmi2FreeInstance(void* self)
 {
-    free(self);
+    (void)self;
     interpolating_live--;
 }
 
