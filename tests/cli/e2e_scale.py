@@ -8,7 +8,7 @@ import unittest
 from e2e import CARDAN, HERE, EndToEnd, fmu
 
 TOOL = os.path.join(HERE, "..", "tools", "make_large_system.py")
-UNITS = 8000
+UNITS = 4000
 
 
 class Scale(EndToEnd):

@@ -330,6 +330,7 @@ def main():
     a.add_argument("--only", default="", help="cases that match")
     a.add_argument("--jobs", type=int, default=2)
     a.add_argument("--long", action="store_true", help="also what waits for the limits of loading and unloading")
+    a.add_argument("--short", action="store_true", help="every kind at its first place and in a step")
     a.add_argument("-v", "--verbose", action="store_true")
     o = a.parse_args()
     o.command, o.libraries, o.honest = map(os.path.abspath, (o.command, o.libraries, o.honest))
@@ -350,6 +351,9 @@ def main():
 
     chosen = [c for c in cases() if re.search(o.only, str(c)) and (o.long or o.isolate or c.what != "limit") and
               not (c.kind == "fork_bomb" and not o.isolate)]
+    if o.short:
+        first = {}
+        chosen = [c for c in chosen if first.setdefault((c.version, c.kind), c) is c or c.place == "step"]
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         for c, r, wrong in pool.map(do, chosen):
