@@ -49,7 +49,7 @@ static inline void curve_outputs(void* self, double t)
     (void)t;
     c->y = curve_at(c->kind, 0, c->t);
     c->dy[0] = c->kind == BAD_RATE && c->t > 0.25 ? NAN : curve_at(c->kind, 1, c->t);
-    c->dy[1] = c->kind == BAD_CURVE && c->t > 0.25 ? NAN : curve_at(c->kind, 2, c->t);
+    c->dy[1] = c->kind == BAD_CURVE && c->t > 0.25 ? INFINITY : curve_at(c->kind, 2, c->t);
 }
 
 static inline crd_model_status curve_start(void* self, const crd_model_host* host, double t)

@@ -182,8 +182,8 @@ static void __attribute__((cold, noinline)) note_blind(crdi_prediction* f, int o
     if (f->blind) { return; }
     f->blind = true;
     crdi_log(u->ctx, CRD_LOG_WARNING,
-             "unit '%s': derivative %d of output '%s' is not a number (NaN); %s is predicted from "
-             "its values where that is so",
+             "unit '%s': derivative %d of output '%s' is not finite; %s is predicted from its "
+             "values where that is so",
              u->name, order, u->info.variables[f->of->from.variable].name, f->label);
 }
 
@@ -193,7 +193,7 @@ crd_sample crdi_prediction_sample(crdi_prediction* f)
     if (f->probed || (f->textbook && f->predict != CRD_PREDICTION_HOLD)) { return s; }
     if (crdi_network_holds(f->network)) { return s; }
     for (int d = 0; d < 2 && f->rates[d]; d++) {
-        if (__builtin_expect(isnan(*f->rates[d]), 0)) {
+        if (__builtin_expect(!isfinite(*f->rates[d]), 0)) {
             note_blind(f, d + 1);
             break;
         }
