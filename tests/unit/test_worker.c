@@ -242,12 +242,12 @@ static void misdeeds_are_told_with_the_call(void** state)
                  {"exit", "ended its process with exit() in %s, code 3", true},
                  {"thread", "crashed in %s (Segmentation fault)", true},
                  {"_exit", "code 4", false},
-                 {"kill", "its process was ended in", false},
+                 {"kill", "lost its process in", false},
                  {"stop", "was stopped by a signal (Stopped (signal))", false},
 #ifndef __SANITIZE_ADDRESS__ // which does not know a main thread that ends
                  {"leave", "code 0", false},
 #endif
-                 {"scribble", "its process was ended in", false},
+                 {"scribble", "lost its process in", false},
                  {"fork", "code 97", false}};
     const crd_unit_spec spec = fmu_spec(misdeed, "process");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -374,7 +374,7 @@ static void units_of_a_group_share_a_worker_and_its_end(void** state)
     check(ends(worker_of(a)));
     a->ops->remote->begin(a, 0.1, 0.1);
     check_status(b->ops->step(b, 0, 0.1), CRD_E_CRASH);
-    check_contains(crd_error_text(b->ctx), "its process was ended in");
+    check_contains(crd_error_text(b->ctx), "lost its process in");
     check_status(a->ops->step(a, 0.1, 0.1), CRD_E_CRASH);
     step(c, 0, 0.1); // lives on
     crd_unit_destroy(a);

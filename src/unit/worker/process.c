@@ -343,9 +343,8 @@ static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
         const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         const bool own = number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
                          number == SIGILL || number == SIGABRT || number == SIGTRAP;
-        snprintf(w->why, sizeof w->why,
-                 own ? "crashed in %s (%s)" : "its process was ended in %s (%s)", where,
-                 number ? strsignal(number) : "gone");
+        snprintf(w->why, sizeof w->why, own ? "crashed in %s (%s)" : "lost its process in %s (%s)",
+                 where, number ? strsignal(number) : "gone");
     }
 }
 
