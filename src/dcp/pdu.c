@@ -80,7 +80,6 @@ typedef struct row {
     const char* name;          // NULL: there is no such type
     uint8_t head;              // bytes without which nobody could be answered
     bool open;                 // a payload follows
-    uint8_t least;             // bytes of it
     const field* fields;       // from byte 1 on
     const field* const* tails; // (TRANSPORTS) what follows them, NULL: nothing
     // The data bytes of a frame of DCP over CAN, from byte 0 on: type, data_id, param_id and sender
@@ -130,7 +129,7 @@ static const row rows[256] = {
                                      NETWORK(DATA_ID, target_network)},
     [CRDI_DCP_CFG_SOURCE_NETWORK] = {"CFG_source_network_information",
                                      NETWORK(DATA_ID, source_network)},
-    [CRDI_DCP_CFG_PARAMETER] = {"CFG_parameter", 4, .open = true, .least = 1,
+    [CRDI_DCP_CFG_PARAMETER] = {"CFG_parameter", 4, .open = true,
                                 .fields =
                                     FIELDS(REQUEST, FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
     [CRDI_DCP_CFG_TUNABLE_PARAMETER] = {"CFG_tunable_parameter", 4,
@@ -245,7 +244,6 @@ static bool read_pdu(const row* r, const field* fields, const uint8_t* bytes, si
     const field* tail = tail_of(r, p); // now that the transport is known
     if (tail && !read_fields(tail, bytes, length, &at, p)) { return false; }
     if (!has_payload(r, p)) { return at == length; }
-    if (length - at < r->least) { return false; }
     p->payload_length = length - at;
     if (p->payload_length) { p->payload = bytes + at; }
     return true;

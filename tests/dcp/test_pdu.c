@@ -293,7 +293,7 @@ static const struct {
     {0x26, 3, 4, 8, false},  {0x26, 4, 4, 13, false}, {0x26, 255, 4, 7, true},
     {0x29, 0, 4, 13, false}, {0x29, 1, 4, 13, false}, {0x29, 2, 4, 7, true},
     {0x29, 3, 4, 8, false},  {0x29, 4, 4, 13, false}, {0x29, 77, 4, 7, true},
-    {0x27, 0, 4, 14, true},  {0x28, 0, 4, 17, false}, {0x2A, 0, 4, 7, false},
+    {0x27, 0, 4, 13, true},  {0x28, 0, 4, 17, false}, {0x2A, 0, 4, 7, false},
     {0x2B, 0, 4, 7, false},  {0x80, 0, 4, 4, false},  {0x81, 0, 4, 4, false},
     {0x82, 0, 4, 6, false},  {0xB0, 0, 4, 4, false},  {0xB1, 0, 4, 8, false},
     {0xB2, 0, 4, 5, false},  {0xB3, 0, 4, 6, false},  {0xB4, 0, 4, 4, true},
