@@ -9,6 +9,7 @@ function(cardan_module name)
     target_include_directories(crd_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(crd_${name} PRIVATE CRD_VERSION="${PROJECT_VERSION}")
+    target_compile_options(crd_${name} PRIVATE ${CARDAN_FORTIFY})
     list(TRANSFORM arg_DEPENDS PREPEND crd_)
     target_link_libraries(crd_${name} PUBLIC ${arg_DEPENDS} ${arg_LIBS})
 endfunction()

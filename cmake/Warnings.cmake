@@ -1,4 +1,4 @@
-# Flags for everything that is compiled here.
+# Flags for everything that is compiled and linked here.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                     -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla
                     -Wno-gnu-zero-variadic-macro-arguments)
@@ -15,6 +15,17 @@ if(CARDAN_SANITIZE)
     if(CARDAN_SANITIZE MATCHES undefined)
         add_compile_options(-fno-sanitize-recover=undefined)
     endif()
+endif()
+# Hardening: addresses that cannot be foretold, tables of the linker that cannot be written, no code on the stack, a
+# guard word in frames with arrays. No RUNPATH: CMake pads the one of the build tree with an empty element, which is
+# the current folder, and whoever can put a library there has his code run. The test `hardening` reads the files.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+set(CMAKE_SKIP_BUILD_RPATH ON)
+add_compile_options(-fstack-protector-strong)
+add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
+if(NOT CARDAN_SANITIZE) # the sanitizers look closer, and need the plain functions for it
+    set(CARDAN_FORTIFY -U_FORTIFY_SOURCE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>) # where optimised: not in tests
 endif()
 if(CARDAN_FUZZ) # all modules tell libFuzzer where they have been
     add_compile_options(-fsanitize=fuzzer-no-link)

@@ -4,6 +4,7 @@ file(GLOB worker_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/unit/worker
 add_executable(cardan_worker ${worker_sources})
 set_target_properties(cardan_worker PROPERTIES OUTPUT_NAME cardan-worker ENABLE_EXPORTS OFF
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_compile_options(cardan_worker PRIVATE ${CARDAN_FORTIFY})
 target_include_directories(cardan_worker PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(cardan_worker SYSTEM PRIVATE ${KLU_INCLUDE})
 set(worker_modules unit fmi sandbox archive base)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -112,6 +113,10 @@ class Install(unittest.TestCase):
                  run("nm", "-D", "--defined-only", self.at(f"{LIBDIR}/libcardan.so")).splitlines()]
         self.assertIn("crd_master_run", names)
         self.assertEqual([n for n in names if not re.match(r"crdi?_", n)], [])
+
+    def test_what_is_installed_is_hardened(self):
+        run(sys.executable, os.path.join(SOURCE, "tests/layers/hardening.py"), self.at("bin/cardan"),
+            self.at("libexec/cardan/cardan-worker"), self.at(f"{LIBDIR}/libcardan.so"))
 
     def test_pkg_config_links_the_shared_library(self):
         program = os.path.join(self.scratch("shared"), "drive")
