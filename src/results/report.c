@@ -423,41 +423,70 @@ static crd_status results_report_check_place(const crdi_report* r)
     return CRD_OK;
 }
 
+typedef crd_status put_document(crdi_doc* d, void* user);
+
 // Complete or not at all: written beside its place, then renamed. What is not a file (a pipe, a
 // terminal) is written to as it is.
-static crd_status results_report_write_report(crdi_report* r)
+static crd_status write_document(crd_context* ctx, const char* path, crd_report_format format,
+                                 put_document* put, void* user)
 {
     crd_status st = CRD_OK;
     struct stat info;
-    const bool direct = stat(r->path, &info) == 0 && !S_ISREG(info.st_mode);
-    char* part = direct ? crdi_strdup(r->ctx, r->path)
-                        : crdi_format(r->ctx, "%s.%ld.part", r->path, (long)getpid());
+    const bool direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    char* part =
+        direct ? crdi_strdup(ctx, path) : crdi_format(ctx, "%s.%ld.part", path, (long)getpid());
     if (!part) { return CRD_E_MEMORY; }
     const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
-    crdi_doc d = {.ctx = r->ctx, .path = r->path, .html = r->options->format == CRD_REPORT_HTML};
-    crd_text_init(&d.text, r->ctx);
+    crdi_doc d = {.ctx = ctx, .path = path, .html = format == CRD_REPORT_HTML};
+    crd_text_init(&d.text, ctx);
     d.fd = open(part, flags | O_CLOEXEC, 0666);
     if (d.fd < 0) {
-        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
-                       strerror(errno));
+        st = crdi_fail(ctx, CRD_E_IO, "%s: cannot write the report: %s", path, strerror(errno));
         goto done;
     }
-    st = d.html ? crdi_report_html(r, &d) : crdi_report_markdown(r, &d);
+    st = put(&d, user);
     crdi_doc_flush(&d);
     if (st == CRD_OK) { st = d.st; }
-    if (close(d.fd) != 0 && st == CRD_OK) {
-        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
-                       strerror(errno));
-    }
-    if (st == CRD_OK && !direct && rename(part, r->path) != 0) {
-        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
-                       strerror(errno));
+    if ((close(d.fd) != 0 || (st == CRD_OK && !direct && rename(part, path) != 0)) &&
+        st == CRD_OK) {
+        st = crdi_fail(ctx, CRD_E_IO, "%s: cannot write the report: %s", path, strerror(errno));
     }
     if (st < 0 && !direct) { unlink(part); }
 done:
     crd_text_clear(&d.text);
-    crd_free(r->ctx, part);
+    crd_free(ctx, part);
     return st;
+}
+
+static crd_status put_report(crdi_doc* d, void* user)
+{
+    return d->html ? crdi_report_html(user, d) : crdi_report_markdown(user, d);
+}
+
+static crd_status put_page(crdi_doc* d, void* user)
+{
+    const crdi_page* p = user;
+    const crdi_state state = p->good ? CRDI_GOOD : CRDI_BAD;
+    if (d->html) {
+        crdi_report_html_head(d, p->title, state);
+    } else {
+        crdi_doc_heading(d, 1, "", p->title);
+    }
+    crdi_doc_verdict(d, state);
+    crdi_doc_text(d, p->verdict);
+    crdi_doc_verdict_end(d);
+    crdi_doc_put(d, d->html ? "</header>\n<main>\n" : "");
+    p->put(d, p->user);
+    crdi_doc_put(d, d->html ? "</main>\n<footer>" : "");
+    crdi_doc_paragraph(d, "Made by Cardan " CRD_VERSION ".");
+    crdi_doc_put(d, d->html ? "</footer>\n</body>\n</html>\n" : "");
+    return CRD_OK;
+}
+
+crd_status crdi_page_write(crd_context* ctx, const crdi_page* page)
+{
+    crdi_page p = *page;
+    return write_document(ctx, p.path, p.format, put_page, &p);
 }
 
 crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
@@ -474,7 +503,7 @@ crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report
     CRD_TRY(choose_title(&r));
     CRD_TRY(results_report_read_all(&r));
     CRD_TRY(crdi_report_group_signals(&r));
-    CRD_TRY(results_report_write_report(&r));
+    CRD_TRY(write_document(ctx, path, opt->format, put_report, &r));
 fail:
     crd_arena_clear(&r.arena);
     return st;

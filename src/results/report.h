@@ -6,6 +6,7 @@
 #pragma once
 #include "cardan/results.h"
 #include "shared/base.h"
+#include "shared/results.h"
 
 // ---- traces: report_trace.c --------------------------------------------------------------------
 
@@ -138,8 +139,8 @@ crd_status crdi_report_group_signals(crdi_report* r); // report_group.c
 
 // ---- writing: report_doc.c ---------------------------------------------------------------------
 
-// A document in one of two formats: the same calls give HTML or Markdown.
-typedef struct crdi_doc {
+// A document in one of two formats; most of its calls are shared.
+struct crdi_doc {
     crd_context* ctx;
     int fd;
     bool html;
@@ -149,7 +150,7 @@ typedef struct crdi_doc {
     const char* align;  // a letter per column: l, r
     char own_align[16]; // of crdi_doc_columns
     const char* path;   // for messages
-} crdi_doc;
+};
 
 // As snprintf, but cut at a whole character. Returns `out`.
 const char* crdi_doc_format(char* out, size_t size, const char* format, ...) CRD_PRINTF(3, 4);
@@ -158,13 +159,7 @@ void crdi_doc_put(crdi_doc* d, const char* raw);
 void crdi_doc_bytes(crdi_doc* d, const void* bytes, size_t length);
 void crdi_doc_text(crdi_doc* d, const char* text); // escaped
 void crdi_doc_base64(crdi_doc* d, const unsigned char* bytes, size_t length);
-void crdi_doc_heading(crdi_doc* d, int level, const char* id, const char* text);
-void crdi_doc_paragraph(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
-// A table: `titles` separated by '|'. Then cells, which begin their rows by themselves.
-void crdi_doc_table(crdi_doc* d, const char* caption, const char* align, const char* titles);
-void crdi_doc_cell(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_doc_cell_tip(crdi_doc* d, const char* text, const char* tip); // tip in HTML only
-void crdi_doc_table_end(crdi_doc* d);
 // "1.23457", without locale; at most 32 bytes. An en dash for what is not finite.
 const char* crdi_number_text(char out[32], double x, int digits);
 const char* crdi_seconds_text(char out[32], double seconds); // "1.5 ms"
@@ -250,6 +245,9 @@ crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, con
                                const crd_text* svg);
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d);
+void crdi_report_html_head(crdi_doc* d, const char* title, crdi_state state); // up to the verdict
+void crdi_doc_verdict(crdi_doc* d, crdi_state state); // the mark; a sentence and _end follow
+void crdi_doc_verdict_end(crdi_doc* d);
 crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);
 
 // ---- files of the page, embedded by the build --------------------------------------------------

@@ -13,7 +13,7 @@ static void put_asset(crdi_doc* d, const crdi_asset* a)
     crdi_doc_bytes(d, a->data, a->length);
 }
 
-static void report_html_put_head(crdi_doc* d, const crdi_report* r)
+static void report_html_put_head(crdi_doc* d, const char* title)
 {
     crdi_doc_put(d, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -21,7 +21,7 @@ static void report_html_put_head(crdi_doc* d, const crdi_report* r)
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
                     "<title>");
-    crdi_doc_text(d, r->title);
+    crdi_doc_text(d, title);
     crdi_doc_put(d, "</title>\n<style>\n");
     put_asset(d, &crdi_uplot_css);
     crdi_doc_put(d, "\n");
@@ -44,13 +44,19 @@ static crdi_state worst_state(const crdi_report* r)
     return worst;
 }
 
-static void put_header(crdi_doc* d, const crdi_report* r)
+void crdi_report_html_head(crdi_doc* d, const char* title, crdi_state state)
 {
+    report_html_put_head(d, title);
     crdi_text_add(&d->text, "<header class=\"top %s\">\n<div class=\"line\"><h1>",
-                  crdi_state_word(worst_state(r)));
-    crdi_doc_text(d, r->title);
+                  crdi_state_word(state));
+    crdi_doc_text(d, title);
     crdi_doc_put(d, "</h1>\n<button type=\"button\" id=\"theme\" class=\"control\" "
                     "aria-pressed=\"false\" hidden>Dark</button></div>\n");
+}
+
+static void put_header(crdi_doc* d, const crdi_report* r)
+{
+    crdi_report_html_head(d, r->title, worst_state(r));
     crdi_report_summary(d, r);
     crdi_doc_put(d,
                  "</header>\n<main>\n<noscript><p class=\"verdict doubtful\">The plots are drawn "
@@ -296,7 +302,6 @@ static void put_scripts(crdi_doc* d)
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d)
 {
-    report_html_put_head(d, r);
     put_header(d, r);
     crd_status st = report_html_put_system(d, r);
     if (st < 0) { return st; }

@@ -81,9 +81,26 @@ static int overrun_count(const crdi_report_part* p)
     return said > events && said < 1e9 ? (int)said : events;
 }
 
-static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+void crdi_doc_verdict(crdi_doc* d, crdi_state state)
 {
     static const char* const marks[] = {"\u2714", "\u25CB", "\u26A0", "\u2716"};
+    if (d->html) {
+        crdi_text_add(&d->text,
+                      "<p class=\"verdict %s\"><span class=\"mark\" aria-hidden=\"true\">"
+                      "%s</span> <span>",
+                      crdi_state_word(state), marks[state]);
+    } else {
+        crdi_text_add(&d->text, "\n%s ", marks[state]);
+    }
+}
+
+void crdi_doc_verdict_end(crdi_doc* d)
+{
+    crdi_doc_put(d, d->html ? "</span></p>\n" : "\n");
+}
+
+static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+{
     char sentence[1024], more[256] = "", number[32];
     verdict_sentence(p, sentence, sizeof sentence);
     size_t n = 0;
@@ -101,14 +118,7 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
         snprintf(more + n, sizeof more - n, ", largest defect %s %%",
                  crdi_number_text(number, 100 * defect, 2));
     }
-    if (d->html) {
-        crdi_text_add(&d->text,
-                      "<p class=\"verdict %s\"><span class=\"mark\" aria-hidden=\"true\">"
-                      "%s</span> <span>",
-                      crdi_state_word(p->state), marks[p->state]);
-    } else {
-        crdi_text_add(&d->text, "\n%s ", marks[p->state]);
-    }
+    crdi_doc_verdict(d, p->state);
     if (r->part_count > 1) {
         crdi_doc_put(d, d->html ? "<b>" : "**");
         crdi_doc_text(d, p->label);
@@ -128,7 +138,7 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
         crdi_doc_text(d, *help ? "; " : "");
         crdi_doc_text(d, help);
     }
-    crdi_doc_put(d, d->html ? "</span></p>\n" : "\n");
+    crdi_doc_verdict_end(d);
 }
 
 // "2026-11-15 07:00:00 UTC" out of "2026-11-15T07:00:00Z", or of the recording's own stamp

@@ -124,14 +124,17 @@ typedef enum crdi_dcp_verdict {
     CRDI_DCP_PASS,
     CRDI_DCP_FAIL,
     CRDI_DCP_SKIP,    ///< does not apply to this description or these options
-    CRDI_DCP_DIFFERS, ///< not what the standard says, but what masters can live with
+    CRDI_DCP_DIFFERS, ///< not as usual, in what the standard leaves open
 } crdi_dcp_verdict;
 
 typedef struct crdi_dcp_conform_result {
     const char *id, *done, *prescribed; ///< constants
+    const char* clause;                 ///< section and table of DCP 1.0
     char came[256];                     ///< what came, or why it was skipped
     crdi_dcp_verdict verdict;
     int mode;       ///< crd_dcp_op_mode it was tried in
+    bool restarted; ///< behind it the slave had to be started again
+    bool unseen;    ///< skipped because the slave was gone
     double seconds; ///< it took, on the clock of the net
 } crdi_dcp_conform_result;
 
@@ -147,6 +150,11 @@ typedef struct crdi_dcp_conform_options {
     crd_dcp_address local; ///< where the slave's data reach `net`: an address that it listens at
     bool (*cancelled)(void* user);
     void (*next)(void* user, const crdi_dcp_conform_result* r); ///< behind each case; may be NULL
+    /// A PDU of a case that was sent or came; may be NULL.
+    void (*seen)(void* user, bool sent, const uint8_t* bytes, size_t length);
+    /// Begins to start a slave again that is gone; it has twice `patience` to answer. NULL: what is
+    /// left is skipped then. false: it cannot be.
+    bool (*restart)(void* user);
     void* user;
 } crdi_dcp_conform_options;
 

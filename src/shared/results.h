@@ -5,3 +5,25 @@
 /// uPlot, which draws the plots of pages, as it is embedded.
 typedef enum crdi_uplot_part { CRDI_UPLOT_JS, CRDI_UPLOT_CSS, CRDI_UPLOT_LICENSE } crdi_uplot_part;
 const void* crdi_uplot(crdi_uplot_part part, size_t* length);
+
+/// A document with headings, paragraphs and tables in the style of reports: the same calls give
+/// HTML or Markdown. Every text is escaped.
+typedef struct crdi_doc crdi_doc;
+void crdi_doc_heading(crdi_doc* d, int level, const char* id, const char* text);
+void crdi_doc_paragraph(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
+/// A table: `titles` separated by '|', a letter l or r per column in `align`. Then cells, which
+/// begin their rows by themselves.
+void crdi_doc_table(crdi_doc* d, const char* caption, const char* align, const char* titles);
+void crdi_doc_cell(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
+void crdi_doc_table_end(crdi_doc* d);
+
+typedef struct crdi_page {
+    const char *path, *title;
+    crd_report_format format;
+    bool good;           ///< green, else red
+    const char* verdict; ///< a sentence below the title
+    void (*put)(crdi_doc* d, const void* user);
+    const void* user;
+} crdi_page;
+/// Complete or not at all.
+crd_status crdi_page_write(crd_context* ctx, const crdi_page* page);

@@ -193,6 +193,25 @@ class Conform(Probe):
         self.assertEqual((v["register.uuid"], v["register.ok"]), ("FAIL", "FAIL"))
         self.assertGreater(done["failed"], 5)
 
+    def test_a_slave_that_is_gone_is_started_again_and_the_report_says_what_was_said(self):
+        self.slave().end()  # for its description
+        port = unused_port()
+        command = (f"{CARDAN} dcp slave {fmu('driven_oscillator')} --listen udp://127.0.0.1:{port}")
+        done, v = self.verdicts(f"udp://127.0.0.1:{port}", "--description", "slave.dcpx",
+                                "--only", "re*", "--timeout", "2 s", "--patience", "60 s",
+                                "--restart", command, "--report", "slave.html")
+        self.assertEqual((done["failed"], done["not_played"], v["register.ok"]), (0, 0, "pass"))
+        case = next(c for c in done["cases"] if c["id"] == "register.uuid")
+        self.assertEqual(case["clause"], "3.4.7.4, Table 110")
+        self.assertRegex(case["pdus"][0], "^> 01.* STC_register seq=")
+        self.assertRegex(case["pdus"][1], "^< b1.* RSP_nack resp_seq=.* error=0x2011$")
+        with open(f"{self.folder}/slave.html", encoding="utf-8") as f:
+            page = f.read()
+        self.assertIn("3.4.7.4, Table 110", page)
+        self.assertIn("error=0x2011", page)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.bind(("127.0.0.1", port))  # it was ended with the test
+
     def test_what_is_missing_is_named(self):
         self.slave().end()
         port = unused_port()

@@ -113,17 +113,14 @@ enum { CRDI_CONFORM_NEEDS(CRDI_CONFORM_INDEX) CRDI_N_COUNT };
 enum { CRDI_CONFORM_NEEDS(CRDI_CONFORM_BIT) };
 extern const char* const crdi_conform_needs[CRDI_N_COUNT]; // why a case is skipped
 
-enum {
-    CRDI_ALSO_ACK = 0xFFFF,
-    CRDI_ALSO_NACK = 0xFFFE
-}; // an ack (of INF_error: no code), any nack
+enum { CRDI_ALSO_ANY = 0xFFFF }; // code
 
 typedef struct crdi_conform_step {
     uint8_t op, type, want, state;
     uint8_t category;
-    uint16_t id;      // data_id or param_id, 0: the usual one
-    uint16_t code;    // wanted
-    uint16_t also[3]; // tolerated
+    uint16_t id;   // data_id or param_id, 0: the usual one
+    uint16_t code; // wanted
+    uint16_t also; // code that the standard leaves open, 0: none
     uint32_t bent, without, number;
     const char* raw; // hexadecimal
 } crdi_conform_step;
@@ -139,6 +136,8 @@ typedef struct crdi_conform_case {
 } crdi_conform_case;
 extern const crdi_conform_case crdi_conform_cases[];
 extern const int crdi_conform_case_count;
+/// Section and table of DCP 1.0 that a case is about.
+const char* crdi_conform_clause(const char* id);
 
 // Data ids of the usual configuration.
 enum { CRDI_CONFORM_OUT = 10, CRDI_CONFORM_IN = 20, CRDI_CONFORM_TUNE = 30 };
@@ -202,6 +201,9 @@ typedef struct crdi_conform_player {
 void crdi_conform_receive(crdi_conform_player* p);
 /// Heartbeats go on meanwhile. false: cancelled, or the time is over.
 bool crdi_conform_wait(crdi_conform_player* p, double until);
+/// false: there is no way to send.
+bool crdi_conform_send(crdi_conform_player* p, const crd_dcp_address* to, const uint8_t* bytes,
+                       size_t n);
 /// A request that is right: with the next sequence id, and what the description says.
 crdi_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type);
 /// Sends a request, `longer` bytes longer than it should be, and waits for the answer.
@@ -219,6 +221,7 @@ bool crdi_conform_upset(crdi_conform_player* p);
 bool crdi_conform_home(crdi_conform_player* p);
 /// The verdict, unless it is FAIL already.
 bool crdi_conform_fail(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
+/// What the standard leaves open.
 void crdi_conform_differ(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_conform_note(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
 /// "RSP_nack INVALID_UUID", "nothing".

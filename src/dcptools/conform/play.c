@@ -65,7 +65,14 @@ static const char* play_name_of(int state)
     return name ? name : "unknown state";
 }
 
-// ---- in ----------------------------------------------------------------------------------------
+// ---- in and out --------------------------------------------------------------------------------
+
+bool crdi_conform_send(crdi_conform_player* p, const crd_dcp_address* to, const uint8_t* bytes,
+                       size_t n)
+{
+    if (p->opt->seen && p->r) { p->opt->seen(p->opt->user, true, bytes, n); }
+    return crdi_dcp_net_send(p->net, to, bytes, n);
+}
 
 static void take_data(crdi_conform_player* p, const crdi_dcp_pdu* in)
 {
@@ -106,6 +113,9 @@ void crdi_conform_receive(crdi_conform_player* p)
     crdi_dcp_pdu in;
     while (crd_dcp_net_receive(p->net, &packet)) {
         if (packet.from.ip != p->control.ip) { continue; }
+        if (p->opt->seen && p->r) {
+            p->opt->seen(p->opt->user, false, packet.bytes, packet.length);
+        }
         if (packet.length == 0) { p->empty_count++; }
         if (crdi_dcp_decode(packet.bytes, packet.length, &in) != CRDI_DCP_GOOD) { continue; }
         if (in.type == CRDI_DCP_NTF_STATE_CHANGED) {
@@ -130,9 +140,9 @@ static void send_heartbeat(crdi_conform_player* p)
     if (!beats(p) || now < p->beat + p->choice.heartbeat / 3) { return; }
     p->beat = now;
     p->beat_seq = p->seq;
-    crdi_dcp_query_send(
-        p->net, &p->control,
-        &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id});
+    uint8_t bytes[8];
+    const crdi_dcp_pdu q = {.type = CRDI_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id};
+    crdi_conform_send(p, &p->control, bytes, crdi_dcp_encode(&q, bytes, sizeof bytes));
 }
 
 bool crdi_conform_wait(crdi_conform_player* p, double until)
@@ -286,7 +296,7 @@ static void send_out(crdi_conform_player* p, uint16_t seq, size_t n)
     p->waiting_seq = seq;
     p->answered = p->hasty = false;
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
-    crdi_dcp_net_send(p->net, &p->control, p->out, n);
+    crdi_conform_send(p, &p->control, p->out, n);
     crdi_conform_receive(p);
     while (!p->answered && crdi_conform_wait(p, until)) {}
     p->waiting = false;
@@ -366,7 +376,9 @@ bool crdi_conform_follow(crdi_conform_player* p, uint8_t type)
     uint8_t states[4];
     int n = 0, next = crdi_dcp_next_state(p->state, type, p->mode);
     if (next < 0) { return crdi_conform_fail(p, "acknowledged in %s", play_name_of(p->state)); }
-    if (p->hasty) { crdi_conform_differ(p, "NTF_state_changed before RSP_ack"); }
+    if (p->hasty) {
+        return crdi_conform_fail(p, "NTF_state_changed before RSP_ack (3.4.3, Table 101)");
+    }
     if (type == CRDI_DCP_STC_DO_STEP) { p->from_run = p->state; }
     while (next >= 0 && n < 4) {
         states[n++] = (uint8_t)next;
@@ -480,7 +492,7 @@ bool crdi_conform_data(crdi_conform_player* p, uint8_t type, uint16_t id, uint16
     p->out[n] = 0;
     n += (size_t)longer; // or shorter
     if (!crdi_dcp_query_connect(p->net, &to, until, p->opt->cancelled, p->opt->user) ||
-        !crdi_dcp_net_send(p->net, &to, p->out, n)) {
+        !crdi_conform_send(p, &to, p->out, n)) {
         if (p->state >= CRD_DCP_STOPPING) { return true; } // streams may be closed by then
         return crdi_conform_fail(p, "no connection to the data port %u", to.port);
     }
