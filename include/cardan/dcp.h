@@ -675,6 +675,9 @@ typedef struct crd_dcp_slave_spec {
     uint32_t numerator, denominator; ///< time resolution; 0: the fixed, recommended or first one
     uint8_t id;                      ///< 0: the session chooses
     bool one_target;                 ///< serves one target per data_id only, as DCPLib does
+    double alive;                    ///< s without a PDU from it after which it is lost, also while
+                                     ///< it is at a duty, however long that may take. 0: who is at
+                                     ///< work need not answer
 } crd_dcp_slave_spec;
 
 /// What is known about a slave. Counters are exact.

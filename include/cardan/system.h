@@ -160,6 +160,8 @@ typedef struct crd_session_spec {
     int retries;
     double patience;     ///< s that the slave may take for a duty, such as conditioning
     double heartbeat;    ///< s
+    double alive;        ///< s without a sign of life until it is lost, whatever it is doing; NaN:
+                         ///< 3 s for a bench, else it may be silent while it is at a duty
     const char* local;   ///< address of this side, "192.168.2.1"; NULL: what leads to the slave
     const char* key;     ///< file with the key that both sides share; NULL: not encrypted
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL

@@ -128,6 +128,7 @@ static const crdi_key session_keys[] = {
     {KEY("retries", INT, crd_session_spec, retries), .min = 1, .max = 1000},
     {KEY("patience", TIME, crd_session_spec, patience), .range = CRDI_POSITIVE},
     {KEY("heartbeat", TIME, crd_session_spec, heartbeat), .range = CRDI_POSITIVE},
+    {KEY("alive", TIME, crd_session_spec, alive), .range = CRDI_POSITIVE},
     {KEY("local", TEXT, crd_session_spec, local)},
     {KEY("key", PATH, crd_session_spec, key)},
     {KEY("capture", PATH, crd_session_spec, capture)},

@@ -21,7 +21,8 @@ crd_unit_spec crd_unit_spec_defaults(void)
                                        .contact = NAN,
                                        .timeout = NAN,
                                        .patience = NAN,
-                                       .heartbeat = NAN},
+                                       .heartbeat = NAN,
+                                       .alive = NAN},
                            .bench = {.watchdog = NAN},
                            .standby = {.after = NAN, .fade = 0.2, .rejoin = true},
                            .place = {"", 0}};

@@ -224,6 +224,74 @@ static void one_that_dies_anywhere_is_named_and_the_others_are_brought_down(void
     }
 }
 
+// A duty that takes its time on the slave in the middle, which dies there at once or comes to its
+// end after twenty seconds.
+typedef struct duty {
+    death d; // first
+    crd_dcp_state in;
+    double since; // on the clock; 0: it has not come so far
+    bool dies;
+} duty;
+
+static bool watch_duty(void* user)
+{
+    duty* k = user;
+    session* s = &k->d.s;
+    if (session_state(s, 1) != k->in || k->d.happened) { return false; }
+    if (k->since == 0) { k->since = testnet_now(s->t); }
+    if (k->dies) {
+        k->d.happened = true;
+        testnet_attach(s->nets[1], NULL);
+    } else if (testnet_now(s->t) >= k->since + 20) {
+        s->r[1]->enters[k->in] = CRD_DCP_DONE;
+        crd_dcp_slave_done(s->r[1]->slave, CRD_DCP_DONE, testnet_now(s->t));
+    }
+    return false;
+}
+
+static void patience_is_for_progress_and_not_for_life(void** state)
+{
+    (void)state;
+    static duty k;
+    const crd_dcp_state duties[] = {CRD_DCP_PREPARING, CRD_DCP_CONFIGURING, CRD_DCP_INITIALIZING,
+                                    CRD_DCP_SYNCHRONIZING, CRD_DCP_STOPPING};
+    for (size_t i = 0; i < 2 * sizeof duties / sizeof duties[0]; i++) {
+        for (int tcp = 0; tcp < 2; tcp++) {
+            k = (duty){.in = duties[i / 2], .dies = i % 2 == 0};
+            session* s = &k.d.s;
+            session_open(s, NULL, 3, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT);
+            crd_dcp_master_options opt = crd_dcp_master_defaults();
+            opt.cancelled = watch_duty;
+            opt.notice = note_death;
+            opt.user = &k;
+            opt.patience = 1800;
+            check_ok(crd_dcp_master_create(s->ctx, s->net, &opt, &s->m));
+            for (int j = 0; j < 3; j++) {
+                s->spec[j].alive = 3;
+                check_ok(crd_dcp_master_add(s->m, &s->spec[j], NULL));
+            }
+            s->r[1]->enters[k.in] = CRD_DCP_LATER;
+            plan(s);
+            crd_status st = whole_run(s, 3);
+            const crd_status down = crd_dcp_master_stop(s->m);
+            if (st == CRD_OK) { st = down; }
+            check(k.since > 0);
+            if (k.dies) {
+                check_status(st, CRD_E_UNIT);
+                check_contains(s->error, "is lost: no answer to ");
+                check_contains(s->error, crd_dcp_state_name((int)k.in));
+                check(testnet_now(s->t) < k.since + 6);
+                check_int(session_state(s, 0), CRD_DCP_ALIVE);
+                check_int(session_state(s, 2), CRD_DCP_ALIVE);
+            } else {
+                check_ok(st);
+                check(testnet_now(s->t) >= k.since + 20);
+            }
+            session_close(s);
+        }
+    }
+}
+
 static void one_that_is_restarted_is_found_out(void** state)
 {
     (void)state;
@@ -743,6 +811,7 @@ int main(void)
             whatever_the_network_does_each_step_is_done_once_and_all_are_ALIVE_at_the_end),
         cmocka_unit_test(damaged_packets_neither_end_a_session_nor_keep_it_from_its_end),
         cmocka_unit_test(one_that_dies_anywhere_is_named_and_the_others_are_brought_down),
+        cmocka_unit_test(patience_is_for_progress_and_not_for_life),
         cmocka_unit_test(one_that_is_restarted_is_found_out),
         cmocka_unit_test(slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was),
         cmocka_unit_test(a_slave_that_runs_for_another_master_is_left_alone_unless_it_is_forced),

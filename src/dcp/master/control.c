@@ -359,8 +359,20 @@ static void no_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_reques
         return;
     }
     p->status.lost = true;
-    crdi_dcp_peer_fail(m, p, "the DCP slave at %s is lost: no answer to %s, sent %d times",
-                       where.text, crdi_dcp_type_word(crdi_dcp_request_type(r)), r->tries);
+    crdi_dcp_peer_fail(m, p,
+                       "the DCP slave at %s is lost: no answer to %s, sent %d times; it was last "
+                       "received %.1f s ago, in %s",
+                       where.text, crdi_dcp_type_word(crdi_dcp_request_type(r)), r->tries,
+                       m->now - p->status.last_pdu, crdi_dcp_state_word((int)p->status.state));
+}
+
+// Patience is for progress, not for life: who is at work may take long, but a bench answers.
+static bool is_silent(const crd_dcp_master* m, const crdi_dcp_peer* p, const crdi_dcp_request* r)
+{
+    enum { TRIES = 3 };
+    const double since = fmax(r->begun, p->status.last_pdu);
+    return p->spec.alive > 0 && !p->contacting && r->tries >= TRIES &&
+           m->now >= since + p->spec.alive;
 }
 
 // Sends again what was not answered in time. Streams do that by themselves while they stand.
@@ -378,7 +390,7 @@ static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
             p->outbox_count = 0;
             return;
         }
-        if (!patient && enough) {
+        if ((!patient && enough) || is_silent(m, p, r)) {
             no_answer(m, p, r);
             return;
         }

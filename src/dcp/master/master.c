@@ -214,6 +214,7 @@ static void set_pauses(const crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const double demanded = crdi_dcp_heartbeat(p->d);
     p->beat_pause = m->opt.heartbeat > 0 ? m->opt.heartbeat : isfinite(demanded) ? demanded / 3 : 1;
+    if (p->spec.alive > 0) { p->beat_pause = fmin(p->beat_pause, p->spec.alive / 3); }
     p->timeout = isfinite(demanded) ? fmin(m->opt.timeout, p->beat_pause / 2) : m->opt.timeout;
 }
 

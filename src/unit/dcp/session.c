@@ -457,6 +457,15 @@ fail:
     return st;
 }
 
+// A bench is an event loop beside its machine: it answers whatever the machine does. A model may
+// compute for long.
+static double alive_of(const crdi_dcp_unit* u)
+{
+    static const double usual = 3; // s
+    const double given = u->base.spec->session.alive;
+    return !isnan(given) ? given : u->bench ? usual : 0;
+}
+
 static crd_status plan_session(crdi_session* s)
 {
     crd_status st = CRD_OK;
@@ -471,6 +480,7 @@ static crd_status plan_session(crdi_session* s)
                                                          .numerator = u->numerator,
                                                          .denominator = u->denominator,
                                                          .id = (uint8_t)p->id,
+                                                         .alive = alive_of(u),
                                                          .one_target = p->one_target},
                                    &u->slave));
         CRD_TRY(plan_values(s, u));
@@ -542,10 +552,15 @@ crd_status crdi_session_word_failure(crdi_dcp_unit* u, crd_status st)
     static const char last[] = "; its last message: "; // mostly the same words
     const char* message = *why ? strstr(text, last) : NULL;
     const bool same = message && strcmp(message + sizeof last - 1, why) == 0;
+    const bool lost = s->master && crd_dcp_master_status(s->master, (of ? of : u)->slave).lost;
     return crdi_fail(u->base.ctx, st, "%s%s%s%.*s%s%s",
                      other ? "the session ends because of unit '" : "", other ? of->base.name : "",
                      other ? "': " : "", (int)(same ? (size_t)(message - text) : strlen(text)),
-                     text, *why ? "; the bench says: " : "", why);
+                     text,
+                     !*why  ? ""
+                     : lost ? "; the last that the bench said: "
+                            : "; the bench says: ",
+                     why);
 }
 
 crd_status crdi_session_word_bench_failure(crdi_dcp_unit* u, crd_status st)
