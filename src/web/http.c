@@ -75,7 +75,8 @@ static const char* header(struct lws* wsi, enum lws_token_indexes which, char* r
     return room;
 }
 
-static bool has_token(const crdi_web* w, struct lws* wsi)
+// Whoever has it is no stranger from here on.
+static bool has_token(crdi_web* w, struct lws* wsi)
 {
     char room[CRDI_WEB_TOKEN_BYTES + 16];
     const char* given = lws_get_urlarg_by_name(wsi, "token=", room, sizeof room);
@@ -83,7 +84,9 @@ static bool has_token(const crdi_web* w, struct lws* wsi)
         given = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, room, sizeof room);
         given = given && strncasecmp(given, "Bearer ", 7) == 0 ? given + 7 : NULL;
     }
-    return crdi_web_token_equal(w->token, given ? given : "");
+    const bool has = crdi_web_token_equal(w->token, given ? given : "");
+    if (has) { crdi_web_stranger_remove(w, wsi); }
+    return has;
 }
 
 static bool http_is_ours(const crdi_web* w, struct lws* wsi)
@@ -204,6 +207,7 @@ int crdi_web_http(crdi_web* w, struct lws* wsi)
 {
     char path[64];
     bool head = false;
+    crdi_web_stranger_asks(w, wsi);
     if (!is_reading(wsi, path, sizeof path, &head)) {
         (void)http_refuse(w, wsi, 405, "there is only GET and HEAD");
         return -1; // a body that nobody reads may follow

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -105,19 +106,81 @@ crd_status crdi_web_listen(crdi_web* w)
     const int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (a->v6) { (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on); }
-    int bad = bind_to(fd, a, a->port) < 0 || listen(fd, 32) < 0;
+    int bad = bind_to(fd, a, a->port) < 0 || listen(fd, SOMAXCONN) < 0;
     if (bad && errno == EADDRINUSE && !a->given) {
         // The socket may be bound although it could not listen: a fresh one.
         close(fd);
         w->listening =
             socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (w->listening < 0) { return cannot_listen(w, errno); }
-        bad = bind_to(w->listening, a, 0) < 0 || listen(w->listening, 32) < 0;
+        bad = bind_to(w->listening, a, 0) < 0 || listen(w->listening, SOMAXCONN) < 0;
     }
     if (bad) { return cannot_listen(w, errno); }
     a->port = bound_port(w->listening);
     w->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return CRD_OK;
+}
+
+// ---- strangers ---------------------------------------------------------------------------------
+
+static crdi_web_stranger* find_stranger(crdi_web* w, const struct lws* wsi)
+{
+    for (int i = 0; i < CRDI_WEB_STRANGERS; i++) {
+        if (w->strangers[i].wsi == wsi) { return &w->strangers[i]; }
+    }
+    return NULL;
+}
+
+static void part_from(crdi_web_stranger* s)
+{
+    struct lws* wsi = s->wsi;
+    s->wsi = NULL;
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC);
+}
+
+// The oldest, rather one that has not sent anything that waits to be read.
+static crdi_web_stranger* expendable(crdi_web* w)
+{
+    crdi_web_stranger *oldest = NULL, *idle = NULL;
+    for (int i = 0; i < CRDI_WEB_STRANGERS; i++) {
+        crdi_web_stranger* s = &w->strangers[i];
+        int bytes = 0;
+        (void)ioctl(lws_get_socket_fd(s->wsi), FIONREAD, &bytes);
+        if (!oldest || s->since < oldest->since) { oldest = s; }
+        if (bytes == 0 && (!idle || s->since < idle->since)) { idle = s; }
+    }
+    return idle ? idle : oldest;
+}
+
+void crdi_web_stranger_add(crdi_web* w, struct lws* wsi)
+{
+    crdi_web_stranger* s = find_stranger(w, NULL);
+    if (!s) {
+        s = expendable(w);
+        part_from(s);
+    }
+    *s = (crdi_web_stranger){wsi, crdi_now_ns()};
+}
+
+void crdi_web_stranger_asks(crdi_web* w, const struct lws* wsi)
+{
+    crdi_web_stranger* s = find_stranger(w, wsi);
+    if (s) { s->since = crdi_now_ns(); }
+}
+
+void crdi_web_stranger_remove(crdi_web* w, const struct lws* wsi)
+{
+    crdi_web_stranger* s = find_stranger(w, wsi);
+    if (s) { s->wsi = NULL; }
+}
+
+void crdi_web_strangers_part(crdi_web* w, int64_t now)
+{
+    static const int64_t most = INT64_C(2000000000);
+    for (int i = 0; i < CRDI_WEB_STRANGERS; i++) {
+        crdi_web_stranger* s = &w->strangers[i];
+        if (s->wsi && now - s->since > most) { part_from(s); }
+    }
 }
 
 // ---- what is told about it ---------------------------------------------------------------------

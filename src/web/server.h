@@ -47,6 +47,14 @@ typedef struct crdi_web_reader {
     bool frame_due;
 } crdi_web_reader;
 
+// A connection without the token. Idle ones must not keep token holders out: they have few places,
+// each for a short time, and the next one takes that of the oldest which has nothing to say.
+enum { CRDI_WEB_STRANGERS = 48 };
+typedef struct crdi_web_stranger {
+    struct lws* wsi; // NULL: the place is free
+    int64_t since;   // ns, its arrival or its last whole request
+} crdi_web_stranger;
+
 struct crdi_web {
     crd_context* ctx; // the thread's own
     crdi_live* live;  // borrowed
@@ -68,6 +76,7 @@ struct crdi_web {
     _Atomic int64_t patience; // ns on the clock, until which pages may take the end
     _Atomic int reader_count;
 
+    crdi_web_stranger strangers[CRDI_WEB_STRANGERS];
     crdi_web_reader* readers[CRDI_WEB_READERS];
     bool ready, final; // the run is known; it is over, and pages are told so
     crd_map signals;
@@ -87,6 +96,10 @@ void crdi_web_begin(crd_text* t); // empties it but for LWS_PRE bytes
 
 // ---- listen.c ----------------------------------------------------------------------------------
 
+void crdi_web_stranger_add(crdi_web* w, struct lws* wsi);
+void crdi_web_stranger_asks(crdi_web* w, const struct lws* wsi);   // a whole request has come
+void crdi_web_stranger_remove(crdi_web* w, const struct lws* wsi); // it has the token, or is gone
+void crdi_web_strangers_part(crdi_web* w, int64_t now);            // from those who say nothing
 crd_status crdi_web_check(crdi_web* w);  // address, TLS and token; nothing is opened yet
 crd_status crdi_web_listen(crdi_web* w); // `listening` and the port in use
 void crdi_web_tell(crdi_web* w);         // `url`, and warnings

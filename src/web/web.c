@@ -13,7 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SOCKETS = 96 }; // of the server at a time, readers and others
+enum {
+    SOCKETS = 96, // of the server at a time: readers, strangers, the rest for who asks for metrics
+    AT_ONCE = 16  // who knocks is let in before others have their turn
+};
 
 crdi_web_options crdi_web_defaults(void)
 {
@@ -170,6 +173,7 @@ static void tick(lws_sorted_usec_list_t* timer)
     crdi_web* w = lws_container_of(timer, crdi_web, timer);
     const int64_t now = crdi_now_ns();
     const bool over = w->stopping && !w->final;
+    crdi_web_strangers_part(w, now);
     if (!w->ready && crdi_live_is_ready(w->live)) { (void)meet(w); }
     if (w->ready) { pump_rows(w); }
     if (w->stream && (is_due(w, now, w->opt.stream_rate, &w->next_flush) || over)) {
@@ -200,6 +204,7 @@ static int serve(struct lws* wsi, enum lws_callback_reasons why, void* session, 
         return crdi_web_reader_write(session);
     case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_WSI_DESTROY:
+        crdi_web_stranger_remove(w, wsi);
         if (session) { crdi_web_reader_close(session); }
         return 0;
     // CONNECT and what is no HTTP end here, and nothing of a body is taken.
@@ -238,14 +243,17 @@ static int knock(struct lws* wsi, enum lws_callback_reasons why, void* session, 
     if (why != LWS_CALLBACK_RAW_RX_FILE) { return 0; }
     crdi_web* w = lws_context_user(lws_get_context(wsi));
     const int listening = lws_get_socket_fd(wsi);
-    const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE) { web_turn_away(w, listening); }
-        return 0;
+    for (int i = 0; i < AT_ONCE; i++) {
+        const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE) { web_turn_away(w, listening); }
+            return 0;
+        }
+        const int on = 1;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        struct lws* guest = lws_adopt_socket_vhost(w->vhost, fd); // closes it if that fails
+        if (guest) { crdi_web_stranger_add(w, guest); }
     }
-    const int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)lws_adopt_socket_vhost(w->vhost, fd); // closes it if that fails
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -494,6 +495,31 @@ class Rude(Web):
         w.next("status")
         for c in silent + more:
             c.close()
+        self.finish(s, w)
+
+
+    def test_a_thousand_idle_connections_leave_places_for_who_has_the_token(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        s = self.serve()
+        first = self.open(s)
+        first.next("hello")
+        idle = []
+        for i in range(1000):
+            c = client.connect(s.port)
+            self.addCleanup(c.close)
+            # nothing, a part of a request, or a whole one without a token, and then silence
+            c.sendall((b"", b"GET /ws?tok", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")[i % 3])
+            idle.append(c)
+        w = self.open(s)  # all of them still there, as far as they are concerned
+        w.next("hello")
+        self.assertEqual(request(s.port, f"/metrics?token={TOKEN}")[0], 200)
+        first.next("status")
+        # One that says nothing is not held for long, also if nobody else wants its place.
+        with self.assertRaises((ConnectionError, Closed)):
+            client.read_head(idle[-1])
+            client.read_head(idle[-1])
         self.finish(s, w)
 
 
