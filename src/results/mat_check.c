@@ -5,26 +5,35 @@
 
 #include <fcntl.h>
 #include <hdf5.h>
+#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 enum {
     MOST_DEPTH = 32, // cells in cells
     MOST_DIMENSIONS = 32,
-    INT32 = 5, // types of elements of version 5
+    INT8 = 1, // types of elements of version 5
+    INT32 = 5,
     UINT32 = 6,
     MATRIX = 14,
     COMPRESSED = 15,
-    CLASS_CELL = 1, // classes of arrays that hold others
+    CLASS_CELL = 1, // classes of arrays: those that hold others
+    CLASS_STRUCT = 2,
     CLASS_OBJECT = 3,
+    CLASS_CHAR = 4,
+    CLASS_SPARSE = 5,
+    CLASS_UINT64 = 15,
+    CLASS_FUNCTION = 16,
+    CLASS_OPAQUE = 17,
+    COMPLEX = 0x800, // in an array's flags
 };
 
 typedef struct walker {
     const crdi_mat* d;
     int fd;
     bool big_endian;
-    uint64_t at, end; // next byte of the file, first one behind the element
-    bool packed;
+    uint64_t at, end;   // next byte of the file, first one behind the element
+    bool packed, ended; // ended: the inflater has seen the end and its checksum
     z_stream z;
     unsigned char in[4096], waste[4096];
     size_t matrices;
@@ -65,25 +74,46 @@ static bool read_file(walker* w, void* to, size_t n)
     return there;
 }
 
+// One call of the inflater, with something to inflate.
+static crd_status inflate_some(walker* w)
+{
+    if (!w->z.avail_in) {
+        const uint64_t left = w->end - w->at;
+        const size_t part = left < sizeof w->in ? (size_t)left : sizeof w->in;
+        if (!part || !read_file(w, w->in, part)) { return fail_cut(w); }
+        w->z.next_in = w->in;
+        w->z.avail_in = (uInt)part;
+    }
+    const int code = inflate(&w->z, Z_NO_FLUSH);
+    w->ended = code == Z_STREAM_END;
+    return code == Z_OK || w->ended ? CRD_OK
+                                    : fail_damaged(w, "a variable's compressed data is damaged");
+}
+
 // The next bytes of the element, inflated if it is packed.
 static crd_status next_bytes(walker* w, void* to, size_t n)
 {
+    crd_status st = CRD_OK;
     if (!w->packed) { return read_file(w, to, n) ? CRD_OK : fail_cut(w); }
     w->z.next_out = to;
     w->z.avail_out = (uInt)n;
-    while (w->z.avail_out) {
-        if (!w->z.avail_in) {
-            const uint64_t left = w->end - w->at;
-            const size_t part = left < sizeof w->in ? (size_t)left : sizeof w->in;
-            if (!part || !read_file(w, w->in, part)) { return fail_cut(w); }
-            w->z.next_in = w->in;
-            w->z.avail_in = (uInt)part;
-        }
-        const int code = inflate(&w->z, Z_NO_FLUSH);
-        if (code == Z_STREAM_END && !w->z.avail_out) { break; }
-        if (code != Z_OK) { return fail_damaged(w, "a variable's compressed data is damaged"); }
+    while (w->z.avail_out && st == CRD_OK) {
+        st = w->ended ? fail_cut(w) : inflate_some(w);
     }
-    return CRD_OK;
+    return st;
+}
+
+// What is behind the array counts for nothing, but the checksum is right: libmatio would go on with
+// whatever it has.
+static crd_status end_stream(walker* w)
+{
+    crd_status st = CRD_OK;
+    while (!w->ended && st == CRD_OK) {
+        w->z.next_out = w->waste;
+        w->z.avail_out = sizeof w->waste;
+        st = inflate_some(w);
+    }
+    return st;
 }
 
 static crd_status skip(walker* w, uint64_t n)
@@ -110,17 +140,95 @@ static uint64_t data_length(const walker* w, const unsigned char* tag, uint32_t*
     return word >> 16 ? 0 : number(w, tag + 4);
 }
 
+typedef struct element {
+    uint32_t type;
+    uint64_t data;  // bytes that mean something
+    uint64_t n;     // bytes behind the tag, filled up; 0: they are in it
+    uint32_t first; // where they are in the tag, as a number
+} element;
+
 // Tag and data of the next element, `*left` bytes before the end of its array.
-static crd_status enter_element(walker* w, uint64_t* left, uint32_t* type, uint64_t* n)
+static crd_status enter_element(walker* w, uint64_t* left, element* e)
 {
     unsigned char tag[8];
     if (*left < sizeof tag) { return fail_cut(w); }
     const crd_status st = next_bytes(w, tag, sizeof tag);
     if (st < 0) { return st; }
-    *n = data_length(w, tag, type);
+    e->data = e->n = data_length(w, tag, &e->type);
+    e->first = number(w, tag + 4);
+    const uint32_t within = number(w, tag) >> 16;
+    if (within > 4) { return fail_damaged(w, "an element has more than 4 bytes in its tag"); }
+    if (within) { e->data = within; }
     *left -= sizeof tag;
-    if (*type != MATRIX) { *n += -*n & 7; } // filled up
-    return *n > *left ? fail_cut(w) : CRD_OK;
+    if (e->type != MATRIX) { e->n += -e->n & 7; } // filled up
+    return e->n > *left ? fail_cut(w) : CRD_OK;
+}
+
+static crd_status skip_element(walker* w, uint64_t* left, const element* e)
+{
+    *left -= e->n;
+    return skip(w, e->n);
+}
+
+// Numbers or texts: as many as the dimensions say, twice that if they are complex.
+static crd_status walk_values(walker* w, uint64_t* left, double values, bool complex)
+{
+    static const uint8_t sizes[] = {0, 1, 1, 2, 2, 4, 4, 4, 0, 8, 0, 0, 8, 8, 0, 0, 1, 2, 4};
+    crd_status st = CRD_OK;
+    for (int part = 0; part < (complex ? 2 : 1) && (values > 0 || *left >= 8); part++) {
+        element e;
+        CRD_TRY(enter_element(w, left, &e));
+        const uint32_t size = e.type < sizeof sizes ? sizes[e.type] : 0;
+        if (!size) { return fail_damaged(w, "an array's values have no type"); }
+        if (values * size > (double)e.data) {
+            return fail_damaged(w, "an array has fewer values than its dimensions say");
+        }
+        CRD_TRY(skip_element(w, left, &e));
+    }
+fail:
+    return st;
+}
+
+// What a structure has before its fields: the room for a name, and the names.
+static crd_status walk_field_names(walker* w, uint64_t* left, double* fields)
+{
+    crd_status st = CRD_OK;
+    element room, names;
+    CRD_TRY(enter_element(w, left, &room));
+    if (room.type != INT32 || room.data != 4 || room.n || room.first < 1 || room.first > 4096) {
+        return fail_damaged(w, "the length of a structure's field names is damaged");
+    }
+    CRD_TRY(enter_element(w, left, &names));
+    if (names.type != INT8 || names.data % room.first) {
+        return fail_damaged(w, "the field names of a structure are damaged");
+    }
+    const uint64_t count = names.data / room.first;
+    *fields = (double)count;
+    CRD_TRY(skip_element(w, left, &names));
+fail:
+    return st;
+}
+
+static crd_status walk_matrix(walker* w, uint64_t length, int depth);
+
+// The elements that are left, and how many arrays are among them.
+static crd_status walk_children(walker* w, uint64_t* left, int depth, double* arrays)
+{
+    crd_status st = CRD_OK;
+    while (*left >= 8) {
+        element e;
+        CRD_TRY(enter_element(w, left, &e));
+        if (e.type == MATRIX) {
+            ++*arrays;
+            *left -= e.n;
+            CRD_TRY(walk_matrix(w, e.n, depth + 1));
+        } else {
+            CRD_TRY(skip_element(w, left, &e));
+        }
+    }
+    st = skip(w, *left);
+fail:
+    return st;
 }
 
 // The elements of an array of `length` bytes: flags, dimensions, name and what its class has.
@@ -141,39 +249,41 @@ static crd_status walk_matrix(walker* w, uint64_t length, int depth)
     if (length < sizeof head) { return skip(w, length); } // an empty cell
     CRD_TRY(next_bytes(w, head, sizeof head));
     length -= sizeof head;
-    uint32_t type = 0;
-    uint64_t n = 0;
     if (number(w, head) != UINT32 || number(w, head + 4) != 8) {
         return fail_damaged(w, "an array's flags are damaged");
     }
-    CRD_TRY(enter_element(w, &length, &type, &n));
-    if (type != INT32 || n > 4 * MOST_DIMENSIONS) {
+    const uint32_t class = number(w, head + 8) & 0xFF;
+    double fields = 1, children = 0;
+    if (class == CLASS_OPAQUE) { // no dimensions
+        return walk_children(w, &length, depth, &children);
+    }
+    element e;
+    CRD_TRY(enter_element(w, &length, &e));
+    if (e.type != INT32 || e.n != (e.data + 7) / 8 * 8 || e.data % 4 || e.data < 8 ||
+        e.n > sizeof dims) {
         return fail_damaged(w, "an array's dimensions are damaged, or more than 32");
     }
-    CRD_TRY(next_bytes(w, dims, n));
-    length -= n;
-    double values = n ? 1 : 0;
-    for (size_t i = 0; i + 4 <= n; i += 4) { // a filler behind an odd number of them is 0, and none
-        values *= number(w, dims + i) || i + 4 < n ? number(w, dims + i) : 1;
+    CRD_TRY(next_bytes(w, dims, e.n));
+    length -= e.n;
+    double values = 1;
+    for (size_t i = 0; i < e.data; i += 4) {
+        values *= number(w, dims + i);
     }
-    CRD_TRY(enter_element(w, &length, &type, &n)); // the name
-    CRD_TRY(skip(w, n));
-    length -= n;
-    const uint32_t class = number(w, head + 8) & 0xFF;
-    if (class < CLASS_CELL || class > CLASS_OBJECT) { // numbers and texts: there is no more in them
-        return depth ? skip(w, length) : CRD_OK;
+    CRD_TRY(enter_element(w, &length, &e)); // the name
+    if (e.type != INT8) { return fail_damaged(w, "an array's name is damaged"); }
+    CRD_TRY(skip_element(w, &length, &e));
+    const bool holds = (class >= CLASS_CELL && class <= CLASS_OBJECT) || class == CLASS_FUNCTION;
+    if (!holds) { // numbers and texts: there is no more in them
+        if (class >= CLASS_CHAR && class <= CLASS_UINT64 && class != CLASS_SPARSE) {
+            CRD_TRY(walk_values(w, &length, values, number(w, head + 8) & COMPLEX));
+        }
+        return skip(w, length);
     }
-    double children = 0;
-    while (length >= 8) {
-        CRD_TRY(enter_element(w, &length, &type, &n));
-        children += type == MATRIX;
-        CRD_TRY(type == MATRIX ? walk_matrix(w, n, depth + 1) : skip(w, n));
-        length -= n;
-    }
-    if (values > children && values > 1) {
+    if (class == CLASS_STRUCT) { CRD_TRY(walk_field_names(w, &length, &fields)); }
+    CRD_TRY(walk_children(w, &length, depth, &children));
+    if (values * fields > children && (values > 1 || class == CLASS_FUNCTION)) {
         return fail_damaged(w, "an array has fewer cells or fields than its dimensions say");
     }
-    CRD_TRY(skip(w, length));
 fail:
     return st;
 }
@@ -186,12 +296,14 @@ static crd_status walk_packed(walker* w)
     w->z = (z_stream){0};
     if (inflateInit(&w->z) != Z_OK) { return CRD_E_MEMORY; }
     w->packed = true;
+    w->ended = false;
     CRD_TRY(next_bytes(w, tag, sizeof tag));
     const uint64_t length = data_length(w, tag, &type);
     if (type != MATRIX) {
         st = fail_damaged(w, "what is packed is no variable");
     } else {
-        st = walk_matrix(w, length, 0);
+        CRD_TRY(walk_matrix(w, length, 0));
+        st = end_stream(w);
     }
 fail:
     inflateEnd(&w->z);
@@ -361,9 +473,9 @@ crd_status crdi_mat_check(const crdi_mat* d)
     const bool big = head[126] == 'M' && head[127] == 'I',
                little = head[126] == 'I' && head[127] == 'M';
     const unsigned version = !read || (!big && !little) ? 0 : big ? head[124] : head[125];
-    const crd_status st = version == 1                              ? check_5(&w, size)
-                          : version == 2 || H5Fis_hdf5(d->path) > 0 ? check_73(d)
-                                                                    : check_4(&w, size);
+    const crd_status st = version == 1                                      ? check_5(&w, size)
+                          : version == 2 || memcmp(head, "\x89HDF", 4) == 0 ? check_73(d)
+                                                                            : check_4(&w, size);
     close(w.fd);
     return st;
 }

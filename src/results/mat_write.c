@@ -9,6 +9,7 @@
 //   <name>     char: an attachment without its ending, as cardan_run
 #include "results/csv.h"
 #include "results/mat.h"
+#include "results/mat_read.h"
 #include "results/recorder.h"
 #include "shared/base.h"
 
@@ -459,7 +460,12 @@ static bool is_whole(const mat_sink* m, int fd, int64_t size)
         if (pread(fd, tag, sizeof tag, (off_t)at) != (ssize_t)sizeof tag) { return false; }
         at += (int64_t)sizeof tag + tag[1];
     }
-    return at == size && variables == 0;
+    if (at != size || variables > 0) { return false; }
+    // Within a structure it takes what was not written for written, and sets lengths to match.
+    crdi_mat d = {.ctx = crd_context_create(NULL), .path = m->file, .size = (double)size};
+    const bool whole = d.ctx && crdi_mat_check(&d) == CRD_OK;
+    crd_context_destroy(d.ctx);
+    return whole;
 }
 
 static void check_result(mat_sink* m)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests/fuzz/run.sh BUILD SECONDS [TARGET ...]: runs the fuzz targets of a build with preset fuzz, each
 # for so many seconds, from its seeds in corpus/<target> and what earlier runs found interesting.
-# With SECONDS as /60 the time is shared: 60 s for all targets together, at least 1 s for each.
+# With SECONDS as /60 the time is shared: 60 s for all targets together, at least 1 s for each, and
+# the inputs are drawn from a fixed seed: what make test says of a change is about that change.
 # JOBS targets run side by side. Exit code 1 if one of them finds something; the input that did it is
 # kept and named.
 set -eu
@@ -18,6 +19,7 @@ fuzz() { # BUILD SECONDS TARGET
     mkdir -p "$work/corpus" "$work/findings" "$work/tmp"
     set -- -max_total_time="$2" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$work/findings/"
+    [ -z "${FUZZ_SEED:-}" ] || set -- "$@" -seed="$FUZZ_SEED"
     [ ! -f "$here/fuzz_$target.dict" ] || set -- "$@" -dict="$here/fuzz_$target.dict"
     if TMPDIR="$work/tmp" "$program" "$@" "$work/corpus" "$here/corpus/$target" >"$work/log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log")
@@ -45,6 +47,7 @@ fi
 case $seconds in
 /*)
     seconds=$((${seconds#/} / $#))
+    export FUZZ_SEED=1
     [ "$seconds" -gt 0 ] || seconds=1
     ;;
 esac
