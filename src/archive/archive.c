@@ -205,7 +205,8 @@ static crd_status asked_limit(crd_context* ctx, uint64_t* out)
     if (!(number * unit >= 1 && number * unit < 0x1p63) || (*end && end[1])) {
         return crdi_fail(
             ctx, CRD_E_RANGE,
-            "CARDAN_MAX_UNPACKED = '%s', expected a number of bytes, such as 500M or 8G",
+            "CARDAN_MAX_UNPACKED (--max-unpacked) = '%s', expected a number of bytes, such as "
+            "500M or 8G",
             crdi_show(text).text);
     }
     *out = (uint64_t)(number * unit);
@@ -223,8 +224,8 @@ static crd_status fail_large(const crdi_archive* a, uint64_t limit, const char* 
     return crdi_fail(a->ctx, CRD_E_FORMAT,
                      "%s: unpacks to more than the limit of %llu bytes (at entry '%s')%s", a->name,
                      (unsigned long long)limit, crdi_show(entry).text,
-                     usual ? "; to allow more, set CARDAN_MAX_UNPACKED in the environment, to 8G "
-                             "for example"
+                     usual ? "; to allow more: --max-unpacked 8G, or CARDAN_MAX_UNPACKED=8G in the "
+                             "environment"
                            : "");
 }
 

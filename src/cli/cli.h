@@ -76,6 +76,7 @@ typedef struct crdi_list {
 typedef struct crdi_common {
     bool help, json, quiet;
     int log_level; // crd_level, -1: warnings
+    const char* max_unpacked;
 } crdi_common;
 
 #define CRDI_COMMON_DEFAULTS                                                                       \
@@ -90,6 +91,11 @@ extern const char* const crdi_log_levels[];
                "which messages are shown on standard error; warning unless given"),                \
         OPT_FLAG(crdi_common, help, "help", "show this help and end", .short_name = 'h')
 #define CRDI_JSON_OPTION(what) OPT_FLAG(crdi_common, json, "json", (what))
+// Of commands that open FMUs and SSPs.
+#define CRDI_UNPACKED_OPTION                                                                       \
+    OPT_TEXT(crdi_common, max_unpacked, "max-unpacked", "BYTES",                                   \
+             "what each FMU or SSP may unpack to, as in 8G; CARDAN_MAX_UNPACKED in the "           \
+             "environment, else 1G or 20 times its own size")
 
 typedef struct crdi_cli {
     crd_context* ctx;

@@ -210,6 +210,8 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         crdi_print_help(stdout, c);
         st = crdi_stdout_done(parse_ctx);
     } else {
+        // One place says it to archives, wherever they are opened.
+        if (common->max_unpacked) { setenv("CARDAN_MAX_UNPACKED", common->max_unpacked, 1); }
         // The level of messages is known only now, and a context keeps its level.
         crd_context* ctx = commands_make_context(cli, common);
         if (ctx) {

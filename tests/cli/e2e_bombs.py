@@ -96,7 +96,14 @@ class Bombs(EndToEnd):
         self.refused("run", "large.fmu", says=says)
         self.refused("run", "large.fmu", "--stop-time", "x", says="expected", CARDAN_MAX_UNPACKED="2G")
         self.refused("run", "large.fmu", says="than the limit of 1048576 bytes", CARDAN_MAX_UNPACKED="1M")
-        self.refused("run", "large.fmu", says="CARDAN_MAX_UNPACKED = '1 T', expected", CARDAN_MAX_UNPACKED="1 T")
+        self.refused("run", "large.fmu",
+                     says="CARDAN_MAX_UNPACKED (--max-unpacked) = '1 T', expected",
+                     CARDAN_MAX_UNPACKED="1 T")
+        for command in ("run", "check", "info", "build", "analyze"):
+            self.refused(command, "large.fmu", "--max-unpacked", "1M", says="than the limit of 1048576 bytes",
+                         CARDAN_MAX_UNPACKED="2G")
+        self.refused("run", "large.fmu", "--max-unpacked", "2G", "--stop-time", "x", says="expected")
+        self.refused("info", "large.fmu", "--max-unpacked", "many", says="(--max-unpacked) = 'many', expected")
 
     def test_packages_in_packages(self):
         def package(name, components, members):

@@ -177,6 +177,7 @@ static const crdi_option rows[] = {
     {ROW("plot", CRDI_OPT_FILE, plot), .metavar = "FILE", .extensions = "svg",
      .help = "draw them as SVG"},
     {ROW("db", CRDI_OPT_FLAG, decibel), .help = "gains in dB in the picture and the CSV"},
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print the analysis as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

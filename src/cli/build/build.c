@@ -149,6 +149,7 @@ static const crdi_option rows[] = {
              "write the FMU with its new binaries to this file", .short_name = 'o'),
     OPT_FLAG(build_options, clean_cache, "clean-cache",
              "forget what was compiled before, for all FMUs"),
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("what was made, as JSON"),
     CRDI_COMMON_OPTIONS,
 };

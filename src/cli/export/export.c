@@ -370,6 +370,7 @@ static const crdi_option rows[] = {
     OPT_TEXT(crdi_export_options, address, "address", "URL",
              "dcp: where the slave is, as in udp://10.0.0.7:8080 or tcp://bench:8080; what its "
              "description says unless given. The FMU's parameter dcp.address changes it"),
+    CRDI_UNPACKED_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

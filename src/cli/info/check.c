@@ -77,6 +77,7 @@ static const crdi_option rows[] = {
              "start value or parameter as for run; for a single FMU VAR=VALUE"),
     CRDI_VARIANT_OPTION(check_options),
     CRDI_INPUT_OPTIONS(check_options, input),
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print what was found as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

@@ -293,6 +293,7 @@ static const crdi_option rows[] = {
     OPT_LIST(crdi_info_options, variables, "variables", "PATTERN",
              "list only variables or signals that fit, with * and ?"),
     OPT_TEXT(crdi_info_options, variant, "variant", "NAME", "SSP: another .ssd file at its root"),
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

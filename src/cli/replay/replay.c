@@ -477,6 +477,7 @@ static const crdi_option rows[] = {
              "the closed loop has -closed in its name",
              .short_name = 'o'),
     OPT_FILE(replay_options, exchange, "exchange", "mf4", "keep what the replay itself exchanged"),
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

@@ -535,6 +535,7 @@ static const crdi_option rows[] = {
     OPT_CHOICE(run_options, progress, "progress", progresses,
                "on standard error: auto is a line on a terminal, json a line of JSON about ten "
                "times a second"),
+    CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print the report at the end as JSON on standard output"),
     OPT_FLAG(crdi_common, quiet, "quiet",
              "no report, no progress line, only errors on standard error", .short_name = 'q'),
