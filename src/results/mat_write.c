@@ -27,7 +27,9 @@ enum {
     BLOCK_BYTES = 4 << 20,
     BLOCK_LEAST = 64, // rows
     BLOCK_MOST = 65536,
-    NAME_MOST = 63, // characters of a MATLAB name
+    NAME_MOST = 63,         // characters of a MATLAB name
+    OTHER_BYTES = 64 << 10, // attached texts, of which some come at the end
+    COLUMN_BYTES = 512,     // names, unit and description
     CELL = CRD_RECORD_BYTES,
     TEXT_MOST = 16 * (CELL - 1), // characters of a string or of a binary's digits
 };
@@ -83,11 +85,13 @@ static size_t block_bytes(const mat_sink* m)
     return m->words * m->block_rows * sizeof(crd_word);
 }
 
-// What is stored is needed twice: the result has to have room beside it.
+// What is stored is needed twice: the result has to have room beside it, with names and attached
+// texts.
 static bool has_room(const mat_sink* m, size_t length)
 {
     const uint64_t result =
-        (uint64_t)(m->stored + (int64_t)m->filled) * m->words * sizeof(crd_word);
+        (uint64_t)(m->stored + (int64_t)m->filled) * m->words * sizeof(crd_word) + OTHER_BYTES +
+        (uint64_t)m->column_count * COLUMN_BYTES;
     uint64_t free = 0;
     return !crdi_sink_free_bytes(m->store, &free) || free >= length + result;
 }
@@ -156,6 +160,7 @@ static int64_t hand_over_mat(crdi_sink* s, crdi_sink* to)
     m->block = block;
     m->rows -= rows;
     m->filled = 0;
+    if (t->filled == t->block_rows) { store_block(t); } // the next row needs a place
     return 0;
 }
 

@@ -671,8 +671,9 @@ crd_status crd_recorder_finish(crd_recorder* r)
                          s->path, s->reason[0] ? s->reason : strerror(s->error),
                          (long long)rows_written(r), all);
     }
-    const int error = s->error ? s->error : r->error;
     if (lost == 0 && !s->error) { return CRD_OK; }
+    if (!s->error) { s = r->first; }
+    const int error = s->error ? s->error : r->error;
     return crdi_fail(r->ctx, error == ENOMEM ? CRD_E_MEMORY : CRD_E_IO,
                      "%s: %lld of %lld rows are not recorded: %s; the run went on without them",
                      s->path, lost, all,
