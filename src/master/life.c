@@ -59,7 +59,9 @@ static crd_status life_enter(crd_master* m, int member, const crd_experiment* e)
 static double stop_of_units(const crdi_times* t)
 {
     const double size = fmax(fabs(t->start), fabs(t->stop));
-    return t->stop + 4 * DBL_EPSILON * size;
+    // A stop of few digits is no end of a step.
+    const double last = t->start + (double)(t->tick_count - 1) * t->tick + t->last_tick;
+    return fmax(t->stop, last) + 4 * DBL_EPSILON * size;
 }
 
 static crd_experiment experiment_of(crd_master* m)

@@ -391,5 +391,72 @@ class Bad(Build):
         self.cardan("info", "bent.fmu")
 
 
+# Models that some masters stumble over. STEP is what happens in a step of h from t, before y = SLOPE (t + h).
+STRICT = """
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+static fmi2Real strict_stop = 1e300;
+static char strict_folder[4096];
+"""
+
+
+class Particular(Build):
+    """FMUs made on the spot that insist on something."""
+
+    def model(self, step, name="ramp.fmu"):
+        head, tail = RAMP2.split("const char* fmi2GetTypesPlatform", 1)
+        code = head + STRICT + "const char* fmi2GetTypesPlatform" + tail
+        code = code.replace("{ *(fmi2Real*)c = t; return", "{ if (d) strict_stop = e; *(fmi2Real*)c = t; return")
+        code = code.replace("{ return calloc(", "{ snprintf(strict_folder, sizeof strict_folder, \"%s\", where); return calloc(")
+        code = code.replace("{ *(fmi2Real*)c = t + h; return", "{ " + step + " *(fmi2Real*)c = t + h; return")
+        return self.ramp2(name=name, ramp_c=code)
+
+    def test_no_step_ends_behind_the_stop_that_the_fmu_was_told(self):
+        self.model("if (t + h > strict_stop) return fmi2Error;")
+        for start, step, n in ((0, 0.1, 3), (0.1, 0.1, 10), (1 / 3, 1 / 7, 49), (-0.7, 0.01, 171), (1e6, 1e-3, 77),
+                               (100.1, 0.7, 11), (0, 1e-3, 1000)):
+            with self.subTest(start=start, step=step):
+                stop = start + n * step
+                for last in (stop, float(f"{stop:.12g}")):
+                    self.cardan("run", "ramp.fmu", "-q", "-o", "out.csv", "--start-time", repr(start), "--stop-time",
+                                repr(last), "--step", repr(step), "--isolate", "none")
+                    self.assertAlmostEqual(self.column("out.csv", "time")[-1], last, delta=1e-9 * max(1, abs(last)))
+        # and the FMU is not told a stop that a step could be added to
+        self.model("if (strict_stop - 1 > 1e-9) return fmi2Error;")
+        for step in ("0.25", "0.3"):
+            self.cardan("run", "ramp.fmu", "-q", "-o", "none", "--stop-time", "1", "--step", step)
+
+    def test_resources_can_be_written_in_a_worker_but_not_in_a_folder_of_the_user(self):
+        self.model("""char path[5000]; snprintf(path, sizeof path, "%s/note.txt", strict_folder + 7);
+                      FILE* f = fopen(path, "w"); if (f) { fputs("was here", f); fclose(f); }
+                      f = fopen(path, "r"); if (!f) return fmi2Error; fclose(f);""")
+        with zipfile.ZipFile(self.path("ramp.fmu"), "a") as z:
+            z.writestr("resources/a.txt", "a")
+        self.cardan("build", "ramp.fmu", "--output", "whole.fmu")
+        for isolate in ("none", "all"):
+            self.cardan("run", "whole.fmu", "-q", "-o", "none", "--isolate", isolate)
+        with zipfile.ZipFile(self.path("whole.fmu")) as z:
+            z.extractall(self.path("whole"))
+        self.cardan("run", "whole", "-q", "-o", "none", "--isolate", "all", code=1, says="fmi2DoStep")
+        self.assertEqual(os.listdir(self.path("whole/resources")), ["a.txt"])
+
+    def test_what_is_not_finite_at_the_end_is_no_success(self):
+        """The last value meets no step any more: without the guard it is still told."""
+        shutil.copy(fmu("lo_fd2"), self.folder)
+        self.write("two.yaml", """cardan: 1
+units: { a: { fmu: ramp.fmu }, b: { fmu: lo_fd2.fmu } }
+connections: [ { from: a.y, to: b.f } ]
+run: { step: 0.25 s, stop: 1 s, predict: hold }
+""")
+        for bad, code, says in (("NAN", 1, "output 'y' is not a number (NaN) after the step"),
+                                ("INFINITY", 0, "the defect of a.y -> b.f is not a number")):
+            self.model(f"if (t + h > 0.99) {{ *(fmi2Real*)c = {bad}; return fmi2OK; }}")
+            for options in ((), ("--guard", "off")):
+                with self.subTest(bad=bad, options=options):
+                    self.cardan("run", "two.yaml", "-o", "out.csv", *options, code=code, says=says)
+
+
+
 if __name__ == "__main__":
     unittest.main()
