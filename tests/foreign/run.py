@@ -5,6 +5,7 @@
 
 Each FMU goes through
   info      its description is read
+  build     it has no binary for Linux, and its sources are compiled (not in the table)
   check     a system of it is accepted
   alone     it runs, with the default options
   sine      it runs with a recorded sine on its first real, continuous input
@@ -22,6 +23,7 @@ import csv
 import json
 import math
 import os
+import platform
 import re
 import resource
 import shutil
@@ -33,6 +35,8 @@ import tempfile
 STAGES = ("info", "check", "alone", "sine", "system", "isolated", "fmpy")
 AGREES = 1e-9
 MOST_STEPS = 1000
+COMPILES = 660  # seconds, a little more than Cardan gives a compiler
+LINUX = {"linux64", "x86_64-linux"} if platform.machine() == "x86_64" else {platform.machine() + "-linux"}
 
 # Why an FMU cannot run whatever Cardan does: (word, part of the sentence).
 NOT_OURS = (
@@ -43,6 +47,10 @@ NOT_OURS = (
     ("needs clocks", r"clocks of FMI 3"),
     ("Scheduled Execution only", r"only Scheduled Execution"),
 )
+
+
+# What FMPy says when the FMU itself refuses, not its library.
+FMPY_REFUSED = r"Failed to instantiate|failed with status|not done in the time given"
 
 
 def command(arguments, folder, seconds, memory, environment=None):
@@ -87,10 +95,11 @@ class Fmu:
         self.row = {"fmu": path, "stages": {}}
         self.folder = tempfile.mkdtemp(prefix="foreign_", dir=o.scratch)
         self.first = None  # why, of the first stage that failed
+        self.tool = False  # it says that it needs the tool that made it
 
-    def cardan(self, stage, *arguments):
-        code, out, err = command([self.o.cardan, *arguments], self.folder, self.o.seconds,
-                                 self.o.memory)
+    def cardan(self, stage, *arguments, seconds=None):
+        code, out, err = command([self.o.cardan, *arguments], self.folder,
+                                 seconds or self.o.seconds, self.o.memory)
         done = code in (0, 3)  # 3: a limit was not kept, which is a judgement
         self.note(stage, "ok" if done else "failed", None if done else reason(code, err))
         return out if done else None
@@ -147,6 +156,9 @@ class Fmu:
         info = self.description()
         if info:
             self.when = self.times(info)
+            self.tool = (info.get("capabilities") or {}).get("needs_execution_tool")
+            if info.get("sources") and not set(info.get("platforms", [])) & LINUX:
+                self.cardan("build", "build", self.path, seconds=COMPILES)
             self.cardan("check", "check", self.path)
             self.run("alone", self.path, "alone.csv")
             inputs = [v for v in info.get("variables", []) if v.get("causality") == "input" and
@@ -230,6 +242,11 @@ class Fmu:
         else:
             self.row["reason"] = self.first or "unknown"
             words = [w for w, part in NOT_OURS if re.search(part, self.row["reason"])]
+            if self.tool:
+                words.append("needs the tool that made it")
+            there = stages.get("fmpy", {})
+            if there.get("result") == "fails too" and re.search(FMPY_REFUSED, there.get("said", "")):
+                words.append("FMPy cannot run it either")
             self.row["verdict"] = words[0] if words else "fails"
         return self.row
 
@@ -285,12 +302,23 @@ def same_steps(step):
         kind.doStep = exact(kind.doStep)
 
 
+def with_its_name(folder, identifier):
+    """The only library there is the one, whatever it is called (Cardan takes it, too)."""
+    for place in LINUX:
+        there = os.path.join(folder, "binaries", place)
+        names = [n for n in (os.listdir(there) if os.path.isdir(there) else []) if n.endswith(".so")]
+        if len(names) == 1 and names[0] != identifier + ".so":
+            shutil.copy(os.path.join(there, names[0]), os.path.join(there, identifier + ".so"))
+    return folder
+
+
 def as_fmpy(path, start, stop, step, out):
     """In a process of its own: what FMPy makes of the FMU in fixed steps."""
     import fmpy  # pylint: disable=import-outside-toplevel
     start, stop, step = float(start), float(stop), float(step)
     same_steps(step)
     d = fmpy.read_model_description(path, validate=False)
+    path = with_its_name(fmpy.extract(path), d.coSimulation.modelIdentifier)
     names = [v.name for v in d.modelVariables if v.causality == "output" and not v.dimensions and
              v.type not in ("String", "Binary", "Clock")]
     more = {}
