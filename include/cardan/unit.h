@@ -161,6 +161,8 @@ typedef struct crd_unit_remote_ops {
     /// without the master: true if it will, and `set` does not count for that input any more.
     /// Before the initialisation.
     bool (*route)(crd_unit* u, int32_t from, crd_unit* target, int32_t to);
+    /// As `begin`, for a row of lanes; what lane->join has given finishes the steps.
+    void (*begin_row)(crd_lane* first, int count, double t, double h);
 } crd_unit_remote_ops;
 
 /// What is worked out once for the values that are exchanged. Each of them may be NULL.

@@ -449,6 +449,102 @@ static void a_crash_in_a_run_leaves_the_record_whole(void** state)
     crd_context_destroy(ctx);
 }
 
+// One run: nine units in a chain, with a ball that bounces among them. How the units are grouped is
+// up to `place`; what comes out, the end and its sentence, is not.
+typedef struct outcome {
+    char* text; // the record
+    char sentence[400];
+    crd_status status;
+} outcome;
+
+static char* read_text(const char* path)
+{
+    FILE* f = fopen(path, "rb");
+    check(f != NULL);
+    char* text = calloc(1, 1 << 22);
+    check(fread(text, 1, (1 << 22) - 1, f) > 100);
+    fclose(f);
+    return text;
+}
+
+static outcome run_row(const char* place, const char* predict, int mode, int threads)
+{
+    const char* const file = TEST_BUILD_DIR "/worker_row.csv";
+    static const char* const fmus[] = {"feedthrough", "rot_1",  "faulty",
+                                       "feedthrough", "events", "faulty",
+                                       "feedthrough", "rot_1",  "feedthrough"};
+    char yaml[8192];
+    int n = snprintf(yaml, sizeof yaml, "cardan: 1\nunits:\n");
+    for (int i = 0; i < 9; i++) {
+        char group[32];
+        snprintf(group, sizeof group, place, i % 3); // next to each other are never in one
+        n += snprintf(yaml + n, sizeof yaml - (size_t)n, "  u%d: { fmu: %s, isolate: %s", i,
+                      example(fmus[i], i % 2 ? 3 : 2), group);
+        n += snprintf(yaml + n, sizeof yaml - (size_t)n,
+                      i == 5 ? ", parameters: { mode: %d } }\n" : " }\n", mode);
+    }
+    snprintf(yaml + n, sizeof yaml - (size_t)n,
+             "connections:\n  - u2.y -> u0.u\n  - u0.y -> u3.u\n  - u3.y -> u6.u\n"
+             "  - u4.height -> u8.u\n  - u5.y -> u2.u\n"
+             "run: { step: 1 ms, stop: 0.9, threads: %d, predict: %s }\n",
+             threads, predict);
+    crd_context* ctx = crd_context_create(NULL);
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    check_ok(crd_system_parse(ctx, yaml, strlen(yaml), "row.yaml", &s));
+    s->results.path = file;
+    const crd_master_options opt = crd_master_defaults();
+    check_ok(crd_master_create(ctx, s, &opt, &m));
+    outcome o = {.status = crd_master_run(m)};
+    snprintf(o.sentence, sizeof o.sentence, "%s", o.status < 0 ? crd_error_text(ctx) : "");
+    check_ok(crd_master_finish(m));
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    crd_context_destroy(ctx);
+    o.text = read_text(file);
+    return o;
+}
+
+static void rows_give_the_same_bits_in_any_grouping(void** state)
+{
+    (void)state;
+    static const char* const places[] = {"together", "process", "g%d"};
+    static const int modes[] = {0, 1, 2,
+                                3, 5, 6}; // faulty: well, warning, discard, error, NaN, stop
+    static const char* const predictions[] = {"hold", "auto"};
+    for (size_t k = 0; k < 2 * sizeof modes / sizeof *modes; k++) {
+        const int mode = modes[k / 2];
+        const outcome here = run_row("none", predictions[k % 2], mode, 1);
+        check((here.status < 0) == (mode == 2 || mode == 3 || mode == 5));
+        for (size_t i = 0; i < 3; i++) {
+            const outcome there = run_row(places[i], predictions[k % 2], mode, i == 2 ? 2 : 1);
+            check_int(there.status, here.status);
+            check_text(there.sentence, here.sentence);
+            check_text(there.text, here.text);
+            free(there.text);
+        }
+        free(here.text);
+    }
+}
+
+// The unit that did it is named, wherever it stands in its row.
+static void a_crash_in_a_row_names_the_unit(void** state)
+{
+    (void)state;
+    static const int modes[] = {7, 12};
+    static const char* const sentences[] = {"unit 'u5' at t = 0.5: crashed in",
+                                            "unit 'u5' at t = 0.5: ended its process with exit()"};
+    const outcome here = run_row("none", "hold", 3, 1);
+    for (int k = 0; k < 2; k++) {
+        const outcome there = run_row("together", "hold", modes[k], 1);
+        check_status(there.status, CRD_E_CRASH);
+        check_contains(there.sentence, sentences[k]);
+        check_text(there.text, here.text); // the record ends where it does without a worker
+        free(there.text);
+    }
+    free(here.text);
+}
+
 static void a_stand_in_takes_over_from_a_worker_that_ended(void** state)
 {
     (void)state;
@@ -616,6 +712,8 @@ int main(void)
         cmocka_unit_test(files_of_others_are_out_of_reach),
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
         cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),
+        cmocka_unit_test(rows_give_the_same_bits_in_any_grouping),
+        cmocka_unit_test(a_crash_in_a_row_names_the_unit),
         cmocka_unit_test(a_stand_in_takes_over_from_a_worker_that_ended),
         cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),
         cmocka_unit_test(an_error_of_what_was_set_comes_with_the_step),

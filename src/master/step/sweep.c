@@ -105,13 +105,20 @@ static crd_status sweep_check_outputs(crd_master* m)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
 }
 
-// Units that compute elsewhere begin, before the others take their time.
-static void begin_remote(crd_master* m, const crdi_phase* phase)
+// Units that compute elsewhere begin, before the others take their time. `lanes`: rows of them will
+// be advanced in one call, and begin so.
+static void begin_remote(crd_master* m, const crdi_phase* phase, bool lanes)
 {
-    for (int i = 0; i < phase->batch_count; i++) {
-        const int member = m->plan->batch[phase->batch_first + i];
+    for (int i = phase->batch_first, n = 1; i < phase->batch_first + phase->batch_count; i += n) {
+        const int member = m->plan->batch[i];
         crdi_member* p = &m->plan->members[member];
         const crd_unit_ops* ops = p->unit->ops;
+        const bool row = lanes && m->lanes.advance[i] && CRDI_UNIT_HAS(p->unit, remote, begin_row);
+        n = row ? m->lanes.rows[i] : 1;
+        if (row) {
+            ops->remote->begin_row(&m->lanes.lanes[i], n, m->clock.time, m->clock.h);
+            continue;
+        }
         if (!CRDI_UNIT_HAS(p->unit, remote, begin) || p->run->parts > 1 ||
             !crdi_member_is_due(m, member)) {
             continue;
@@ -126,15 +133,17 @@ static void begin_remote(crd_master* m, const crdi_phase* phase)
 static crd_status run_batch(crd_master* m, const crdi_phase* phase)
 {
     bool good = true;
+    const bool threads = m->tuning.threads > 1 && phase->batch_count - phase->pinned_count > 1;
+    const bool serial = m->plan->times.multirate || m->tuning.measure || m->plan->iterated ||
+                        (m->live && crdi_live_disturbs(m));
     if (phase->async_count) { crdi_async_begin(m, phase); }
-    if (m->plan->has_remote) { begin_remote(m, phase); }
-    if (m->tuning.threads > 1 && phase->batch_count - phase->pinned_count > 1) {
+    if (m->plan->has_remote) { begin_remote(m, phase, !threads && !serial); }
+    if (threads) {
         crdi_pool_run(m->tuning.pool, phase->batch_first + phase->pinned_count,
                       phase->batch_count - phase->pinned_count);
         (void)run_serial(m, m->plan->batch + phase->batch_first, phase->pinned_count);
         good = false; // look
-    } else if (m->plan->times.multirate || m->tuning.measure || m->plan->iterated ||
-               (m->live && crdi_live_disturbs(m))) {
+    } else if (serial) {
         good = run_serial(m, m->plan->batch + phase->batch_first, phase->batch_count);
     } else {
         good = run_lanes(m, phase);

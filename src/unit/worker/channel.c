@@ -111,14 +111,22 @@ static inline void relax(void)
 #endif
 }
 
-bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t most, uint32_t* vain)
+// Two lines, as the sixteen values in them are more than most units have.
+static inline bool is_there(const crdi_channel_look* l)
+{
+    __builtin_prefetch(l->values);
+    __builtin_prefetch(l->values + CRDI_CHANNEL_LINE);
+    return atomic_load_explicit(l->number, memory_order_acquire) == l->wanted;
+}
+
+bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
 {
     // Looks between two at the clock; waits in vain until it is only glanced at, and until it is
     // tried again.
     enum { LOOKS = 32, PATIENCE = 4, GLANCES = 64 };
     for (int64_t end = 0;;) {
         for (int i = 0; i < LOOKS; i++) {
-            if (atomic_load_explicit(word, memory_order_acquire) == wanted) {
+            if (is_there(l)) {
                 *vain = 0;
                 return true;
             }
@@ -126,20 +134,27 @@ bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t most, ui
         }
         if (*vain >= PATIENCE && *vain % GLANCES) { break; }
         const int64_t now = crdi_now_ns();
-        if (!end) { end = now + most; }
+        if (!end) { end = now + l->most; }
         if (now >= end) { break; }
     }
     ++*vain;
     return false;
 }
 
-void crdi_channel_sleep(_Atomic uint32_t* word, uint32_t value, int64_t ns)
+void crdi_channel_sleep(const crdi_channel_look* l, uint32_t seen, int64_t ns)
 {
+    const int64_t LINGER = 1000;
+    if (crdi_channel_lingers(l->most)) {
+        for (const int64_t end = crdi_now_ns() + LINGER; crdi_now_ns() < end;) {
+            if (is_there(l)) { return; }
+            relax();
+        }
+    }
     const struct timespec limit = {ns / 1000000000, ns % 1000000000};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); // shared: not FUTEX_PRIVATE
+    syscall(SYS_futex, l->number, FUTEX_WAIT, seen, &limit, NULL, 0); // not FUTEX_PRIVATE
 }
 
-void crdi_channel_wake(_Atomic uint32_t* word)
+void crdi_channel_wake(_Atomic uint32_t* number)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, number, FUTEX_WAKE, 1, NULL, NULL, 0);
 }

@@ -39,6 +39,8 @@ enum {
     X(GET, "get its outputs")                                                                      \
     X(RATES, "get derivatives of its outputs")                                                     \
     X(STEP, "step")                                                                                \
+    X(SEAT, "prepare its values")                                                                  \
+    X(ROW, "step")                                                                                 \
     X(SAVE, "save its state")                                                                      \
     X(RESTORE, "restore its state")                                                                \
     X(FREE, "free its state")                                                                      \
@@ -59,7 +61,7 @@ typedef struct crdi_request {
     int32_t handle; // binding (-1: none) or saved state
     uint64_t area;  // BIND: offset of the values; CREATE: of the unit's line; WATCH: what
     double t, h;
-    uint64_t length; // bytes of the message
+    uint64_t length; // bytes of the message; ROW: seats, from number `handle` on
     uint64_t pad[2];
 } crdi_request;
 _Static_assert(sizeof(crdi_request) == CRDI_CHANNEL_LINE, "a request is a cache line");
@@ -73,9 +75,10 @@ static inline bool crdi_request_is_answered(const crdi_request* r)
              r->op == CRDI_OP_FREE || (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
 }
 
-enum { CRDI_WANTS_STOP = 1, CRDI_FETCHED = 2 };
+enum { CRDI_WANTS_STOP = 1, CRDI_FETCHED = 2, CRDI_LOOK = 4 };
 
-// The answer of a unit, one cache line; its sentence lies behind it.
+// The answer of a unit, one cache line; its sentence lies behind it. A row has one for all: with
+// CRDI_LOOK, or when it has failed, those of its units have news.
 typedef struct crdi_answer {
     _Atomic uint32_t number; // of the request that it answers, written last
     _Atomic uint32_t waited; // by the master: somebody sleeps until it changes
@@ -98,6 +101,7 @@ typedef struct crdi_control {
     _Atomic uint32_t log_read;
     _Alignas(CRDI_CHANNEL_LINE) _Atomic int64_t spin_ns; // how long to look before sleeping
     // by the worker
+    _Alignas(CRDI_CHANNEL_LINE) crdi_answer row;
     _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t asleep;
     _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t taken; // number of the request that is carried out
     _Atomic uint32_t unit;                              // whose it is
@@ -167,6 +171,16 @@ static inline size_t crdi_channel_area_bytes(const crd_binding* b)
            crdi_channel_round((size_t)b->integer_count * sizeof(int64_t));
 }
 
+// ---- seats -------------------------------------------------------------------------------------
+//
+// A unit that is stepped in a row with others has a seat: its real inputs and outputs, without gaps
+// between the units, so that few cache lines change hands. SEAT has this message.
+
+typedef struct crdi_channel_seat {
+    int32_t in, out;        // handles of bindings, -1: none
+    uint64_t in_at, out_at; // offsets of the values
+} crdi_channel_seat;
+
 // ---- messages ----------------------------------------------------------------------------------
 
 // Writes and reads what does not fit into a request; remembers its first overflow.
@@ -189,9 +203,38 @@ crd_status crdi_mail_get_bytes(crdi_mail* m, crd_context* ctx, crd_bytes* values
 
 // ---- waiting -----------------------------------------------------------------------------------
 
-// Looks at `*word` for up to `most` ns: true once it is `wanted`. Where looking was in vain the
-// other side may want this very core: for some times it is only glanced at. `*vain` counts them.
-bool crdi_channel_spin(_Atomic uint32_t* word, uint32_t wanted, int64_t most, uint32_t* vain);
-// Sleeps while `*word` is `value`, for `ns` at most.
-void crdi_channel_sleep(_Atomic uint32_t* word, uint32_t value, int64_t ns);
-void crdi_channel_wake(_Atomic uint32_t* word);
+// Whoever raises a number and then sees nobody asleep has to be sure that a sleeper sees the
+// number: with a barrier in between, which costs as much as the step of a small unit. Where both
+// sides look for long before they sleep it is left out, and the sleeper lingers: what was raised is
+// seen by then, as a processor keeps no store to itself for a microsecond.
+static inline bool crdi_channel_lingers(int64_t spin_ns)
+{
+    return spin_ns >= 10000;
+}
+
+static inline void crdi_channel_raise(_Atomic uint32_t* number, uint32_t value, int64_t spin_ns)
+{
+    if (crdi_channel_lingers(spin_ns)) {
+        atomic_store_explicit(number, value, memory_order_release);
+        atomic_signal_fence(memory_order_seq_cst);
+    } else {
+        atomic_exchange(number, value);
+    }
+}
+
+// What is looked at: a number, and the values that are read as soon as it is there, whose first
+// lines come along; never NULL.
+typedef struct crdi_channel_look {
+    _Atomic uint32_t* number;
+    uint32_t wanted;
+    const char* values;
+    int64_t most; // ns
+} crdi_channel_look;
+
+// true once the number is as wanted. Where looking was in vain the other side may want this very
+// core: for some times it is only glanced at. `*vain` counts them.
+bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain);
+// Sleeps until `*number`, which is `seen`, changes, for `ns` at most; comes after the word for who
+// asks whether somebody sleeps.
+void crdi_channel_sleep(const crdi_channel_look* l, uint32_t seen, int64_t ns);
+void crdi_channel_wake(_Atomic uint32_t* number);

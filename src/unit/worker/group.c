@@ -120,6 +120,7 @@ void crdi_worker_leave(crdi_proxy* u)
     crdi_worker* w = u->worker;
     if (u->index >= 0) { w->units[u->index] = NULL; }
     u->worker = NULL;
+    if (w->row.lead == u) { w->row = (crdi_worker_row){0}; }
     if (--w->users) { return; }
     crdi_worker_stop(w);
     if (w->list) {

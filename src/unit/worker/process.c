@@ -97,6 +97,10 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     atomic_store(&w->control->spin_ns, w->spin_ns);
     w->used = crdi_channel_areas_at();
     w->number = w->log_read = 0;
+    w->values[0] = w->values[1] = (crdi_worker_block){0};
+    w->row = (crdi_worker_row){0};
+    w->seats = 0;
+    w->life++;
     return CRD_OK;
 }
 
@@ -206,6 +210,20 @@ size_t crdi_worker_area(crdi_worker* w, size_t bytes)
     return at;
 }
 
+size_t crdi_worker_seat_area(crdi_worker* w, int which, size_t bytes)
+{
+    enum { BLOCK = 4096 };
+    crdi_worker_block* b = &w->values[which];
+    if (bytes > b->end - b->at) {
+        const size_t all = bytes > BLOCK ? bytes : BLOCK, at = crdi_worker_area(w, all);
+        if (at == SIZE_MAX) { return at; }
+        *b = (crdi_worker_block){at, at + all};
+    }
+    const size_t at = b->at;
+    b->at += bytes;
+    return at;
+}
+
 // ---- requests ----------------------------------------------------------------------------------
 
 void crdi_worker_lock(_Atomic uint32_t* lock)
@@ -250,12 +268,16 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
     slot->t = r->t;
     slot->h = r->h;
     slot->length = r->length;
-    if (crdi_request_is_answered(r)) { u->number = number; }
+    if (r->op == CRDI_OP_ROW) {
+        w->row.number = number;
+    } else if (crdi_request_is_answered(r)) {
+        u->number = number;
+    }
     u->op = r->op;
-    atomic_exchange(&slot->number, number); // and a barrier: before it is asked who sleeps
-    if (atomic_load_explicit(&c->asleep, memory_order_relaxed)) {
+    crdi_channel_raise(&slot->number, number, w->spin_ns);
+    if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
         atomic_store(&c->asleep, 0);
-        crdi_channel_wake(&c->asleep);
+        crdi_channel_wake(&slot->number);
     }
 }
 
@@ -313,10 +335,11 @@ static const char* call_of(const crdi_worker* w, const crdi_proxy* u, char out[6
     if (n) { return out; }
     const char version = strncmp(u->base.info.kind, "FMU ", 4) == 0 ? u->base.info.kind[4] : 0;
     const bool exchange = strstr(u->base.info.kind, "ME") != NULL;
-    if (u->op == CRDI_OP_STEP && !exchange) {
+    if ((u->op == CRDI_OP_STEP || w->row.pending) && !exchange) {
         return version == '1' ? "fmiDoStep" : version == '2' ? "fmi2DoStep" : "fmi3DoStep";
     }
-    snprintf(out, 64, "a call to %s", texts[u->op < CRDI_OP_COUNT ? u->op : CRDI_OP_STEP]);
+    snprintf(out, 64, "a call to %s",
+             texts[u->op < CRDI_OP_COUNT && !w->row.pending ? u->op : CRDI_OP_STEP]);
     return out;
 }
 
@@ -419,23 +442,27 @@ static bool look_after(crdi_proxy* u)
 
 // Takes turns between sleeping and looking after the process. Another thread may do the same for
 // another unit of the worker.
-static bool __attribute__((cold, noinline)) wait_long(crdi_proxy* u, int64_t limit)
+static bool __attribute__((cold, noinline))
+wait_long(crdi_proxy* u, crdi_answer* a, const crdi_channel_look* l)
 {
     crdi_worker* w = u->worker;
-    crdi_answer* a = u->answer;
-    const int64_t begin = crdi_now_ns();
-    int64_t interrupted = 0;
+    const crdi_proxy* running = find_blamed(w, u);
+    int64_t begin = crdi_now_ns(), interrupted = 0;
     bool alive = true;
-    for (int64_t nap = NAP_FIRST; alive; nap = nap < NAP_LONGEST ? 2 * nap : nap) {
+    for (int64_t nap = NAP_FIRST, turns = 0; alive; nap = nap < NAP_LONGEST ? 2 * nap : nap) {
         atomic_store(&a->waited, 1);
         const uint32_t seen = atomic_load(&a->number);
-        if (seen != u->number) { crdi_channel_sleep(&a->number, seen, nap); }
-        if (atomic_load(&a->number) == u->number) { break; }
+        if (seen != l->wanted) { crdi_channel_sleep(l, seen, nap); }
+        if (atomic_load(&a->number) == l->wanted) { break; }
         const int64_t now = crdi_now_ns();
         char what[96] = "";
+        const crdi_proxy* runs = find_blamed(w, u);
+        if (runs != running && turns++ < w->users) { begin = now; } // a limit is for one call
+        running = runs;
         if (is_interrupted(u) && !interrupted) { interrupted = now; }
-        if (now - begin > limit) {
-            snprintf(what, sizeof what, "did not come back within %.4g s", (double)limit / 1e9);
+        if (now - begin > running->limit) {
+            snprintf(what, sizeof what, "did not come back within %.4g s",
+                     (double)running->limit / 1e9);
         } else if (interrupted && now - interrupted > GRACE) {
             snprintf(what, sizeof what, "did not come back when the run was interrupted");
         }
@@ -446,11 +473,11 @@ static bool __attribute__((cold, noinline)) wait_long(crdi_proxy* u, int64_t lim
         crdi_worker_unlock(&w->lock);
     }
     atomic_store(&a->waited, 0);
-    return !w->failed && atomic_load(&a->number) == u->number;
+    return !w->failed && atomic_load(&a->number) == l->wanted;
 }
 
 // What the worker says of a failure, as users know the file.
-static crd_status __attribute__((cold, noinline)) tell_failure(crdi_proxy* u, int32_t status)
+crd_status __attribute__((cold, noinline)) crdi_worker_tell(crdi_proxy* u, int32_t status)
 {
     char text[CRDI_CHANNEL_TEXT], shown[CRDI_CHANNEL_TEXT];
     uint32_t length = u->answer->length;
@@ -468,16 +495,11 @@ static crd_status __attribute__((cold, noinline)) tell_failure(crdi_proxy* u, in
     return crdi_fail(u->base.ctx, st, "%s", shown);
 }
 
-crd_status crdi_worker_wait(crdi_proxy* u, int64_t limit)
+crd_status crdi_worker_take(crdi_proxy* u)
 {
-    crdi_worker* w = u->worker;
-    crdi_answer* a = u->answer;
-    if (__builtin_expect(w->failed, 0)) { return crdi_worker_gone(u); }
-    if (!crdi_channel_spin(&a->number, u->number, w->spin_ns, &u->vain) && !wait_long(u, limit)) {
-        return crdi_worker_gone(u);
-    }
+    const crdi_answer* a = u->answer;
     const int32_t status = a->status;
-    const uint32_t flags = a->flags, log = a->log;
+    const uint32_t flags = a->flags;
     const int64_t events = a->events; // the master may have set its own count back
     u->base.events = (int64_t)((uint64_t)u->base.events + (uint64_t)events - (uint64_t)u->events);
     u->events = events;
@@ -487,10 +509,26 @@ crd_status crdi_worker_wait(crdi_proxy* u, int64_t limit)
     } else if (!(flags & CRDI_WANTS_STOP)) {
         u->base.wants_stop = false;
     }
-    if (__builtin_expect(log != w->log_read, 0)) {
+    return __builtin_expect(status < 0, 0) ? crdi_worker_tell(u, status) : CRD_OK;
+}
+
+bool crdi_worker_await(crdi_proxy* u, crdi_answer* a, uint32_t number, const double* values)
+{
+    crdi_worker* w = u->worker;
+    const crdi_channel_look l = {&a->number, number, (const char*)values, w->spin_ns};
+    if (!crdi_channel_spin(&l, &u->vain) && !wait_long(u, a, &l)) { return false; }
+    if (__builtin_expect(a->log != w->log_read, 0)) {
         crdi_worker_lock(&w->lock);
         take_log(w);
         crdi_worker_unlock(&w->lock);
     }
-    return __builtin_expect(status < 0, 0) ? tell_failure(u, status) : CRD_OK;
+    return true;
+}
+
+crd_status crdi_worker_wait(crdi_proxy* u)
+{
+    crdi_answer* a = u->answer;
+    if (__builtin_expect(u->worker->failed, 0)) { return crdi_worker_gone(u); }
+    const double* values = u->watched ? u->watched : (const double*)a;
+    return crdi_worker_await(u, a, u->number, values) ? crdi_worker_take(u) : crdi_worker_gone(u);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_UNREAD = 3 }; // steps in which the worker fetches for nothing
+enum { MOST_UNREAD = 8 }; // changes after which the worker does not fetch for nothing any more
 
 // ---- bindings ----------------------------------------------------------------------------------
 
@@ -189,9 +189,9 @@ crd_status crdi_proxy_set_rates(crd_unit* unit, const crd_binding* b, const doub
 // From now on the worker fetches it after each step.
 static void watch(crdi_proxy* u, crdi_proxy_binding* p, int what)
 {
-    p->unread = 0;
     if (p->watch & (1u << what) || p->binding->bytes_count) { return; }
     p->watch |= 1u << what;
+    if (!u->watched) { u->watched = p->area.real; }
     const crdi_request r = {.op = CRDI_OP_WATCH, .handle = p->handle, .area = p->watch};
     crdi_worker_lock(&u->worker->lock);
     crdi_worker_push(u, &r);
@@ -209,12 +209,20 @@ static crd_status take_texts(crdi_proxy* u, crdi_mail* m, void* into)
     return crdi_mail_get_bytes(m, u->base.ctx, t->values->bytes, t->binding->bytes_count);
 }
 
+// Is it known already what the values (order 0) or derivatives are?
+static inline bool is_fresh(const crdi_proxy* u, const crdi_proxy_binding* p, int order)
+{
+    return p->handle >= 0 &&
+           (p->fresh[order] == u->epoch || (u->fetched == u->epoch && p->watch & (1u << order)));
+}
+
 crd_status crdi_proxy_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     crdi_proxy* u = (crdi_proxy*)unit;
     crdi_proxy_binding* p = b->prepared;
     crd_status st = CRD_OK;
-    if (p->handle < 0 || p->fresh[0] != u->epoch || b->bytes_count) {
+    const bool seated = p->seat && u->in_row && u->fetched == u->epoch;
+    if (!seated && (!is_fresh(u, p, 0) || b->bytes_count)) {
         if (!u->created) { return crdi_worker_gone(u); }
         CRD_TRY(crdi_proxy_bind(u, p));
         texts_wanted t = {b, v};
@@ -225,8 +233,10 @@ crd_status crdi_proxy_get(crd_unit* unit, const crd_binding* b, crd_values* v)
         p->fresh[0] = u->epoch;
         if (u->steps) { watch(u, p, 0); }
     }
-    p->unread = 0;
-    if (b->real_count) { memcpy(v->real, p->area.real, (size_t)b->real_count * sizeof(double)); }
+    p->read = u->epoch;
+    if (b->real_count) {
+        memcpy(v->real, seated ? p->seat : p->area.real, (size_t)b->real_count * sizeof(double));
+    }
     if (b->integer_count) {
         memcpy(v->integer, p->area.integer, (size_t)b->integer_count * sizeof(int64_t));
     }
@@ -243,7 +253,7 @@ crd_status crdi_proxy_get_rates(crd_unit* unit, const crd_binding* b, int order,
         memset(d, 0, (size_t)b->real_count * sizeof *d);
         return CRD_OK;
     }
-    if (p->handle < 0 || p->fresh[order] != u->epoch) {
+    if (!is_fresh(u, p, order)) {
         if (!u->created) { return crdi_worker_gone(u); }
         CRD_TRY(crdi_proxy_bind(u, p));
         const crdi_proxy_call c = {
@@ -252,7 +262,7 @@ crd_status crdi_proxy_get_rates(crd_unit* unit, const crd_binding* b, int order,
         p->fresh[order] = u->epoch;
         if (u->steps) { watch(u, p, order); }
     }
-    p->unread = 0;
+    p->read = u->epoch;
     memcpy(d, p->area.rate[order - 1], (size_t)b->real_count * sizeof *d);
 fail:
     return st;
@@ -260,8 +270,7 @@ fail:
 
 // ---- steps -------------------------------------------------------------------------------------
 
-// One request: what waits of the last set, and the step.
-static void push_step(crdi_proxy* u, double t, double h)
+void crdi_proxy_push_step(crdi_proxy* u, double t, double h)
 {
     crdi_request r = {.op = CRDI_OP_STEP, .handle = -1, .t = t, .h = h};
     crdi_worker_lock(&u->worker->lock);
@@ -279,38 +288,31 @@ void crdi_proxy_begin(crd_unit* unit, double t, double h)
 {
     crdi_proxy* u = (crdi_proxy*)unit;
     if (u->begun || u->worker->failed || !u->created) { return; }
-    push_step(u, t, h);
+    crdi_proxy_push_step(u, t, h);
 }
 
-// What the worker fetched after the step is fresh; what nobody read is not fetched any more.
-static void note_fetched(crdi_proxy* u)
+void crdi_proxy_stop_watching(crdi_proxy* u)
 {
-    u->epoch++;
-    if (!(u->answer->flags & CRDI_FETCHED)) { return; }
     for (crdi_proxy_binding* p = u->bindings; p; p = p->next) {
-        if (!p->watch) { continue; }
-        for (int k = 0; k <= CRDI_CHANNEL_ORDERS; k++) {
-            if (p->watch & (1u << k)) { p->fresh[k] = u->epoch; }
-        }
-        if (__builtin_expect(++p->unread > MOST_UNREAD, 0)) {
-            p->watch = 0;
-            const crdi_request r = {.op = CRDI_OP_WATCH, .handle = p->handle};
-            crdi_worker_lock(&u->worker->lock);
-            crdi_worker_push(u, &r);
-            crdi_worker_unlock(&u->worker->lock);
-        }
+        if (!p->watch || u->epoch - p->read <= MOST_UNREAD || (u->in_row && p->seat)) { continue; }
+        p->watch = 0;
+        if (u->watched == p->area.real) { u->watched = NULL; }
+        const crdi_request r = {.op = CRDI_OP_WATCH, .handle = p->handle};
+        crdi_worker_lock(&u->worker->lock);
+        crdi_worker_push(u, &r);
+        crdi_worker_unlock(&u->worker->lock);
     }
 }
 
-static crd_status end_step(crdi_proxy* u, double t, double h)
+crd_status crdi_proxy_end_step(crdi_proxy* u, double t, double h)
 {
-    const crd_status st = crdi_worker_wait(u, u->limit);
+    const crd_status st = crdi_worker_wait(u);
     u->begun = false;
     if (__builtin_expect(u->worker->failed, 0)) {
         return u->restarts < u->base.spec->restart ? crdi_proxy_restart(u, t, h)
                                                    : crdi_worker_gone(u);
     }
-    note_fetched(u);
+    crdi_proxy_note_step(u, u->answer->flags & CRDI_FETCHED, false);
     return st;
 }
 
@@ -318,77 +320,6 @@ crd_status crdi_proxy_step(crd_unit* unit, double t, double h)
 {
     crdi_proxy* u = (crdi_proxy*)unit;
     if (__builtin_expect(u->worker->failed || !u->created, 0)) { return crdi_worker_gone(u); }
-    if (!u->begun) { push_step(u, t, h); }
-    return end_step(u, t, h);
-}
-
-// ---- set, step and get for many at once --------------------------------------------------------
-
-typedef struct {
-    crdi_proxy* unit;
-    crdi_proxy_binding *in, *out;
-    const double* inputs;
-    double* outputs;
-    size_t in_bytes, out_bytes;
-    int id;
-} lane_data;
-_Static_assert(sizeof(lane_data) <= sizeof(crd_lane), "a lane is too small");
-
-// All begin before the first is waited for: workers run side by side, and one that has several of
-// the units is woken up once.
-static crd_status proxy_advance(crd_lane* first, int count, double t, double h, volatile int* at)
-{
-    for (int i = 0; i < count; i++) {
-        lane_data* d = (void*)(first + i);
-        crdi_proxy* u = d->unit;
-        if (u->begun || u->worker->failed) { continue; }
-        if (d->in) {
-            memcpy(d->in->area.real, d->inputs, d->in_bytes);
-            if (!d->in->waits) { u->waiting++; }
-            d->in->waits = d->in->inputs = true;
-            d->in->order = 0;
-        }
-        push_step(u, t, h);
-    }
-    for (int i = 0; i < count; i++) {
-        lane_data* d = (void*)(first + i);
-        crdi_proxy* u = d->unit;
-        *at = d->id;
-        crd_status st = u->worker->failed && !u->begun ? crdi_worker_gone(u) : end_step(u, t, h);
-        if (st >= 0 && d->out && d->out->fresh[0] != u->epoch) {
-            crd_values v = {.real = d->outputs};
-            st = crdi_proxy_get(&u->base, d->out->binding, &v);
-        } else if (st >= 0 && d->out) {
-            d->out->unread = 0;
-            memcpy(d->outputs, d->out->area.real, d->out_bytes);
-        }
-        if (st < 0) { return st; }
-    }
-    return CRD_OK;
-}
-
-crd_advance* crdi_proxy_join(crd_unit* unit, int id, const crd_binding* in,
-                             const crd_values* inputs, const crd_binding* out, crd_values* outputs,
-                             crd_lane* lane)
-{
-    crdi_proxy* u = (crdi_proxy*)unit;
-    lane_data* d = (void*)lane;
-    if ((in && (in->integer_count || in->bytes_count)) ||
-        (out && (out->integer_count || out->bytes_count))) {
-        return NULL;
-    }
-    *d = (lane_data){.unit = u, .id = id};
-    if (in) {
-        d->in = in->prepared;
-        d->inputs = inputs->real;
-        d->in_bytes = (size_t)in->real_count * sizeof(double);
-        if (crdi_proxy_bind(u, d->in) < 0) { return NULL; }
-    }
-    if (out) {
-        d->out = out->prepared;
-        d->outputs = outputs->real;
-        d->out_bytes = (size_t)out->real_count * sizeof(double);
-        if (crdi_proxy_bind(u, d->out) < 0) { return NULL; }
-    }
-    return proxy_advance;
+    if (!u->begun) { crdi_proxy_push_step(u, t, h); }
+    return crdi_proxy_end_step(u, t, h);
 }

@@ -7,6 +7,7 @@
 //   group.c        which units share a worker
 //   worker_unit.c  the unit that the master sees
 //   transfer.c     its values and steps
+//   row.c          steps of many units in one request
 //   restart.c      how it goes on when its worker has ended
 //   program/       the executable
 #pragma once
@@ -28,10 +29,31 @@ typedef struct crdi_proxy_binding {
     bool inputs;   // was ever set
     bool rates_only;
     uint32_t watch; // what the worker fetches after each step: bit 0 values, bit k rates of order k
-    int unread;     // steps in a row for nothing
-    uint64_t fresh[1 + CRDI_CHANNEL_ORDERS]; // the unit's `epoch` that they belong to
+    uint64_t read;  // the unit's `epoch` when it was read last
+    const double* seat; // values after a step in a row, NULL: none
+    uint64_t
+        fresh[1 + CRDI_CHANNEL_ORDERS]; // the unit's `epoch` that they belong to, if not `fetched`
     struct crdi_proxy_binding* next;
 } crdi_proxy_binding;
+
+// Room for values without gaps, a few cache lines at a time.
+typedef struct crdi_worker_block {
+    size_t at, end;
+} crdi_worker_block;
+
+// Units of a worker that are stepped in one request.
+typedef struct crdi_worker_row {
+    bool pending;     // is under way
+    crdi_proxy* lead; // the first
+    const void* owner;
+    int32_t first, count; // seats
+    int id;               // of the lane of the first
+    uint32_t number;
+    int32_t status;
+    uint32_t flags;
+    const double* outputs;
+    struct crdi_worker* next; // that has others of the same row of lanes
+} crdi_worker_row;
 
 // A worker process, seen from the master. Units of one worker may be on several threads.
 typedef struct crdi_worker {
@@ -52,8 +74,12 @@ typedef struct crdi_worker {
     int memory_fd, life_fd;
     char* memory;
     crdi_control* control;
-    size_t used;     // of the memory
-    uint32_t number; // of the last request
+    size_t used;                 // of the memory
+    crdi_worker_block values[2]; // seats' inputs and outputs
+    int32_t seats;               // so far
+    uint32_t life;               // counts its processes
+    crdi_worker_row row;         // that is under way
+    uint32_t number;             // of the last request
     uint32_t log_read;
     int64_t spin_ns;
     bool failed;    // its end was not asked for
@@ -68,21 +94,24 @@ struct crdi_proxy {
     int32_t index; // in the worker
     crdi_answer* answer;
     char* text;
-    uint32_t number;  // of its last request that is answered
-    uint16_t op;      // of its last request
-    uint32_t vain;    // waits in which it was looked for in vain
-    bool created;     // the worker has the unit
-    bool begun;       // a step is under way
-    bool steps;       // it is initialised: what is read will be read again
-    bool said;        // the end of the worker
-    int restarts;     // so far
-    char remark[320]; // base.remark
-    int64_t limit;    // of a call, ns
-    int64_t events;   // as the worker counts
-    int16_t waiting;  // bindings that were set
-    uint64_t epoch;   // changes when values do
-    int32_t handles;  // of bindings so far
-    int32_t states;   // of saved states so far
+    uint32_t number;       // of its last request that is answered
+    uint16_t op;           // of its last request
+    uint32_t vain;         // waits in which it was looked for in vain
+    bool created;          // the worker has the unit
+    bool begun;            // a step is under way
+    bool steps;            // it is initialised: what is read will be read again
+    bool said;             // the end of the worker
+    int restarts;          // so far
+    char remark[320];      // base.remark
+    int64_t limit;         // of a call, ns
+    int64_t events;        // as the worker counts
+    int16_t waiting;       // bindings that were set
+    uint64_t epoch;        // changes when values do
+    uint64_t fetched;      // epoch of the last step after which the worker has read what is watched
+    bool in_row;           // that step was one of a row
+    const double* watched; // what is read first after a step, NULL: not known
+    int32_t handles;       // of bindings so far
+    int32_t states;        // of saved states so far
     crdi_proxy_binding* bindings;
     crdi_proxy_binding* spare; // areas to be used again
     crd_experiment experiment;
@@ -121,10 +150,17 @@ static inline void crdi_worker_unlock(_Atomic uint32_t* lock)
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
+// Room for `bytes` of a seat, inputs (0) or outputs (1); under lock. SIZE_MAX: there is none.
+size_t crdi_worker_seat_area(crdi_worker* w, int which, size_t bytes);
 // One request of the unit into the ring; under lock, the process running. The worker is woken up.
 void crdi_worker_push(crdi_proxy* u, const crdi_request* r);
-// Until the last request of the unit is answered. `limit` in ns.
-crd_status crdi_worker_wait(crdi_proxy* u, int64_t limit);
+// Until the last request of the unit is answered.
+crd_status crdi_worker_wait(crdi_proxy* u);
+// Until `a` has the number; the values are read then. false: the worker is no more. And what such
+// an answer, or that of a row, says of the unit.
+bool crdi_worker_await(crdi_proxy* u, crdi_answer* a, uint32_t number, const double* values);
+crd_status crdi_worker_take(crdi_proxy* u);
+crd_status crdi_worker_tell(crdi_proxy* u, int32_t status); // its sentence about a failure
 // The sentence about a worker that is no more.
 crd_status crdi_worker_gone(crdi_proxy* u);
 
@@ -139,7 +175,25 @@ crd_status crdi_proxy_set_rates(crd_unit* unit, const crd_binding* b, const doub
 crd_status crdi_proxy_get_rates(crd_unit* unit, const crd_binding* b, int order, double* d);
 crd_status crdi_proxy_bind(crdi_proxy* u, crdi_proxy_binding* p);
 void crdi_proxy_begin(crd_unit* unit, double t, double h);
+// One request: what waits of the last set, and the step.
+void crdi_proxy_push_step(crdi_proxy* u, double t, double h);
 crd_status crdi_proxy_step(crd_unit* unit, double t, double h);
+crd_status crdi_proxy_end_step(crdi_proxy* u, double t, double h);
+// What nobody has read for some steps is not fetched any more.
+void crdi_proxy_stop_watching(crdi_proxy* u);
+// The worker has stepped the unit, and read what is watched where it says so.
+static inline void crdi_proxy_note_step(crdi_proxy* u, bool fetched, bool in_row)
+{
+    u->epoch++;
+    u->in_row = in_row;
+    if (fetched) { u->fetched = u->epoch; }
+    if (u->epoch % 64 < 3) { crdi_proxy_stop_watching(u); } // a step is up to three of them
+}
+
+// ---- row.c -------------------------------------------------------------------------------------
+
+void crdi_proxy_begin_row(crd_lane* first, int count, double t, double h);
+void crdi_proxy_forget_row(crdi_worker* w); // waits for one that nobody has asked for the end of
 crd_advance* crdi_proxy_join(crd_unit* unit, int id, const crd_binding* in,
                              const crd_values* inputs, const crd_binding* out, crd_values* outputs,
                              crd_lane* lane);

@@ -21,7 +21,7 @@ crd_status crdi_proxy_do(crdi_proxy* u, const crdi_proxy_call* c)
     const bool mail = c->fill || c->take;
     if (w->failed || !w->pid) { return crdi_worker_gone(u); }
     if (u->begun) { // nobody has asked for the end of the step
-        (void)crdi_worker_wait(u, u->limit);
+        (void)crdi_worker_wait(u);
         u->begun = false;
     }
     if (mail) { crdi_worker_lock(&w->mail); }
@@ -38,7 +38,7 @@ crd_status crdi_proxy_do(crdi_proxy* u, const crdi_proxy_call* c)
         crdi_proxy_flush(u);
         crdi_worker_push(u, &r);
         crdi_worker_unlock(&w->lock);
-        st = crdi_worker_wait(u, u->limit);
+        st = crdi_worker_wait(u);
     }
     if (st >= 0 && c->take) {
         const uint64_t length = u->answer->result;
@@ -104,10 +104,12 @@ static void forget_process(crdi_worker* w)
         u->answer = NULL;
         u->waiting = 0;
         u->events = 0;
+        u->watched = NULL;
         for (crdi_proxy_binding* p = u->bindings; p; p = p->next) {
             p->handle = -1;
             p->waits = p->rates_only = false;
             p->watch = 0;
+            p->seat = NULL;
             memset(p->fresh, 0, sizeof p->fresh);
         }
         while (u->spare) {
@@ -323,7 +325,7 @@ static crd_status push_state(crdi_proxy* u, crdi_channel_op op, const proxy_stat
     const crdi_request r = {.op = (uint16_t)op, .handle = s->handle};
     if (w->failed || !u->created) { return crdi_worker_gone(u); }
     if (u->begun) { // nobody has asked for the end of the step
-        (void)crdi_worker_wait(u, u->limit);
+        (void)crdi_worker_wait(u);
         u->begun = false;
     }
     crdi_worker_lock(&w->lock);
@@ -493,8 +495,8 @@ static const crd_unit_derivative_ops derivative_ops = {crdi_proxy_set_rates, crd
                                                        proxy_directional};
 static const crd_unit_lane_ops lane_ops = {crdi_proxy_prepare, crdi_proxy_unprepare,
                                            crdi_proxy_join};
-static const crd_unit_remote_ops remote_ops = {.begin = crdi_proxy_begin,
-                                               .interrupt = proxy_interrupt};
+static const crd_unit_remote_ops remote_ops = {
+    .begin = crdi_proxy_begin, .begin_row = crdi_proxy_begin_row, .interrupt = proxy_interrupt};
 static const crd_unit_name_ops name_ops = {proxy_dimension, proxy_item_at, proxy_extent};
 
 static const crd_unit_ops ops = {

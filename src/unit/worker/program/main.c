@@ -21,8 +21,10 @@ static crdi_server server;
 // Which function the FMU is in, for the master's sentence. Nothing here but loads and stores.
 static void leave_call(void)
 {
-    const crd_unit* u = server.running;
-    const char* call = u ? crdi_unit_last_call(u) : "";
+    const uint32_t at = atomic_load(&server.control->unit);
+    const crdi_served* served =
+        server.in_call && at < (uint32_t)server.count ? server.units[at] : NULL;
+    const char* call = served && served->unit ? crdi_unit_last_call(served->unit) : "";
     char* to = server.control->call;
     size_t n = strnlen(call, sizeof server.control->call - 1);
     for (size_t i = 1; i < n; i++) {
@@ -47,7 +49,7 @@ static void on_question(int number)
 
 static void on_exit_call(void)
 {
-    if (server.running) { leave_call(); }
+    if (server.in_call) { leave_call(); }
 }
 
 static void install_handlers(void)

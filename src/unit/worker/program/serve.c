@@ -7,31 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct bound {
-    crd_binding* binding; // NULL: this handle is free
-    crdi_channel_area area;
-    crd_values values; // over the area; texts are here
-    uint32_t watch;
-} bound;
-
-struct crdi_served {
-    crd_unit* unit;
-    crd_arena arena; // texts of the spec
-    crd_unit_spec spec;
-    crdi_answer* answer;
-    char* text;
-    bound* bound;
-    size_t bound_capacity;
-    int32_t bound_count;
-    int32_t* watched; // handles, in the order in which they are fetched
-    size_t watched_capacity;
-    int32_t watched_count;
-    void** states;
-    size_t state_capacity;
-    int32_t state_count;
-    crd_status late; // of a request that is not answered
-};
-
 // ---- log lines ---------------------------------------------------------------------------------
 
 static void put_log(crdi_control* c, uint32_t* at, const void* bytes, size_t length)
@@ -155,14 +130,14 @@ static crdi_served* add_unit(crdi_server* s, const crdi_request* r)
 
 static void unbind(crdi_server* s, crdi_served* u, int32_t handle)
 {
-    bound* b = &u->bound[handle];
+    crdi_bound* b = &u->bound[handle];
     if (!b->binding) { return; }
     for (int32_t i = 0; b->values.bytes && i < b->binding->bytes_count; i++) {
         crd_free(s->ctx, b->values.bytes[i].data);
     }
     crd_free(s->ctx, b->values.bytes);
     crd_binding_destroy(b->binding);
-    *b = (bound){0};
+    *b = (crdi_bound){0};
 }
 
 // The unit, but not its place: answers are still to be given.
@@ -203,13 +178,13 @@ static crd_status serve_bind(crdi_server* s, crdi_served* u, const crdi_request*
     const uint64_t count = crdi_mail_get_u64(m);
     const int32_t* variables = crdi_mail_get(m, (size_t)count * sizeof *variables);
     const size_t need = (size_t)r->handle + 1;
-    bound* all = crdi_grow(s->ctx, u->bound, &u->bound_capacity, need, sizeof *all);
+    crdi_bound* all = crdi_grow(s->ctx, u->bound, &u->bound_capacity, need, sizeof *all);
     if (!all || !variables) { return crdi_fail(u->unit->ctx, CRD_E_MEMORY, "out of memory"); }
     u->bound = all;
     for (; u->bound_count < (int32_t)need; u->bound_count++) {
-        all[u->bound_count] = (bound){0};
+        all[u->bound_count] = (crdi_bound){0};
     }
-    bound* b = &all[r->handle];
+    crdi_bound* b = &all[r->handle];
     const crd_status st = crd_binding_create(u->unit, variables, (int32_t)count, &b->binding);
     if (st < 0) { return st; }
     b->area = crdi_channel_area_at(s->memory, (size_t)r->area, b->binding);
@@ -234,7 +209,7 @@ static crd_status serve_watch(crdi_server* s, crdi_served* u, const crdi_request
 
 static crd_status serve_set(crdi_server* s, crdi_served* u, const crdi_request* r)
 {
-    bound* b = &u->bound[r->handle];
+    crdi_bound* b = &u->bound[r->handle];
     const crd_unit_ops* ops = u->unit->ops;
     crd_status st = CRD_OK;
     if (r->area == CRDI_SET_TEXTS) {
@@ -242,6 +217,7 @@ static crd_status serve_set(crdi_server* s, crdi_served* u, const crdi_request* 
         st = crdi_mail_get_bytes(&m, s->ctx, b->values.bytes, b->binding->bytes_count);
         if (st < 0) { return crdi_fail(u->unit->ctx, st, "%s", crd_error_text(s->ctx)); }
     }
+    s->inputs = (const char*)b->area.real;
     if (r->area != CRDI_SET_RATES) { st = ops->set(u->unit, b->binding, &b->values); }
     if (st >= 0 && r->order > 0) {
         const double* const d[] = {b->area.rate[0], b->area.rate[1]};
@@ -253,23 +229,23 @@ static crd_status serve_set(crdi_server* s, crdi_served* u, const crdi_request* 
 static crd_status serve_get(crdi_served* u, const crdi_request* r, crdi_mail* m)
 {
     if (r->handle < 0) { return CRD_OK; }
-    bound* b = &u->bound[r->handle];
+    crdi_bound* b = &u->bound[r->handle];
     const crd_status st = u->unit->ops->get(u->unit, b->binding, &b->values);
     if (st >= 0) { crdi_mail_put_bytes(m, b->values.bytes, b->binding->bytes_count); }
     return st;
 }
 
-static crd_status get_rates(crdi_served* u, bound* b, int order)
+static crd_status get_rates(crdi_served* u, crdi_bound* b, int order)
 {
     return u->unit->ops->derivatives->get(u->unit, b->binding, order, b->area.rate[order - 1]);
 }
 
-// What the master will ask for.
-static bool fetch(crdi_served* u)
+bool crdi_served_fetch(crdi_served* u, int32_t but)
 {
     crd_status st = CRD_OK;
     for (int32_t i = 0; i < u->watched_count && st >= 0; i++) {
-        bound* b = &u->bound[u->watched[i]];
+        crdi_bound* b = &u->bound[u->watched[i]];
+        if (u->watched[i] == but) { continue; }
         if (b->watch & 1) { st = u->unit->ops->get(u->unit, b->binding, &b->values); }
         for (int k = 1; k <= CRDI_CHANNEL_ORDERS && st >= 0; k++) {
             if (b->watch & (1u << k)) { st = get_rates(u, b, k); }
@@ -282,7 +258,7 @@ static crd_status serve_step(crdi_server* s, crdi_served* u, const crdi_request*
 {
     crd_status st = r->handle >= 0 ? serve_set(s, u, r) : CRD_OK;
     if (st >= 0) { st = u->unit->ops->step(u->unit, r->t, r->h); }
-    if (st >= 0 && fetch(u)) { *flags |= CRDI_FETCHED; }
+    if (st >= 0 && crdi_served_fetch(u, -1)) { *flags |= CRDI_FETCHED; }
     return st;
 }
 
@@ -381,6 +357,8 @@ static crd_status serve_rare(crdi_server* s, crdi_served* u, const crdi_request*
         unwatch(u, r->handle);
         unbind(s, u, r->handle);
         return CRD_OK;
+    case CRDI_OP_SEAT:
+        return crdi_serve_seat(s, u, r, in);
     case CRDI_OP_WATCH:
         return serve_watch(s, u, r);
     case CRDI_OP_GET:
@@ -413,20 +391,26 @@ static void __attribute__((cold, noinline)) tell(crdi_served* u, const crd_conte
     u->answer->length = (uint32_t)length;
 }
 
-static void give_answer(crdi_server* s, crdi_served* u, const crdi_request* r, crd_status st,
-                        uint32_t flags, uint64_t result)
+void crdi_served_report(crdi_served* u, const crd_context* ctx, crd_status st, uint32_t flags)
 {
     crdi_answer* a = u->answer;
     const crd_unit* unit = u->unit;
-    if (st < 0) { tell(u, unit ? unit->ctx : s->ctx); }
+    if (st < 0) { tell(u, unit ? unit->ctx : ctx); }
     a->status = st;
     a->flags = flags | (unit && unit->wants_stop ? CRDI_WANTS_STOP : 0);
     a->events = unit ? unit->events : 0;
     a->next_event = unit ? unit->next_event : 0;
+}
+
+void crdi_serve_answer(crdi_server* s, crdi_answer* a, const crdi_request* r)
+{
+    const uint32_t number = atomic_load_explicit(&r->number, memory_order_relaxed);
     a->log = atomic_load_explicit(&s->control->log_written, memory_order_relaxed);
-    a->result = result;
-    atomic_exchange(&a->number, atomic_load_explicit(&r->number, memory_order_relaxed));
-    if (atomic_load_explicit(&a->waited, memory_order_relaxed)) { crdi_channel_wake(&a->number); }
+    crdi_channel_raise(&a->number, number,
+                       atomic_load_explicit(&s->control->spin_ns, memory_order_relaxed));
+    if (__builtin_expect(atomic_load_explicit(&a->waited, memory_order_relaxed), 0)) {
+        crdi_channel_wake(&a->number);
+    }
 }
 
 static void serve(crdi_server* s, const crdi_request* r)
@@ -438,7 +422,8 @@ static void serve(crdi_server* s, const crdi_request* r)
     crd_status st = u->late;
     uint32_t flags = 0;
     atomic_store_explicit(&s->control->unit, r->unit, memory_order_relaxed);
-    s->running = u->unit;
+    s->in_call = u->unit != NULL;
+    u->told = false;
     if (r->op == CRDI_OP_DESTROY) {
         serve_destroy(s, u);
         st = CRD_OK;
@@ -453,25 +438,34 @@ static void serve(crdi_server* s, const crdi_request* r)
     } else if (st >= 0) {
         st = serve_rare(s, u, r, &in, &out);
     }
-    s->running = NULL;
+    s->in_call = false;
     const bool answered = crdi_request_is_answered(r);
     u->late = answered ? CRD_OK : st;
     if (st >= 0 && out.failed) {
         st = crdi_fail(u->unit->ctx, CRD_E_RANGE, "the answer of the worker is too long");
     }
-    if (answered) { give_answer(s, u, r, st, flags, CRDI_CHANNEL_MESSAGE - out.left); }
+    if (!answered) { return; }
+    crdi_served_report(u, s->ctx, st, flags);
+    u->answer->result = CRDI_CHANNEL_MESSAGE - out.left;
+    crdi_serve_answer(s, u->answer, r);
 }
 
 // Looks for a while, then sleeps; now and then it looks whether the master is still there.
 static void wait_for(crdi_server* s, _Atomic uint32_t* number, uint32_t wanted)
 {
+    static const int64_t LONGEST = 500000000; // ns
     static uint32_t vain;
     crdi_control* c = s->control;
-    while (!crdi_channel_spin(number, wanted, atomic_load(&c->spin_ns), &vain)) {
+    crdi_channel_look l = {number, wanted, s->inputs ? s->inputs : (const char*)number, 0};
+    l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
+    for (int64_t nap = 1000000; !crdi_channel_spin(&l, &vain);) {
         atomic_store(&c->asleep, 1);
-        if (atomic_load(number) != wanted) { crdi_channel_sleep(&c->asleep, 1, 500000000); }
+        const uint32_t seen = atomic_load(number);
+        if (seen != wanted) { crdi_channel_sleep(&l, seen, nap); }
         atomic_store(&c->asleep, 0);
         if (getppid() != c->master) { _exit(0); }
+        nap = nap < LONGEST ? 2 * nap : nap;
+        l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
     }
 }
 
@@ -484,7 +478,11 @@ int crdi_serve(crdi_server* s)
     for (uint32_t next = 1;; next++) {
         crdi_request* r = &s->control->ring[next & (CRDI_CHANNEL_SLOTS - 1)];
         wait_for(s, &r->number, next);
-        serve(s, r);
+        if (r->op == CRDI_OP_ROW) {
+            crdi_serve_row(s, r);
+        } else {
+            serve(s, r);
+        }
         atomic_store_explicit(&s->control->taken, next, memory_order_release);
     }
 }
