@@ -693,6 +693,8 @@ typedef struct crd_dcp_slave_status {
     /// What data_old is made of: came before; came behind a later one (and was missed at first).
     int64_t data_duplicates, data_reordered;
     double round_trip, round_trip_max; ///< s, smoothed and worst, of control
+    int64_t foreign; ///< PDUs of others in its name: nothing acts on them. What is in nobody's
+                     ///< name counts for the first slave
 } crd_dcp_slave_status;
 
 CRD_API crd_dcp_master_options crd_dcp_master_defaults(void);

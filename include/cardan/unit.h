@@ -102,6 +102,7 @@ typedef struct crd_link_stats {
     int64_t duplicates; ///< came twice
     int64_t reordered;  ///< came behind a later one
     int64_t bad;        ///< could not be used
+    int64_t foreign;    ///< came from others in its name; nothing acts on them
     int64_t late;       ///< steps that ended without the data that were due
     double age;         ///< s: newest outputs when they were last used; NaN: not known
     double age_mean, age_max;

@@ -325,6 +325,7 @@ static crdi_dcp_peer* find_peer(crd_dcp_master* m, const crd_dcp_address* from, 
 static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
 {
     crdi_dcp_peer* p = find_peer(m, &packet->from, 0);
+    if (!p) { crdi_dcp_count_foreign(m, 0); }
     for (int i = 0; p && i < p->outbox_count; i++) {
         if (crdi_dcp_request_type(&p->outbox[i]) == CRDI_DCP_INF_LOG && p->outbox[i].flying) {
             crdi_dcp_remove_request(p, i);
@@ -336,6 +337,15 @@ static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
     }
 }
 
+void crdi_dcp_count_foreign(crd_dcp_master* m, uint8_t id)
+{
+    int i = m->count - 1;
+    while (i > 0 && m->peers[i].id != id) {
+        i--;
+    }
+    if (i >= 0) { m->peers[i].status.foreign++; }
+}
+
 void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
 {
     crdi_dcp_pdu a;
@@ -344,15 +354,17 @@ void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
         nothing_came(m, packet);
         return;
     }
-    if (crdi_dcp_decode(packet->bytes, packet->length, &a) != CRDI_DCP_GOOD) { return; }
-    if (a.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
+    const bool good = crdi_dcp_decode(packet->bytes, packet->length, &a) == CRDI_DCP_GOOD;
+    if (good && a.type == CRDI_DCP_DAT_INPUT_OUTPUT) {
         crdi_dcp_master_take(m, &packet->from, &a, packet->time);
         return;
     }
-    const bool answer = crdi_dcp_is_response(a.type);
-    if (!answer && a.type != CRDI_DCP_NTF_STATE_CHANGED && a.type != CRDI_DCP_NTF_LOG) { return; }
+    const bool answer = good && crdi_dcp_is_response(a.type);
+    const bool said =
+        answer || (good && (a.type == CRDI_DCP_NTF_STATE_CHANGED || a.type == CRDI_DCP_NTF_LOG));
     crdi_dcp_peer* p = find_peer(m, &packet->from, a.peer);
-    if (!p) { return; }
+    if (!p) { crdi_dcp_count_foreign(m, a.peer); }
+    if (!p || !said) { return; }
     p->status.last_pdu = packet->time;
     if (answer) {
         take_answer(m, p, &a, packet->time);

@@ -61,14 +61,25 @@ static void relay_values(crd_dcp_master* m, const crdi_dcp_bundle* b)
 
 // ---- data that arrive --------------------------------------------------------------------------
 
+// Datagrams of a slave come from where it answers; a connection for data has a port of its own.
+static bool is_of(const crdi_dcp_peer* p, const crd_dcp_address* from)
+{
+    const crd_dcp_address* c = &p->spec.control;
+    const bool datagrams = from->transport == CRD_DCP_UDP && c->transport == CRD_DCP_UDP;
+    return from->ip == c->ip && (!datagrams || from->port == c->port);
+}
+
 void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crdi_dcp_pdu* pdu,
                           double time)
 {
-    if (pdu->id == 0 || pdu->id > m->bundle_count || m->progress == CRDI_PLANNED) { return; }
-    crdi_dcp_bundle* b = &m->bundles[pdu->id - 1];
+    const bool known = pdu->id > 0 && pdu->id <= m->bundle_count && m->progress != CRDI_PLANNED;
+    crdi_dcp_bundle* b = known ? &m->bundles[pdu->id - 1] : NULL;
+    if (!b || b->kind != CRDI_WATCH || !is_of(&m->peers[b->slave], from)) {
+        crdi_dcp_count_foreign(m, b ? m->peers[b->slave].id : 0);
+        return;
+    }
     crdi_dcp_peer* p = &m->peers[b->slave];
     crd_dcp_slave_status* status = &p->status;
-    if (b->kind != CRDI_WATCH || from->ip != p->spec.control.ip) { return; }
     const int gap = crdi_dcp_sequence_gap(&b->arrived, pdu->seq);
     if (gap < 0) {
         const bool repeated = crdi_dcp_sequence_repeated(&b->arrived, pdu->seq);

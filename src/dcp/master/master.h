@@ -188,6 +188,8 @@ crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets)
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r);
 
 // answers.c
+/// Somebody else has sent it in the name of this slave, or of none: 0.
+void crdi_dcp_count_foreign(crd_dcp_master* m, uint8_t id);
 void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet);
 
 // control.c

@@ -146,6 +146,7 @@ void crdi_link_put_json(crdi_json_writer* w, const char* key, const crd_link_sta
                   {"duplicates", l->duplicates},
                   {"reordered", l->reordered},
                   {"bad", l->bad},
+                  {"foreign", l->foreign},
                   {"late", l->late}};
     crdi_json_begin_object(w, key);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {

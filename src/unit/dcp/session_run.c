@@ -212,6 +212,7 @@ static void count_data(crdi_dcp_unit* u, const crd_dcp_slave_status* now)
     l->lost = now->data_missed - was->data_missed - l->reordered; // which came after all
     if (l->lost < 0) { l->lost = 0; }
     l->bad = now->data_bad - was->data_bad;
+    l->foreign = now->foreign - was->foreign;
     l->round_trip = now->requests > 0 ? now->round_trip : (double)NAN;
     l->round_trip_max = now->requests > 0 ? now->round_trip_max : (double)NAN;
 }
@@ -309,6 +310,11 @@ static void session_run_sum_up(crdi_session* s)
                      u->base.name, (long long)t.data_in + t.data_old + t.data_bad,
                      (long long)t.data_old, (long long)t.data_bad,
                      (long long)(gone > 0 ? gone : 0));
+        }
+        if (t.foreign > 0) {
+            crdi_log(s->ctx, CRD_LOG_WARNING,
+                     "unit '%s': %lld PDUs came from others in its name; nothing acted on them",
+                     u->base.name, (long long)t.foreign);
         }
         if (u->late > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
