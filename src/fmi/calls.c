@@ -363,7 +363,9 @@ crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, do
         *at = x->id;
         crdi_fmi_calling = x->fmi;
         st = x->two ? advance2(x, t, h) : advance3(x, t, h);
-        if (__builtin_expect(!crdi_float_seems_normal(), 0)) { crdi_float_check(x->fmi); }
+        if (k + 1 < count && __builtin_expect(!crdi_float_seems_normal(), 0)) {
+            crdi_float_check(x->fmi);
+        }
         x = (crd_fmi_exchange*)((char*)x + stride);
     }
     if (count > 0) { crdi_fmi_left(crdi_fmi_calling); }

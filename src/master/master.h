@@ -25,6 +25,7 @@ struct crd_master {
     volatile int running; // member whose code runs on this thread now, for the crash guard
     crdi_connections connections;
     crdi_lanes lanes;
+    crdi_duties duties;
     crdi_control control;
     double* rollback;                 // (plan->output_count) outputs before the step
     struct crdi_iteration* iteration; // NULL: none

@@ -7,7 +7,7 @@ import sys
 
 # part of struct crd_master -> folders of src/master that own it ("": the files beside master.h)
 OWNERS = {
-    "life": {"", "step"}, "clock": {"step"}, "lanes": {"step"}, "control": {"step"}, "rollback": {"step"},
+    "life": {"", "step"}, "clock": {"step"}, "lanes": {"step"}, "duties": {"step"}, "control": {"step"}, "rollback": {"step"},
     "iteration": {"step"}, "solvers": {"step"}, "async": {"step"}, "tuning": {"step"}, "connections": {"connection"},
     "energy": {"energy"}, "verdict": {"verdict"}, "record": {"record"}, "events": {"record"},
     "pace": {"pace"}, "models": {"models"}, "guard": {"guard"}, "live": {"live"}, "exchange": {"replay"},

@@ -45,16 +45,28 @@ void crdi_connections_use(crdi_connections* c, crdi_kind kind)
     c->accepts = c->accepts || (k->accept && (kind > CRDI_SCALE || c->observed_count));
 }
 
-crd_status crdi_connections_begin(crd_master* m, const crdi_feed* f, double t)
+static crd_status __attribute__((noinline))
+begin_others(crd_master* m, const crdi_feed* f, double t)
 {
     const crdi_connections* c = &m->connections;
-    for (int i = 0; i < c->used_count; i++) {
+    for (int i = c->used[0] == CRDI_COPY; i < c->used_count; i++) {
         const crdi_kind kind = c->used[i];
         if (f->rows[kind].count == 0) { continue; }
         const crd_status st = kinds[kind]->begin(m, f->rows[kind], t);
         if (st < 0) { return st; }
     }
     return CRD_OK;
+}
+
+crd_status crdi_connections_begin(crd_master* m, const crdi_feed* f, double t)
+{
+    const crdi_connections* c = &m->connections;
+    const crdi_copy* copy = c->copies + f->rows[CRDI_COPY].first;
+    for (int i = 0; i < f->rows[CRDI_COPY].count; i++) {
+        *copy[i].to = *copy[i].from;
+    }
+    const bool only_copies = c->used_count == 1 && c->used[0] == CRDI_COPY;
+    return only_copies ? CRD_OK : begin_others(m, f, t);
 }
 
 void crdi_connections_sample(crd_master* m)

@@ -39,7 +39,7 @@ typedef struct crdi_rows {
 } crdi_rows;
 
 typedef struct crdi_connection_kind {
-    crd_status (*begin)(crd_master* m, crdi_rows rows, double t);
+    crd_status (*begin)(crd_master* m, crdi_rows rows, double t); // NULL: copies need no call
     void (*sample)(crd_master* m);                      // NULL: nothing to do, as in the next two
     double (*judge)(crd_master* m, double t);           // the largest defect, of its scale
     void (*accept)(crd_master* m, int64_t n, double t); // tick n ends at t

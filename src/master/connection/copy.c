@@ -4,16 +4,6 @@
 
 #include <math.h>
 
-static crd_status copy_begin(crd_master* m, crdi_rows rows, double t)
-{
-    (void)t;
-    const crdi_copy* copy = m->connections.copies + rows.first;
-    for (int i = 0; i < rows.count; i++) {
-        *copy[i].to = *copy[i].from;
-    }
-    return CRD_OK;
-}
-
 static crd_status scale_begin(crd_master* m, crdi_rows rows, double t)
 {
     (void)t;
@@ -70,5 +60,5 @@ double crdi_observed_scale(const crdi_observed* w)
     return given > 0 ? given : w->frozen > 0 ? w->frozen : w->size > 0 ? w->size : 1;
 }
 
-const crdi_connection_kind crdi_kind_copy = {.begin = copy_begin, .accept = observe_all};
+const crdi_connection_kind crdi_kind_copy = {.accept = observe_all};
 const crdi_connection_kind crdi_kind_scale = {.begin = scale_begin}; // observed with the copies

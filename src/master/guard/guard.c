@@ -394,6 +394,11 @@ static void note_sizes(crd_master* m)
     }
 }
 
+bool crdi_guard_is_on(const crd_master* m)
+{
+    return m->guard.on;
+}
+
 void crdi_guard_step(crd_master* m)
 {
     crdi_guard* g = &m->guard;
@@ -403,7 +408,7 @@ void crdi_guard_step(crd_master* m)
         note_sizes(m);
         return;
     }
-    const int at = stretch(m);
+    const int at = g->guarded_count ? stretch(m) : 0;
     for (int i = 0; i < g->guarded_count; i++) {
         crdi_guarded* p = &g->guarded[i];
         if (m->plan->times.multirate && n % p->every != 0) { continue; }
@@ -413,7 +418,7 @@ void crdi_guard_step(crd_master* m)
         const crdi_growth alarm = crdi_growth_step(&p->watch, defect_of(p, y), y, at, expected);
         if (alarm != CRDI_GROWTH_NONE) { decide(m, p, alarm); }
     }
-    if (n % g->block == 0) { compare_stretches(m, at + 1); }
+    if (g->guarded_count && n % g->block == 0) { compare_stretches(m, at + 1); }
     if (g->limited && !g->stopped) { crdi_guard_watch_limits(m); }
 }
 

@@ -37,5 +37,9 @@ crd_status crdi_lanes_plan(crd_master* m)
         }
     }
     count_rows(m);
+    m->lanes.brief = !m->plan->times.multirate && !m->plan->iterated && !m->plan->has_remote;
+    for (int i = 0; i < m->plan->phase_count; i++) {
+        m->lanes.brief = m->lanes.brief && !m->plan->phases[i].async_count;
+    }
     return CRD_OK;
 }

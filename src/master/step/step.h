@@ -15,14 +15,25 @@ typedef struct crdi_clockwork {
 
 /// How long steps are: all alike, or as long as the defects allow.
 typedef struct crdi_step_rule {
-    double (*begin)(crd_master* m); ///< the length of the step that begins
+    double (*begin)(crd_master* m); ///< the length of the step that begins, NULL: the grid's
     /// The step with this defect fails, has to be repeated with another length, or counts.
     crd_status (*judge)(crd_master* m, double eps, bool* again);
-    double (*end)(const crd_master* m); ///< where it ends, to the last bit
+    double (*end)(const crd_master* m); ///< where it ends, to the last bit, NULL: on the grid
     crd_status (*next)(crd_master* m);  ///< after a step that counts, NULL: nothing
     double (*ahead)(const crd_master* m, int64_t ticks); ///< s until so many ticks from now
 } crdi_step_rule;
 extern const crdi_step_rule crdi_step_fixed, crdi_step_controlled; // fixed.c, control.c
+
+/// Tick n of the grid. From the count: a sum would drift. The last one may be shorter.
+static inline double crdi_grid_time(const crdi_times* t, int64_t n)
+{
+    return n >= t->tick_count ? t->stop : t->start + (double)n * t->tick;
+}
+
+static inline double crdi_grid_step(const crdi_times* t, int64_t n)
+{
+    return n + 1 == t->tick_count ? t->last_tick : t->tick;
+}
 
 /// How the run began and ended.
 typedef struct crdi_life {
@@ -46,7 +57,15 @@ typedef struct crdi_lanes {
     crd_lane* lanes;       // like plan->batch, close together
     crd_advance** advance; // like plan->batch, NULL: the long way
     int* rows;             // like plan->batch: how many from here have the same function
+    bool brief;            // every step is made once, by all, on this thread
 } crdi_lanes;
+
+/// What a tick does besides a sweep, found before the first one.
+typedef struct crdi_duties {
+    bool cycle; // somebody steers, or the run keeps the clock
+    bool step;  // steps are predicted, saved, repeated or looked at
+    bool after; // somebody has something to do when a step counts
+} crdi_duties;
 
 /// The controller of a variable step.
 typedef struct crdi_control {
@@ -66,6 +85,7 @@ typedef struct crdi_tuning {
     int64_t at;            // tick at which crdi_tuning_look looks again
     int64_t measure_every; // ticks between two measurements, 0: not known yet
     bool measure;          // in this tick
+    bool brief;            // nothing is in the way of lanes until then
     int64_t ns_clock;      // what reading the clock costs; each measured time has it in
     crdi_pool* pool;
     int threads;                       // in use
@@ -78,6 +98,7 @@ typedef struct crdi_tuning {
 /// All phases once.
 crd_status crdi_step_sweep(crd_master* m);
 // tick.c: the main loop
+void crdi_tick_plan(crd_master* m); ///< before the first step
 /// The stop flag is set, or an emergency came: whoever waits gives up.
 bool crdi_life_stops(const crd_master* m);
 /// The run ends with this tick; `member` is to blame, -1: none.

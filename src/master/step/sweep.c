@@ -35,35 +35,31 @@ static bool run_serial(crd_master* m, const int* batch, int count)
 // Outputs of the row belong to the end of this tick; only predictions ask.
 static void stamp_row(crd_master* m, const int* batch, int count)
 {
-    for (int i = 0; i < count && m->connections.prediction_count; i++) {
+    for (int i = 0; i < count; i++) {
         m->plan->members[batch[i]].run->stamp = m->clock.n + 1;
     }
 }
 
 // The way of almost every step: all members are due, nothing is measured, and the units take their
 // values, advance and give their values in one call for many. Others go the long way.
-static bool run_lanes(crd_master* m, const crdi_phase* phase)
+static inline bool run_lanes(crd_master* m, const crdi_phase* phase)
 {
-    const double t = m->clock.time, h = m->clock.h;
-    bool good = true;
-    int i = phase->batch_first;
-    for (const int end = i + phase->batch_count; i < end && good;) {
-        const int row = m->lanes.rows[i];
-        if (!m->lanes.advance[i]) {
-            good = run_serial(m, m->plan->batch + i, row);
-        } else {
-            const crd_status st = m->lanes.advance[i](&m->lanes.lanes[i], row, t, h, &m->running);
-            if (st < 0) {
-                m->plan->members[m->running].run->status = st;
-                good = false;
-            }
-            stamp_row(m, m->plan->batch + i, row);
-            crdi_crash_check_child(m);
+    const int end = phase->batch_first + phase->batch_count;
+    crd_status st = CRD_OK;
+    for (int i = phase->batch_first, row; i < end && st >= 0; i += row) {
+        row = m->lanes.rows[i];
+        crd_advance* advance = m->lanes.advance[i];
+        if (!advance) {
+            if (!run_serial(m, m->plan->batch + i, row)) { return false; }
+            continue;
         }
-        i += row;
+        st = advance(&m->lanes.lanes[i], row, m->clock.time, m->clock.h, &m->running);
+        if (__builtin_expect(st < 0, 0)) { m->plan->members[m->running].run->status = st; }
+        if (m->connections.prediction_count) { stamp_row(m, m->plan->batch + i, row); }
+        crdi_crash_check_child(m);
     }
     m->running = -1;
-    return good;
+    return st >= 0;
 }
 
 // A connected output that is not a number poisons everything behind it: the run ends where it
@@ -89,20 +85,27 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
     return CRD_OK;
 }
 
-static crd_status sweep_check_outputs(crd_master* m)
+// 0 * y is 0 unless y is NaN or infinite. Four sums run side by side.
+static double times_zero(const double* y, size_t count)
 {
-    const double* y = m->plan->outputs;
-    double sum[4] = {0}; // 0 * y is 0 unless y is NaN or infinite, and four sums run side by side
-    size_t i = 0;
-    for (; i + 4 <= m->plan->output_count; i += 4) {
-        for (int k = 0; k < 4; k++) {
-            sum[k] += 0 * y[i + (size_t)k];
+    double sum[4] = {0};
+    for (size_t i = 0; i < count; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            sum[k] += 0 * y[i + k];
         }
     }
-    for (; i < m->plan->output_count; i++) {
-        sum[0] += 0 * y[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static inline crd_status sweep_check_outputs(crd_master* m)
+{
+    const double* y = m->plan->outputs;
+    const size_t count = m->plan->output_count, fours = count & ~(size_t)3;
+    double sum = fours ? times_zero(y, fours) : 0;
+    for (size_t i = fours; i < count; i++) {
+        sum += 0 * y[i];
     }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
+    return __builtin_expect(sum == 0, 1) ? CRD_OK : fail_nan(m);
 }
 
 // Units that compute elsewhere begin, before the others take their time. `lanes`: rows of them will
@@ -129,8 +132,8 @@ static void begin_remote(crd_master* m, const crdi_phase* phase, bool lanes)
     }
 }
 
-// All members of a phase advance. Failures are reported in the order of the batch.
-static crd_status run_batch(crd_master* m, const crdi_phase* phase)
+// Members on other threads, elsewhere, not always due, or looked at.
+static bool __attribute__((noinline)) run_others(crd_master* m, const crdi_phase* phase)
 {
     bool good = true;
     const bool threads = m->tuning.threads > 1 && phase->batch_count - phase->pinned_count > 1;
@@ -149,23 +152,30 @@ static crd_status run_batch(crd_master* m, const crdi_phase* phase)
         good = run_lanes(m, phase);
     }
     if (phase->async_count && crdi_async_end(m, phase) < 0) { good = false; }
-    if (good) { return CRD_OK; }
+    return good;
+}
+
+// Failures are reported in the order of the batch.
+static crd_status __attribute__((cold, noinline))
+batch_failed(crd_master* m, const crdi_phase* phase)
+{
     const crd_status st = first_failure(m, phase);
     // A unit that was fed with NaN in this tick may fail for it: then its source is to blame.
     const crd_status cause = st < 0 ? sweep_check_outputs(m) : CRD_OK;
     return cause < 0 ? cause : st;
 }
 
+// All members of a phase advance.
+static inline crd_status run_batch(crd_master* m, const crdi_phase* phase, bool brief)
+{
+    const bool good = brief ? run_lanes(m, phase) : run_others(m, phase);
+    return __builtin_expect(good, 1) ? CRD_OK : batch_failed(m, phase);
+}
+
 // Values move into the units whose step begins (early) or ends (late) with this tick.
-static crd_status move_values(crd_master* m, const crdi_phase* phase)
+static crd_status __attribute__((noinline)) move_some_values(crd_master* m, const crdi_phase* phase)
 {
     crd_status st = CRD_OK;
-    if (!m->plan->times.multirate) {
-        const double t = m->clock.time;
-        if (phase->early_count) { CRD_TRY(crdi_connections_begin(m, &phase->early, t)); }
-        if (phase->late_count) { CRD_TRY(crdi_connections_begin(m, &phase->late, t)); }
-        return CRD_OK;
-    }
     for (int k = 0; k < phase->early_count; k++) {
         const crdi_feed* f = &m->plan->feeds[phase->early_first + k];
         if (m->clock.n % m->plan->members[f->member].ticks != 0) { continue; }
@@ -181,13 +191,22 @@ fail:
     return st;
 }
 
+static inline crd_status move_values(crd_master* m, const crdi_phase* phase)
+{
+    if (m->plan->times.multirate) { return move_some_values(m, phase); }
+    const double t = m->clock.time;
+    const crd_status st = phase->early_count ? crdi_connections_begin(m, &phase->early, t) : CRD_OK;
+    return st >= 0 && phase->late_count ? crdi_connections_begin(m, &phase->late, t) : st;
+}
+
 // In every phase values move, then the units that are due advance.
 crd_status crdi_step_sweep(crd_master* m)
 {
     crd_status st = CRD_OK;
-    for (int i = 0; i < m->plan->phase_count; i++) {
-        CRD_TRY(move_values(m, &m->plan->phases[i]));
-        CRD_TRY(run_batch(m, &m->plan->phases[i]));
+    const crdi_phase *p = m->plan->phases, *const end = p + m->plan->phase_count;
+    for (; p < end; p++) {
+        CRD_TRY(move_values(m, p));
+        CRD_TRY(run_batch(m, p, m->tuning.brief));
     }
     CRD_TRY(sweep_check_outputs(m));
 fail:

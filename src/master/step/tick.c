@@ -3,6 +3,17 @@
 
 #include <stdio.h>
 
+void crdi_tick_plan(crd_master* m)
+{
+    const crdi_plan* p = m->plan;
+    m->duties.cycle = m->live || p->paced;
+    m->duties.step =
+        p->rolls_back || p->iterated || m->solvers || m->connections.prediction_count > 0;
+    m->duties.after = m->connections.accepts || p->estimated || p->has_remote || p->paced ||
+                      p->rule->next || m->exchange || m->energy.bond_count > 0 ||
+                      crdi_guard_is_on(m) || crdi_record_is_open(m);
+}
+
 // One step; where it may be taken back, as often as it has to be.
 static crd_status tick_step(crd_master* m)
 {
@@ -33,21 +44,15 @@ static void tick_reach(crd_master* m, int64_t n, double time)
     __atomic_store_n(&m->clock.n, n, __ATOMIC_RELAXED);
 }
 
-// One tick:
-//   outputs(n) -> connections -> inputs -> units -> outputs(n+1) -> fresh outputs -> defects
-//     -> estimated errors -> energy and its corrections -> guard -> record
-static crd_status tick(crd_master* m)
+// The step counts, and ends `now`.
+static crd_status tick_after(crd_master* m, double now)
 {
-    const crdi_step_rule* rule = m->plan->rule;
     crd_status st = CRD_OK;
-    m->clock.h = rule->begin(m);
-    CRD_TRY(tick_step(m));
-    const double now = rule->end(m);
     if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
     if (m->plan->estimated) { crdi_estimate_step(m, m->clock.h); }
     tick_reach(m, m->clock.n + 1, now);
     if (m->plan->has_remote) { crdi_events_note_remarks(m); }
-    if (rule->next) { CRD_TRY(rule->next(m)); }
+    if (m->plan->rule->next) { CRD_TRY(m->plan->rule->next(m)); }
     if (m->energy.bond_count) { crdi_bonds_balance(m); }
     crdi_guard_step(m);
     if (m->exchange) { crdi_exchange_record(m); }
@@ -55,6 +60,22 @@ static crd_status tick(crd_master* m)
     CRD_TRY(crdi_record_rows(m));
 fail:
     return st;
+}
+
+// One tick:
+//   outputs(n) -> connections -> inputs -> units -> outputs(n+1) -> fresh outputs -> defects
+//     -> estimated errors -> energy and its corrections -> guard -> record
+static inline __attribute__((always_inline)) crd_status tick(crd_master* m)
+{
+    const crdi_plan* p = m->plan;
+    const int64_t n = m->clock.n;
+    m->clock.h = p->rule->begin ? p->rule->begin(m) : crdi_grid_step(&p->times, n);
+    const crd_status st = m->duties.step ? tick_step(m) : crdi_step_sweep(m);
+    if (st < 0) { return st; }
+    const double now = p->rule->end ? p->rule->end(m) : crdi_grid_time(&p->times, n + 1);
+    if (m->duties.after) { return tick_after(m, now); }
+    tick_reach(m, n + 1, now);
+    return CRD_OK;
 }
 
 bool crdi_life_is_last(const crd_master* m)
@@ -112,16 +133,16 @@ void crdi_life_look_for_end(crd_master* m)
 }
 
 // One cycle: commands, the clock, a tick, what is seen of it, the account.
-static crd_status cycle(crd_master* m)
+static crd_status __attribute__((noinline)) cycle(crd_master* m)
 {
     crd_status st = CRD_OK;
     if (m->live) {
         CRD_TRY(crdi_live_steer(m));
-        if (m->life.end != CRD_END_NONE) { return CRD_OK; }
+        if (m->life.end != CRD_END_NONE) { goto fail; }
     }
     if (m->plan->paced) {
         CRD_TRY(crdi_pacing_begin(m));
-        if (m->life.end != CRD_END_NONE) { return CRD_OK; } // the stop flag came while we waited
+        if (m->life.end != CRD_END_NONE) { goto fail; } // the stop flag came while we waited
     }
     if (m->clock.n >= m->tuning.at) { crdi_tuning_look(m); }
     CRD_TRY(tick(m));
@@ -129,6 +150,15 @@ static crd_status cycle(crd_master* m)
     crdi_life_look_for_end(m);
     if (m->plan->paced) { crdi_pacing_end(m); }
 fail:
+    return m->live ? crdi_live_alarm(m, st) : st;
+}
+
+// The same of a run that nobody steers and that keeps no clock.
+static crd_status free_cycle(crd_master* m)
+{
+    if (m->clock.n >= m->tuning.at) { crdi_tuning_look(m); }
+    const crd_status st = tick(m);
+    if (st >= 0) { crdi_life_look_for_end(m); }
     return st;
 }
 
@@ -143,8 +173,7 @@ static void tick_advance(void* with)
     advancing* a = with;
     crd_master* m = a->m;
     for (; a->ticks > 0 && a->st >= 0 && m->life.end == CRD_END_NONE; a->ticks--) {
-        a->st = cycle(m);
-        if (m->live) { a->st = crdi_live_alarm(m, a->st); }
+        a->st = m->duties.cycle ? cycle(m) : free_cycle(m);
         if (a->st < 0) { m->life.end = CRD_END_FAILED; }
     }
 }

@@ -55,7 +55,7 @@ static void try_threads(crd_master* m)
     }
 }
 
-void crdi_tuning_look(crd_master* m)
+static void tune_next(crd_master* m)
 {
     if (m->clock.n == 0) {
         m->tuning.measure = !m->plan->opt.no_statistics;
@@ -83,6 +83,12 @@ void crdi_tuning_look(crd_master* m)
     m->tuning.measure = !m->tuning.measure && !m->plan->opt.no_statistics;
     m->tuning.at =
         m->clock.n + (m->tuning.measure ? m->plan->times.longest_ticks : m->tuning.measure_every);
+}
+
+void crdi_tuning_look(crd_master* m)
+{
+    tune_next(m);
+    m->tuning.brief = m->lanes.brief && m->tuning.threads <= 1 && !m->tuning.measure && !m->live;
 }
 
 crd_status crdi_tuning_start(crd_master* m)
