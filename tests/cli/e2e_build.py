@@ -391,6 +391,43 @@ class Bad(Build):
         self.cardan("info", "bent.fmu")
 
 
+# dx/dt = u - x, y = x, for Model Exchange; each evaluation changes x' a little for good.
+NOSY_MODEL = MODEL2.replace("<CoSimulation modelIdentifier=\"ramp\" canHandleVariableCommunicationStepSize=\"true\">FILES"
+                            "</CoSimulation>", "<ModelExchange modelIdentifier=\"ramp\"/>").replace(
+    "</ModelVariables>", """<ScalarVariable name="u" valueReference="1" causality="input"><Real start="0"/></ScalarVariable>
+    <ScalarVariable name="x" valueReference="2"><Real/></ScalarVariable>
+    <ScalarVariable name="der(x)" valueReference="3"><Real derivative="3"/></ScalarVariable>
+  </ModelVariables>""").replace("</Outputs>", "</Outputs><Derivatives><Unknown index=\"4\"/></Derivatives>")
+NOSY = RAMP2.split("fmi2Component fmi2Instantiate", 1)[0] + """
+static double t, x = 1, u, evaluations;
+static int fresh;
+static void evaluate(void) { evaluations += !fresh; fresh = 1; }
+static void change(double* a, double b) { if (*a != b) fresh = 0; *a = b; }
+fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String where,
+                              const fmi2CallbackFunctions* f, fmi2Boolean visible, fmi2Boolean log) { return &x; }
+void fmi2FreeInstance(fmi2Component c) {}
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean a, fmi2Real b, fmi2Real s, fmi2Boolean d, fmi2Real e) { return fmi2OK; }
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2Terminate(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2Reset(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference r[], size_t n, fmi2Real v[])
+{ evaluate(); for (size_t i = 0; i < n; i++) v[i] = r[i] == 3 ? u - x : r[i] == 1 ? u : x; return fmi2OK; }
+fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference r[], size_t n, const fmi2Real v[]) { change(&u, v[0]); return fmi2OK; }
+fmi2Status fmi2SetTime(fmi2Component c, fmi2Real s) { change(&t, s); return fmi2OK; }
+fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real v[], size_t n) { change(&x, v[0]); return fmi2OK; }
+fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real v[], size_t n) { v[0] = x; return fmi2OK; }
+fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real v[], size_t n) { v[0] = 1; return fmi2OK; }
+fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real v[], size_t n) { evaluate(); v[0] = u - x + 1e-9 * evaluations; return fmi2OK; }
+fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real v[], size_t n) { return fmi2OK; }
+fmi2Status fmi2EnterEventMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) { return fmi2OK; }
+fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo* e)
+{ e->newDiscreteStatesNeeded = e->terminateSimulation = e->nominalsOfContinuousStatesChanged = e->valuesOfContinuousStatesChanged
+  = e->nextEventTimeDefined = fmi2False; return fmi2OK; }
+fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean a, fmi2Boolean* e, fmi2Boolean* s) { *e = *s = fmi2False; return fmi2OK; }
+"""
+
 # Models that some masters stumble over. STEP is what happens in a step of h from t, before y = SLOPE (t + h).
 STRICT = """
 #include <math.h>
@@ -456,6 +493,19 @@ run: { step: 0.25 s, stop: 1 s, predict: hold }
                 with self.subTest(bad=bad, options=options):
                     self.cardan("run", "two.yaml", "-o", "out.csv", *options, code=code, says=says)
 
+    def test_a_worker_reads_no_more_than_a_run_in_process(self):
+        """What is fetched for nothing would change what such a model does."""
+        self.pack("nosy.fmu", {"modelDescription.xml": NOSY_MODEL, "sources/ramp.c": NOSY})
+        self.pack("nosy2.fmu", {"modelDescription.xml": NOSY_MODEL, "sources/ramp.c": NOSY + "/* another library */"})
+        self.write("loop.yaml", """cardan: 1
+units: { a: { fmu: nosy.fmu }, b: { fmu: nosy2.fmu } }
+connections: [ { from: a.y, to: b.u }, { from: b.y, to: a.u } ]
+run: { step: 10 ms, stop: 1 s }
+""")
+        for options in ((), ("--predict", "hold"), ("--interval", "30 ms")):
+            for isolate in ("none", "all"):
+                self.cardan("run", "loop.yaml", "-q", "-o", isolate + ".csv", "--isolate", isolate, *options)
+            self.assertEqual(self.table("none.csv"), self.table("all.csv"), options)
 
 
 if __name__ == "__main__":

@@ -186,9 +186,12 @@ crd_status crdi_proxy_set_rates(crd_unit* unit, const crd_binding* b, const doub
 
 // ---- get ---------------------------------------------------------------------------------------
 
-// From now on the worker fetches it after each step.
+// From now on the worker fetches it after each step. Not of a unit whose model is evaluated to be
+// read, derivatives even at other points: there are FMUs whose results depend on each evaluation,
+// and in process there is none after half a step.
 static void watch(crdi_proxy* u, crdi_proxy_binding* p, int what)
 {
+    if (u->base.info.flags & CRD_UNIT_CAN_REFRESH) { return; }
     if (p->watch & (1u << what) || p->binding->bytes_count) { return; }
     p->watch |= 1u << what;
     if (!u->watched) { u->watched = p->area.real; }
