@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dcp/net/net.h"
+#include "dcp/slave/slave.h"
 #include "testnet/testnet.h"
 
 enum { MASTER = 0x0A000001, SLAVE = 0x0A000002, OTHER = 0x0A000003, PLACES = 3 };
@@ -631,6 +632,67 @@ static void a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_st
         rig_destroy(p.h.r);
         close_place(&p);
     }
+}
+
+static int64_t refused(const place* p)
+{
+    const crd_dcp_secure_counts c = counts(p, 1);
+    return c.plain + c.rejected + c.replayed + c.unknown + c.misdirected;
+}
+
+// At the slave: PDUs in clear with the right numbers, and all that the master has ever sent again,
+// from the master's address, from another port of it, and from another host.
+static void assault(place* p)
+{
+    const crd_dcp_slave* s = p->h.r->slave;
+    const crd_dcp_address from[] = {p->at[0], {MASTER, 9999, CRD_DCP_UDP}, p->at[2]};
+    const int taped_count = p->tap[1]->count;
+    const crd_dcp_slave before = *s;
+    const int64_t delivered = crd_dcp_net_get_counts(p->net[1]).received, count = refused(p);
+    int64_t data = 0;
+    for (int i = 0; i < 256 + taped_count; i++) {
+        taped t = {.at = p->at[1], .length = 24};
+        if (i < 256) {
+            t.bytes[0] = (uint8_t)i;
+            t.bytes[1] = (uint8_t)(s->last + 1);
+            t.bytes[2] = (uint8_t)((s->last + 1) >> 8);
+            t.bytes[3] = 1;
+            t.bytes[4] = (uint8_t)s->state;
+        } else {
+            t = p->tap[1]->tape[i - 256];
+        }
+        const bool greeting = t.bytes[0] == 0xD1 && t.length == 73;
+        for (int k = 0; k < 3; k++) {
+            t.from = from[k];
+            play(p->tap[1], &t);
+            data += !greeting; // which lead to an answer at most
+        }
+        check_int(drain(p, 1, NULL, NULL), 0);
+    }
+    check_int(crd_dcp_net_get_counts(p->net[1]).received, delivered);
+    check(refused(p) - count >= data);
+    check(s->state == before.state && s->last == before.last && s->entry == before.entry);
+    check(memcmp(&s->counts, &before.counts, sizeof before.counts) == 0);
+    p->tap[1]->count = taped_count;
+}
+
+static void nothing_without_the_key_reaches_a_slave_in_any_state(void** state)
+{
+    (void)state;
+    static place p;
+    open_place(&p, &clean);
+    start_slave(&p, CRD_DCP_UDP);
+    assault(&p);
+    configure(&p);
+    assault(&p);
+    run_steps(&p, 20);
+    assault(&p);
+    hand_change(&p.h, (crdi_dcp_pdu){.type = CRDI_DCP_STC_STOP}, CRD_DCP_STOPPED);
+    assault(&p);
+    check_int(crd_dcp_slave_get_counts(p.h.r->slave).steps, 20);
+    check_int(crd_dcp_slave_get_counts(p.h.r->slave).dropped, 0);
+    rig_destroy(p.h.r);
+    close_place(&p);
 }
 
 // The slave has its turn while the master waits.
@@ -1445,6 +1507,7 @@ int main(void)
         cmocka_unit_test(counters_out_of_order_are_taken_once_within_1024),
         cmocka_unit_test(a_counter_more_than_1024_behind_is_dropped),
         cmocka_unit_test(a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_streams),
+        cmocka_unit_test(nothing_without_the_key_reaches_a_slave_in_any_state),
         cmocka_unit_test(the_master_of_the_library_does_not_notice_that_its_net_is_secured),
         cmocka_unit_test(either_side_may_start_again_and_what_was_recorded_before_is_worth_nothing),
         cmocka_unit_test(a_session_survives_a_master_that_starts_again_over_datagrams),
