@@ -273,8 +273,12 @@ static crd_status walk_matrix(walker* w, uint64_t length, int depth)
     if (e.type != INT8) { return fail_damaged(w, "an array's name is damaged"); }
     CRD_TRY(skip_element(w, &length, &e));
     const bool holds = (class >= CLASS_CELL && class <= CLASS_OBJECT) || class == CLASS_FUNCTION;
+    if (class == CLASS_SPARSE) { // rows, columns, values
+        CRD_TRY(walk_children(w, &length, depth, &children));
+        return children > 0 ? fail_damaged(w, "a sparse array holds others") : CRD_OK;
+    }
     if (!holds) { // numbers and texts: there is no more in them
-        if (class >= CLASS_CHAR && class <= CLASS_UINT64 && class != CLASS_SPARSE) {
+        if (class >= CLASS_CHAR && class <= CLASS_UINT64) {
             CRD_TRY(walk_values(w, &length, values, number(w, head + 8) & COMPLEX));
         }
         return skip(w, length);

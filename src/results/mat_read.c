@@ -48,7 +48,8 @@ bool crdi_mat_is_numeric(const matvar_t* v)
 
 static bool mat_read_is_wanted(const matvar_t* v)
 {
-    return v->name && v->name[0] && v->class_type >= MAT_C_CELL && v->class_type <= MAT_C_UINT64;
+    return v->name && v->name[0] && v->class_type >= MAT_C_CELL && v->class_type <= MAT_C_UINT64 &&
+           v->class_type != MAT_C_SPARSE;
 }
 
 static bool is_vector(const matvar_t* v)
@@ -543,7 +544,8 @@ static crd_status read_variables(crdi_mat* d)
                                  d->path, v->name);
             }
         } else if (v->name[0]) {
-            left_out(d, v->name, "objects, functions and what has no class are not read");
+            left_out(d, v->name,
+                     "sparse arrays, objects, functions and what has no class are not read");
         }
     }
 }
