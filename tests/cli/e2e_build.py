@@ -507,6 +507,26 @@ run: { step: 10 ms, stop: 1 s }
                 self.cardan("run", "loop.yaml", "-q", "-o", isolate + ".csv", "--isolate", isolate, *options)
             self.assertEqual(self.table("none.csv"), self.table("all.csv"), options)
 
+    def test_an_output_of_fmi_1_that_is_an_alias_of_an_input(self):
+        """Both have what the input is set to, from the start on, also in a worker."""
+        model = MODEL1.replace('causality="output"><Real/>', 'causality="output" alias="alias"><Real/>').replace(
+            "<ModelVariables>", '<ModelVariables><ScalarVariable name="u" valueReference="0" causality="input">'
+            '<Real start="0"/></ScalarVariable>')
+        code = RAMP1.replace("fmiReal v[])", "fmiReal v[])", 1).replace(
+            "const fmiReal v[]) { return fmiOK; }", "const fmiReal v[]) { *(fmiReal*)c = v[0]; return fmiOK; }").replace(
+            "3 * *(fmiReal*)c", "*(fmiReal*)c").replace("{ *(fmiReal*)c = t; return", "{ return").replace(
+            "{ *(fmiReal*)c = t + h; return", "{ return")
+        self.pack("same.fmu", {"modelDescription.xml": model, "sources/ramp.c": code})
+        self.write("chain.yaml", """cardan: 1
+units: { s: { signal: { shape: constant, value: 35 } }, a: { fmu: same.fmu }, b: { fmu: same.fmu } }
+connections: [ { from: s.y, to: a.u }, { from: a.y, to: b.u } ]
+run: { step: 0.25 s, stop: 1 s }
+""")
+        for isolate in ("none", "all"):
+            self.cardan("run", "chain.yaml", "-q", "-o", "out.csv", "--isolate", isolate)
+            for signal in ("a.y", "b.y"):
+                self.assertEqual(self.column("out.csv", signal), [35] * 5, (isolate, signal))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -14,12 +14,13 @@ static bool matches(const crd_master* m, const char* name, bool* used)
     return wanted;
 }
 
-static bool signals_is_wanted(const crd_master* m, const crd_variable* v, const char* name,
-                              bool* used)
+static bool signals_is_wanted(const crd_master* m, const crd_unit* u, const crd_variable* v,
+                              const char* name, bool* used)
 {
     if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
-    if (m->plan->sys->results.pattern_count == 0) {
-        return v->causality == CRD_OUTPUT && v->alias_of < 0;
+    if (m->plan->sys->results.pattern_count == 0) { // each output once
+        return v->causality == CRD_OUTPUT &&
+               (v->alias_of < 0 || u->info.variables[v->alias_of].causality != CRD_OUTPUT);
     }
     return matches(m, name, used);
 }
@@ -44,12 +45,12 @@ static crd_status select_variable(crd_master* m, int member, int32_t variable, s
     const char* whole =
         m->plan->sys->single ? v->name : crdi_arena_format(&m->arena, "%s.%s", u->name, v->name);
     if (!whole) { return CRD_E_MEMORY; }
-    const bool all = signals_is_wanted(m, v, whole, used);
+    const bool all = signals_is_wanted(m, u, v, whole, used);
     for (uint32_t e = 0; e < v->size; e++) {
         const char* name =
             v->rank == 0 ? whole : crdi_arena_format(&m->arena, "%s[%u]", whole, e + 1);
         if (!name) { return CRD_E_MEMORY; }
-        const bool element = v->rank > 0 && signals_is_wanted(m, v, name, used);
+        const bool element = v->rank > 0 && signals_is_wanted(m, u, v, name, used);
         if (!all && !element) { continue; }
         const crd_status st = signals_add_signal(
             m, capacity,

@@ -236,6 +236,7 @@ static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* 
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     u->no_rollback = !e->may_roll_back;
+    u->was_set = false;
     u->now = u->step_begin = e->start;
     return crd_fmi_enter_initialization(u->fmi, e->has_tolerance, e->tolerance, e->start,
                                         e->has_stop, e->stop);

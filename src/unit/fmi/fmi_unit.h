@@ -69,6 +69,7 @@ typedef struct crdi_fmi_unit {
     double step_begin; // where the derivatives of inputs stand
     crd_status intermediate_status;
     bool no_rollback;
+    bool was_set;    // inputs, since initialization mode was entered
     bool event_mode; // in use: FMI 3 Co-Simulation, and Model Exchange
     bool exchange;   // Model Exchange
     bool own_curves; // the unit sets inputs along their curves: not Co-Simulation of FMI 1 and 2

@@ -167,6 +167,7 @@ crd_status crdi_fmi_unit_set(crd_unit* unit, const crd_binding* b, const crd_val
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crdi_fmi_prepared* p = b->prepared;
+    u->was_set = true;
     if (p->plain_set) {
         return crd_fmi_set_real(u->fmi, p->refs, p->ref_count, v->real, p->value_count);
     }
@@ -220,8 +221,9 @@ CRDI_COLD static crd_status get_others(crdi_fmi_unit* u, const crdi_fmi_prepared
     return CRD_OK;
 }
 
-// FMI 1 has no values before it is initialised, and inputs are wanted before: they are what was
-// set, else their start values.
+// FMI 1 has no values before it is initialised, and inputs are wanted before: they are their
+// settings, else their start values. Once inputs are set, who reads wants outputs: some are aliases
+// of inputs.
 CRDI_COLD static crd_status get_start_inputs(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     for (int32_t j = 0; j < b->count; j++) {
@@ -248,7 +250,7 @@ crd_status crdi_fmi_unit_get(crd_unit* unit, const crd_binding* b, crd_values* v
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* p = b->prepared;
-    if (p->only_inputs && u->d->version == CRD_FMI_1 &&
+    if (p->only_inputs && !u->was_set && u->d->version == CRD_FMI_1 &&
         crd_fmi_get_state(u->fmi) == CRD_FMI_INITIALIZATION) {
         return get_start_inputs(unit, b, v);
     }

@@ -340,6 +340,7 @@ static crd_status me_enter_initialization(crd_unit* unit, const crd_experiment* 
     u->band = u->cvode ? fmax(1e-4 * u->relative, 1e-14) : 1e-10;
     u->base.jump = u->relative;
     u->base.no_rollback = !e->may_roll_back;
+    u->base.was_set = false;
     u->base.now = u->base.step_begin = u->begin = u->t = e->start;
     u->stop = e->has_stop ? e->stop : INFINITY;
     u->h = unit->spec->step > 0       ? unit->spec->step

@@ -272,6 +272,7 @@ static crd_status proxy_exit(crd_unit* unit)
                                .take = take_findings};
     const crd_status st = crdi_proxy_do(u, &c);
     u->steps = st >= 0;
+    u->epoch++; // what was read before may have changed
     return st;
 }
 
