@@ -2,6 +2,7 @@
 // against the same units in this process. By turns, and the median counts.
 #include "benchmark.h"
 
+#include <linux/futex.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,9 @@ typedef struct driven {
     crd_unit* unit;
     crd_binding *in, *out;
     double inputs[VALUES], outputs[VALUES];
+    crd_values in_values, out_values;
+    _Alignas(64) crd_lane lane;
+    crd_advance* advance;
     double t;
 } driven;
 
@@ -106,6 +111,11 @@ static void make_driven(crd_context* ctx, const crd_unit_spec* spec, driven* d)
     benchmark_must(d->unit->ctx, crd_unit_instantiate(d->unit));
     benchmark_must(d->unit->ctx, d->unit->ops->enter_initialization(d->unit, &e));
     benchmark_must(d->unit->ctx, d->unit->ops->exit_initialization(d->unit));
+    d->in_values.real = d->inputs;
+    d->out_values.real = d->outputs;
+    d->advance = d->unit->ops->lane->join(d->unit, 0, d->in, &d->in_values, d->out, &d->out_values,
+                                          &d->lane);
+    if (!d->advance) { abort(); }
 }
 
 static void free_driven(driven* d)
@@ -115,17 +125,14 @@ static void free_driven(driven* d)
     crd_unit_destroy(d->unit);
 }
 
+// As a run does it.
 static void step_driven(driven* d, double* times)
 {
     const double h = 1e-4;
-    crd_values in = {.real = d->inputs}, out = {.real = d->outputs};
-    const crd_unit_ops* ops = d->unit->ops;
+    volatile int at = 0;
     for (int i = 0; i < STEPS; i++, d->t += h) {
         const int64_t begin = crdi_now_ns();
-        crd_status st = ops->set(d->unit, d->in, &in);
-        if (st >= 0) { st = ops->step(d->unit, d->t, h); }
-        if (st >= 0) { st = ops->get(d->unit, d->out, &out); }
-        benchmark_must(d->unit->ctx, st);
+        benchmark_must(d->unit->ctx, d->advance(&d->lane, 1, d->t, h, &at));
         times[i] = (double)(crdi_now_ns() - begin);
     }
 }
@@ -169,14 +176,15 @@ static void step_case(benchmark* b)
 
 // ---- whole runs --------------------------------------------------------------------------------
 
-static double run_system(crd_context* ctx, int units, crd_isolation isolation)
+// `isolate` of each unit, NULL: as `isolation` says.
+static double run_system(crd_context* ctx, int units, crd_isolation isolation, const char* isolate)
 {
     crd_system* s = NULL;
     crd_master* m = NULL;
     char name[32];
     benchmark_must(ctx, crd_system_create(ctx, &s));
     for (int i = 0; i < units; i++) {
-        crd_unit_spec spec = spec_of(NULL);
+        crd_unit_spec spec = spec_of(isolate);
         spec.path = BENCHMARK_FMUS "/fmi2/rot_1.fmu";
         snprintf(name, sizeof name, "u%d", i);
         spec.name = name;
@@ -205,8 +213,8 @@ static void run_case(benchmark* b)
     for (int k = 0; k < 2; k++) {
         double here[7], ratios[7];
         for (int i = 0; i < 7; i++) {
-            here[i] = run_system(ctx, counts[k], CRD_ISOLATE_NONE);
-            ratios[i] = run_system(ctx, counts[k], CRD_ISOLATE_ALL) / here[i];
+            here[i] = run_system(ctx, counts[k], CRD_ISOLATE_NONE, NULL);
+            ratios[i] = run_system(ctx, counts[k], CRD_ISOLATE_ALL, NULL) / here[i];
         }
         const double floor = quantile(here, 7, 0.5), value = floor * quantile(ratios, 7, 0.5);
         char name[32];
@@ -215,6 +223,59 @@ static void run_case(benchmark* b)
                          "%d FMUs, steps of 0.1 ms: %.2f us a step, in process %.2f us", counts[k],
                          value, floor);
     }
+    crd_context_destroy(ctx);
+}
+
+// ---- more workers than cores -------------------------------------------------------------------
+
+static void sleep_while(_Atomic uint32_t* word, uint32_t value)
+{
+    while (atomic_load(word) == value) {
+        syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+    }
+}
+
+static void say(_Atomic uint32_t* word, uint32_t value)
+{
+    atomic_store(word, value);
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+// Two processes that sleep and wake each other up, us there and back.
+static double futex_ping_pong(void)
+{
+    static double times[STEPS];
+    table* t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const pid_t child = fork();
+    for (uint32_t n = 1; !child; n++) {
+        sleep_while(&t->there.number, n - 1);
+        say(&t->back.number, n);
+    }
+    for (uint32_t n = 0; n < STEPS; n++) {
+        const int64_t begin = crdi_now_ns();
+        say(&t->there.number, n + 1);
+        sleep_while(&t->back.number, n);
+        times[n] = 1e-3 * (double)(crdi_now_ns() - begin);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    munmap(t, sizeof *t);
+    return quantile(times, STEPS, 0.5);
+}
+
+static void crowded_case(benchmark* b)
+{
+    double steps[7], floors[7];
+    const int units = 2 * (int)sysconf(_SC_NPROCESSORS_ONLN);
+    crd_context* ctx = crd_context_create(NULL);
+    for (int i = 0; i < 7; i++) {
+        steps[i] = run_system(ctx, units, CRD_ISOLATE_NONE, "process") / units;
+        floors[i] = futex_ping_pong();
+    }
+    const double value = quantile(steps, 7, 0.5), floor = quantile(floors, 7, 0.5);
+    benchmark_report(b, "worker/crowded", value, "us", 10, 1,
+                     "%d workers: %.2f us a step of each; who sleeps is there and back in %.2f us",
+                     units, value, floor);
     crd_context_destroy(ctx);
 }
 
@@ -243,5 +304,6 @@ static void start_case(benchmark* b)
 
 const benchmark_case benchmark_worker_cases[] = {{"worker/step", step_case},
                                                  {"worker/run", run_case},
+                                                 {"worker/crowded", crowded_case},
                                                  {"worker/start", start_case},
                                                  {NULL, NULL}};

@@ -2,6 +2,7 @@
 #include "unit/worker/channel.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -116,7 +117,8 @@ static inline bool is_there(const crdi_channel_look* l)
 {
     __builtin_prefetch(l->values);
     __builtin_prefetch(l->values + CRDI_CHANNEL_LINE);
-    return atomic_load_explicit(l->number, memory_order_acquire) == l->wanted;
+    return atomic_load_explicit(l->number, memory_order_acquire) == l->wanted ||
+           atomic_load_explicit(l->other, memory_order_acquire) == l->wanted;
 }
 
 bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
@@ -133,6 +135,7 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
             relax();
         }
         if (*vain >= PATIENCE && *vain % GLANCES) { break; }
+        if (!crdi_channel_lingers(l->most)) { sched_yield(); }
         const int64_t now = crdi_now_ns();
         if (!end) { end = now + l->most; }
         if (now >= end) { break; }
@@ -141,20 +144,20 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
     return false;
 }
 
-void crdi_channel_sleep(const crdi_channel_look* l, uint32_t seen, int64_t ns)
+void crdi_channel_sleep(const crdi_channel_look* l, _Atomic uint32_t* word, uint32_t seen,
+                        int64_t ns)
 {
-    const int64_t LINGER = 1000;
-    if (crdi_channel_lingers(l->most)) {
-        for (const int64_t end = crdi_now_ns() + LINGER; crdi_now_ns() < end;) {
-            if (is_there(l)) { return; }
-            relax();
-        }
+    const int64_t LINGER = crdi_channel_lingers(l->most) ? 1000 : 0;
+    for (const int64_t end = crdi_now_ns() + LINGER;;) {
+        if (is_there(l)) { return; }
+        if (crdi_now_ns() >= end) { break; }
+        relax();
     }
     const struct timespec limit = {ns / 1000000000, ns % 1000000000};
-    syscall(SYS_futex, l->number, FUTEX_WAIT, seen, &limit, NULL, 0); // not FUTEX_PRIVATE
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &limit, NULL, 0); // shared: not FUTEX_PRIVATE
 }
 
-void crdi_channel_wake(_Atomic uint32_t* number)
+void crdi_channel_wake(_Atomic uint32_t* word)
 {
-    syscall(SYS_futex, number, FUTEX_WAKE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }

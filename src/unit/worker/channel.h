@@ -3,9 +3,10 @@
 //   control | ring of requests | message area | areas of units and of bindings, as they come
 //
 // The master writes requests in order and raises the number of a slot last; the worker carries them
-// out in this order and answers each in the line of its unit. Values of a binding lie in an area of
-// their own. Nothing that the worker writes is trusted: the master knows from its own memory where
-// areas are and how long, and reads a number once.
+// out in this order and answers each in the line of its unit. The next request is in the same slot,
+// where the line is at hand, if all before are answered, else in the next one. Values of a binding
+// lie in an area of their own. Nothing that the worker writes is trusted: the master knows from its
+// own memory where areas are and how long, and reads a number once.
 #pragma once
 #include <stdatomic.h>
 
@@ -203,6 +204,9 @@ crd_status crdi_mail_get_bytes(crdi_mail* m, crd_context* ctx, crd_bytes* values
 
 // ---- waiting -----------------------------------------------------------------------------------
 
+// Where there are more processes than cores whoever looks lets others run in between, and soon
+// sleeps.
+//
 // Whoever raises a number and then sees nobody asleep has to be sure that a sleeper sees the
 // number: with a barrier in between, which costs as much as the step of a small unit. Where both
 // sides look for long before they sleep it is left out, and the sleeper lingers: what was raised is
@@ -222,10 +226,10 @@ static inline void crdi_channel_raise(_Atomic uint32_t* number, uint32_t value, 
     }
 }
 
-// What is looked at: a number, and the values that are read as soon as it is there, whose first
-// lines come along; never NULL.
+// What is looked at: a number, which may come at one of two places, and the values that are read as
+// soon as it is there, whose first lines come along. Never NULL.
 typedef struct crdi_channel_look {
-    _Atomic uint32_t* number;
+    _Atomic uint32_t *number, *other;
     uint32_t wanted;
     const char* values;
     int64_t most; // ns
@@ -234,7 +238,8 @@ typedef struct crdi_channel_look {
 // true once the number is as wanted. Where looking was in vain the other side may want this very
 // core: for some times it is only glanced at. `*vain` counts them.
 bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain);
-// Sleeps until `*number`, which is `seen`, changes, for `ns` at most; comes after the word for who
-// asks whether somebody sleeps.
-void crdi_channel_sleep(const crdi_channel_look* l, uint32_t seen, int64_t ns);
-void crdi_channel_wake(_Atomic uint32_t* number);
+// Unless the number is there, sleeps until `*word`, which is `seen`, changes, for `ns` at most.
+// Comes after the word for who asks whether somebody sleeps.
+void crdi_channel_sleep(const crdi_channel_look* l, _Atomic uint32_t* word, uint32_t seen,
+                        int64_t ns);
+void crdi_channel_wake(_Atomic uint32_t* word);

@@ -15,7 +15,7 @@
 #include "unit/fmi/fmi_unit.h"
 
 // How long is looked before somebody sleeps: as long as a step takes, if there is a core for each.
-static const int64_t SPIN = 50000, SPIN_CROWDED = 3000; // ns
+static const int64_t SPIN = 50000, SPIN_CROWDED = 5000; // ns
 
 static int core_count(void)
 {

@@ -96,7 +96,7 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     w->control->master = getpid();
     atomic_store(&w->control->spin_ns, w->spin_ns);
     w->used = crdi_channel_areas_at();
-    w->number = w->log_read = 0;
+    w->number = w->answered = w->slot = w->log_read = 0;
     w->values[0] = w->values[1] = (crdi_worker_block){0};
     w->row = (crdi_worker_row){0};
     w->seats = 0;
@@ -259,7 +259,8 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
         number - atomic_load(&c->taken) >= CRDI_CHANNEL_SLOTS / 2) {
         wait_for_slot(w, number + CRDI_CHANNEL_SLOTS / 2);
     }
-    crdi_request* slot = &c->ring[number & (CRDI_CHANNEL_SLOTS - 1)];
+    w->slot += w->answered != number - 1;
+    crdi_request* slot = &c->ring[w->slot & (CRDI_CHANNEL_SLOTS - 1)];
     slot->op = r->op;
     slot->order = r->order;
     slot->unit = (uint32_t)u->index;
@@ -277,7 +278,7 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
     crdi_channel_raise(&slot->number, number, w->spin_ns);
     if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
         atomic_store(&c->asleep, 0);
-        crdi_channel_wake(&slot->number);
+        crdi_channel_wake(&c->asleep);
     }
 }
 
@@ -452,7 +453,7 @@ wait_long(crdi_proxy* u, crdi_answer* a, const crdi_channel_look* l)
     for (int64_t nap = NAP_FIRST, turns = 0; alive; nap = nap < NAP_LONGEST ? 2 * nap : nap) {
         atomic_store(&a->waited, 1);
         const uint32_t seen = atomic_load(&a->number);
-        if (seen != l->wanted) { crdi_channel_sleep(l, seen, nap); }
+        crdi_channel_sleep(l, &a->number, seen, nap);
         if (atomic_load(&a->number) == l->wanted) { break; }
         const int64_t now = crdi_now_ns();
         char what[96] = "";
@@ -515,8 +516,10 @@ crd_status crdi_worker_take(crdi_proxy* u)
 bool crdi_worker_await(crdi_proxy* u, crdi_answer* a, uint32_t number, const double* values)
 {
     crdi_worker* w = u->worker;
-    const crdi_channel_look l = {&a->number, number, (const char*)values, w->spin_ns};
+    const crdi_channel_look l = {&a->number, &a->number, number, (const char*)values, w->spin_ns};
     if (!crdi_channel_spin(&l, &u->vain) && !wait_long(u, a, &l)) { return false; }
+    __atomic_store_n(&w->answered, number,
+                     __ATOMIC_RELAXED); // an older one from another thread: no matter
     if (__builtin_expect(a->log != w->log_read, 0)) {
         crdi_worker_lock(&w->lock);
         take_log(w);

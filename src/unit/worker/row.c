@@ -51,16 +51,8 @@ static void push_row(crdi_worker* w, double t, double h)
                             .length = (uint64_t)w->row.count,
                             .t = t,
                             .h = h};
-    crdi_worker_lock(&w->lock);
     crdi_worker_push(w->row.lead, &r);
-    crdi_worker_unlock(&w->lock);
-}
-
-static void flush_unit(crdi_proxy* u)
-{
-    crdi_worker_lock(&u->worker->lock);
-    crdi_proxy_flush(u);
-    crdi_worker_unlock(&u->worker->lock);
+    crdi_worker_unlock_push(w);
 }
 
 // The inputs of a unit to its seat, and the unit into the row of its worker. Seats were taken in
@@ -69,13 +61,8 @@ static inline void sit_down(lane_data* d, lane_data* owner)
 {
     crdi_proxy* u = d->unit;
     crdi_worker* w = u->worker;
-    if (__builtin_expect(u->waiting, 0)) { flush_unit(u); }
-    if (d->in_bytes == sizeof(double)) {
-        *d->to = *d->inputs;
-    } else if (d->in_bytes) {
-        memcpy(d->to, d->inputs, d->in_bytes);
-    }
     if (!w->row.pending) {
+        crdi_worker_lock_push(w);
         w->row = (crdi_worker_row){.lead = u,
                                    .pending = true,
                                    .owner = owner,
@@ -84,6 +71,12 @@ static inline void sit_down(lane_data* d, lane_data* owner)
                                    .outputs = d->from,
                                    .next = owner->rows};
         owner->rows = w;
+    }
+    if (__builtin_expect(u->waiting, 0)) { crdi_proxy_flush(u); }
+    if (d->in_bytes == sizeof(double)) {
+        *d->to = *d->inputs;
+    } else if (d->in_bytes) {
+        memcpy(d->to, d->inputs, d->in_bytes);
     }
     w->row.count++;
     owner->seated++;
@@ -104,6 +97,7 @@ void crdi_proxy_begin_row(crd_lane* first, int count, double t, double h)
         if (__builtin_expect(w->row.pending && w->row.owner != owner, 0)) {
             for (crdi_worker* r = owner->rows; r; r = r->row.next) {
                 r->row.pending = false;
+                crdi_worker_unlock_push(r);
             }
             return;
         }

@@ -276,14 +276,14 @@ fail:
 void crdi_proxy_push_step(crdi_proxy* u, double t, double h)
 {
     crdi_request r = {.op = CRDI_OP_STEP, .handle = -1, .t = t, .h = h};
-    crdi_worker_lock(&u->worker->lock);
+    crdi_worker_lock_push(u->worker);
     if (u->waiting > 1) {
         crdi_proxy_flush(u);
     } else if (u->waiting) {
         (void)take_waiting(u, &r);
     }
     crdi_worker_push(u, &r);
-    crdi_worker_unlock(&u->worker->lock);
+    crdi_worker_unlock_push(u->worker);
     u->begun = true;
 }
 

@@ -80,6 +80,8 @@ typedef struct crdi_worker {
     uint32_t life;               // counts its processes
     crdi_worker_row row;         // that is under way
     uint32_t number;             // of the last request
+    uint32_t slot;               // that it is in
+    uint32_t answered;           // a number, and so all before it are
     uint32_t log_read;
     int64_t spin_ns;
     bool failed;    // its end was not asked for
@@ -150,6 +152,16 @@ static inline void crdi_worker_unlock(_Atomic uint32_t* lock)
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
+// For a push: not needed where nobody else can be on another thread. It is a barrier, which waits
+// for stores into lines that the worker has: not between those and the number.
+static inline void crdi_worker_lock_push(crdi_worker* w)
+{
+    if (w->users > 1) { crdi_worker_lock(&w->lock); }
+}
+static inline void crdi_worker_unlock_push(crdi_worker* w)
+{
+    if (w->users > 1) { crdi_worker_unlock(&w->lock); }
+}
 // Room for `bytes` of a seat, inputs (0) or outputs (1); under lock. SIZE_MAX: there is none.
 size_t crdi_worker_seat_area(crdi_worker* w, int which, size_t bytes);
 // One request of the unit into the ring; under lock, the process running. The worker is woken up.

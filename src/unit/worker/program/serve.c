@@ -450,23 +450,29 @@ static void serve(crdi_server* s, const crdi_request* r)
     crdi_serve_answer(s, u->answer, r);
 }
 
-// Looks for a while, then sleeps; now and then it looks whether the master is still there.
-static void wait_for(crdi_server* s, _Atomic uint32_t* number, uint32_t wanted)
+// The next request, behind the one in slot `at`. Looks for a while, then sleeps; now and then it
+// looks whether the master is still there.
+static crdi_request* wait_for(crdi_server* s, uint32_t wanted, uint32_t* at)
 {
     static const int64_t LONGEST = 500000000; // ns
     static uint32_t vain;
     crdi_control* c = s->control;
-    crdi_channel_look l = {number, wanted, s->inputs ? s->inputs : (const char*)number, 0};
-    l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
+    crdi_request* r = &c->ring[*at & (CRDI_CHANNEL_SLOTS - 1)];
+    crdi_request* next = &c->ring[(*at + 1) & (CRDI_CHANNEL_SLOTS - 1)];
+    crdi_channel_look l = {&r->number, &next->number, wanted,
+                           s->inputs ? s->inputs : (const char*)r,
+                           atomic_load_explicit(&c->spin_ns, memory_order_relaxed)};
     for (int64_t nap = 1000000; !crdi_channel_spin(&l, &vain);) {
         atomic_store(&c->asleep, 1);
-        const uint32_t seen = atomic_load(number);
-        if (seen != wanted) { crdi_channel_sleep(&l, seen, nap); }
+        crdi_channel_sleep(&l, &c->asleep, 1, nap);
         atomic_store(&c->asleep, 0);
         if (getppid() != c->master) { _exit(0); }
         nap = nap < LONGEST ? 2 * nap : nap;
         l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
     }
+    if (atomic_load_explicit(&r->number, memory_order_acquire) == wanted) { return r; }
+    ++*at;
+    return next;
 }
 
 int crdi_serve(crdi_server* s)
@@ -475,9 +481,8 @@ int crdi_serve(crdi_server* s)
         .log = forward, .log_user = s, .level = (crd_level)s->control->log_level};
     s->ctx = crd_context_create(&opt);
     if (!s->ctx || crd_unit_store_create(s->ctx, &s->store) < 0) { return 1; }
-    for (uint32_t next = 1;; next++) {
-        crdi_request* r = &s->control->ring[next & (CRDI_CHANNEL_SLOTS - 1)];
-        wait_for(s, &r->number, next);
+    for (uint32_t next = 1, at = 0;; next++) {
+        const crdi_request* r = wait_for(s, next, &at);
         if (r->op == CRDI_OP_ROW) {
             crdi_serve_row(s, r);
         } else {
