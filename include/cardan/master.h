@@ -184,11 +184,12 @@ typedef struct crd_unit_report {
     const char* kind;
     int64_t steps;
     double step_size;
-    double time_step, time_get, time_set;    ///< s, estimated from the measured steps
-    double worst_step;                       ///< s, of the measured steps
-    int64_t measured;                        ///< how many steps were measured
-    double budget;                           ///< s, NaN: none
-    int64_t late;                            ///< cycles that went on without it
+    double time_step, time_get, time_set; ///< s, estimated from the measured steps
+    double worst_step;                    ///< s, of the measured steps
+    int64_t measured;                     ///< how many steps were measured
+    double budget;                        ///< s, NaN: none
+    int64_t late;                         ///< cycles that went on without it
+    int worker; ///< number of the process that its code runs in, 0: that of the master
     const struct crd_link_stats* link;       ///< NULL: it is not reached over a network
     const struct crd_standby_stats* standby; ///< NULL: it has no stand-in
 } crd_unit_report;
@@ -323,6 +324,8 @@ typedef struct crd_master_report {
     double initialization_time; ///< s
     const crd_unit_report* units;
     int unit_count;
+    const char*
+        isolation; ///< which units ran in which worker processes, and their sandbox; "" none
     const crd_loop_report* loops;
     int loop_count;
     const crd_coupling_report* couplings;

@@ -219,6 +219,7 @@ struct crd_unit {
     const crd_unit_spec* spec;
     crd_unit_info info;
     bool wants_stop;  ///< the unit asked for the end of the run
+    int32_t worker;   ///< number of the worker process that its code runs in; 0: this process
     bool* wish;       ///< the master's: set with it, atomically; NULL: nobody listens
     int64_t events;   ///< counts what may have made outputs or their derivatives jump: state and
                       ///< time events in a step, changed discrete values

@@ -235,6 +235,7 @@ static void put_facts(crdi_doc* d, const crdi_report_part* p)
     put_fact(d, "Scheme", crdi_json_get_text(run, "scheme"));
     put_number_fact(d, "Threads", crdi_json_get_number(run, "threads"), "");
     put_performance(d, p);
+    put_fact(d, "Isolated", crdi_json_get_text(p->verdict, "isolation"));
     const char* os = crdi_json_get_text(machine, "os");
     const double processors = crdi_json_get_number(machine, "processors");
     if (*os && processors > 0 && processors < 1e6) {
@@ -468,6 +469,14 @@ static void put_events(crdi_doc* d, const crdi_report* r)
 
 // ---- times and loops ---------------------------------------------------------------------------
 
+static const char* process_text(const crdi_json* unit, char out[CRDI_CELL])
+{
+    const double worker = crdi_json_get_number(unit, "worker");
+    if (!(worker > 0)) { return "Cardan's"; }
+    snprintf(out, CRDI_CELL, "worker %.0f", worker);
+    return out;
+}
+
 static const crdi_doc_column time_columns[] = {
     {CRDI_TEXT("Unit", "name")},
     {CRDI_TEXT("Kind", "kind")},
@@ -477,6 +486,7 @@ static const crdi_doc_column time_columns[] = {
     {CRDI_SECONDS("Getting", "time_get")},
     {CRDI_SECONDS("Setting", "time_set")},
     {CRDI_SECONDS("Longest step", "worst_step")},
+    {.title = "Process", .make = process_text},
 };
 
 static void report_tables_put_times(crdi_doc* d, const char* caption, const crdi_json* units)

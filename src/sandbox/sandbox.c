@@ -100,6 +100,17 @@ void crdi_sandbox_missing(char* text, size_t room)
              calls ? "" : "no seccomp (system calls are not restricted)");
 }
 
+void crdi_sandbox_tell(char* text, size_t room)
+{
+    char missing[128], landlock[32] = "";
+    crdi_sandbox_missing(missing, sizeof missing);
+    if (crdi_landlock_version() > 0) {
+        snprintf(landlock, sizeof landlock, "Landlock %d, ", crdi_landlock_version());
+    }
+    snprintf(text, room, "%s%slimits%s%s", landlock, crdi_seccomp_there() ? "seccomp, " : "",
+             missing[0] ? "; " : "", missing);
+}
+
 crd_status crdi_sandbox_enter(crd_context* ctx, const crdi_sandbox* s)
 {
     crd_status st = CRD_OK;

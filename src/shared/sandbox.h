@@ -36,5 +36,7 @@ typedef struct crdi_sandbox {
 /// shut in and should end. What the kernel does not have is a warning in the log of `ctx`.
 crd_status crdi_sandbox_enter(crd_context* ctx, const crdi_sandbox* s);
 
+/// The parts that this kernel has, and what it lacks, as a phrase: "Landlock 6, seccomp, limits".
+void crdi_sandbox_tell(char* text, size_t room);
 /// What this kernel lacks of it, as a phrase: "no Landlock (files are not restricted)"; "" nothing.
 void crdi_sandbox_missing(char* text, size_t room);

@@ -162,6 +162,7 @@ static void say_report(crdi_result* out, const crd_master_report* r, bool by_pag
                              : 0,
              factor, crdi_format_seconds(b, r->wall_time),
              crdi_format_seconds(c, r->initialization_time), r->threads, crdi_plural(r->threads));
+    if (*r->isolation) { crdi_say_wrapped(out, "isolated", "%s", r->isolation); }
     for (int i = 0; i < r->loop_count; i++) {
         const crd_loop_report* l = &r->loops[i];
         crdi_say(out, "loop     %s: %d unknown%s, %d %s iteration%s, residual %.2g%s\n", l->text,
@@ -203,7 +204,8 @@ static void run_report_put_unit(crdi_result* j, const crd_unit_report* u, double
              REAL("step_size", u->step_size), REAL("time_step", u->time_step),
              REAL("time_get", u->time_get), REAL("time_set", u->time_set),
              REAL("share", in_unit(u) / whole), REAL("worst_step", u->worst_step),
-             INT("measured", u->measured), REAL("budget", u->budget), INT("late", u->late));
+             INT("measured", u->measured), REAL("budget", u->budget), INT("late", u->late),
+             INT("worker", u->worker));
     crdi_put_link(j, u->link);
     put_standby(crdi_object_if(j, "standby", u->standby), u->standby);
 }
@@ -287,6 +289,7 @@ void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_ru
              INT("steps", r->steps), INT("threads", r->threads), REAL("wall_time", r->wall_time),
              REAL("initialization_time", r->initialization_time),
              REAL("real_time_factor", (r->time - r->start) / r->wall_time), INT("rows", r->rows),
+             TEXT("isolation", *r->isolation ? r->isolation : NULL),
              TEXT("results", *r->results ? r->results : NULL), INT("rows_lost", r->rows_lost),
              INT("rows_thinned", r->rows_thinned),
              TEXT("record_note", *r->record_note ? r->record_note : NULL),

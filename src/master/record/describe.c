@@ -346,6 +346,7 @@ static void put_unit_times(crdi_json_writer* w, const crd_unit_report* r)
     crdi_json_put_integer(w, "measured", r->measured);
     crdi_json_put_number(w, "budget", r->budget);
     crdi_json_put_integer(w, "late", r->late);
+    crdi_json_put_integer(w, "worker", r->worker);
     crdi_link_put_json(w, "link", r->link);
     if (r->standby) {
         crdi_json_begin_object(w, "standby");
@@ -573,6 +574,7 @@ crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
     crdi_json_put_number(w, "initialization_time", r->initialization_time);
     crdi_json_put_integer(w, "rows", r->rows);
     crdi_json_put_integer(w, "threads", r->threads);
+    crdi_json_put_text_or_null(w, "isolation", r->isolation);
     crdi_json_begin_list(w, "units");
     for (int i = 0; i < r->unit_count; i++) {
         crdi_json_begin_object(w, NULL);
@@ -627,9 +629,11 @@ crd_status crdi_record_reserve_verdict(crd_master* m)
         numbers += 24 * (24 + 6 * (size_t)m->connections.coupled[i].estimator_count);
         hints += sizeof m->connections.coupled[i].hint;
     }
-    const size_t need =
-        m->record.verdict.length + numbers + (m->plan->paced ? crdi_pace_json_size(longest) : 0) +
-        6 * (sizeof m->life.message + longest + longest_flow + hints + CRDI_TEXT) + 512;
+    const size_t need = m->record.verdict.length + numbers +
+                        (m->plan->paced ? crdi_pace_json_size(longest) : 0) +
+                        6 * (sizeof m->life.message + longest + longest_flow + hints + CRDI_TEXT +
+                             CRDI_ISOLATION_TEXT) +
+                        512;
     char* grown = crdi_grow(m->ctx, m->record.verdict.data, &m->record.verdict.capacity, need, 1);
     if (!grown) { return CRD_E_MEMORY; }
     m->record.verdict.data = grown;

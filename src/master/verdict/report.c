@@ -1,7 +1,9 @@
 // Looking at a run: its time, its values, its report.
 #include "master/master.h"
+#include "shared/sandbox.h"
 
 #include <math.h>
+#include <stdio.h>
 
 double crd_master_time(const crd_master* m)
 {
@@ -89,6 +91,7 @@ static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
         .time_set = all * fmax(0, (double)(p->run->ns_set - clock)),
         .worst_step = 1e-9 * (double)worst,
         .measured = p->run->measured,
+        .worker = p->unit->worker,
         .budget = p->unit->spec ? p->unit->spec->budget : (double)NAN,
     };
     bool now = false;
@@ -129,6 +132,49 @@ static bool has_hardware(const crd_master* m)
     return false;
 }
 
+// The units of one worker process behind what is there: "; a, b share worker process 1".
+static int tell_worker(const crd_master* m, int worker, char* text, size_t room, int n)
+{
+    int count = 0;
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const crd_unit* u = m->plan->members[i].unit;
+        if (u->worker != worker) { continue; }
+        n += snprintf(text + n, room - (size_t)n, "%s%.24s",
+                      count++ ? ", "
+                      : n     ? "; "
+                              : "",
+                      u->name);
+    }
+    return !count ? n
+                  : n + snprintf(text + n, room - (size_t)n, " %s worker process %d",
+                                 count > 1 ? "share" : "in", worker);
+}
+
+// Which units ran in workers. Without the heap, as it may be damaged.
+static const char* tell_isolation(crd_master* m)
+{
+    enum { MOST = 8 }; // units that are named: the room is for them
+    char* text = m->verdict.isolation;
+    const size_t room = sizeof m->verdict.isolation;
+    int units = 0, workers = 0, n = 0;
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const int worker = m->plan->members[i].unit->worker;
+        units += worker > 0;
+        workers = worker > workers ? worker : workers;
+    }
+    if (!units) { return ""; }
+    for (int w = 1; w <= workers && units <= MOST; w++) {
+        n = tell_worker(m, w, text, room, n);
+    }
+    if (units > MOST) {
+        n = snprintf(text, room, "%d units in %d worker process%s", units, workers,
+                     workers > 1 ? "es" : "");
+    }
+    n += snprintf(text + n, room - (size_t)n, "; sandbox: ");
+    crdi_sandbox_tell(text + n, room - (size_t)n);
+    return text;
+}
+
 const crd_master_report* crd_master_get_report(crd_master* m)
 {
     crd_master_report* r = &m->verdict.report;
@@ -161,6 +207,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .initialization_time = 1e-9 * (double)m->life.ns_initialization,
         .units = m->verdict.units,
         .unit_count = m->verdict.units ? m->plan->member_count : 0,
+        .isolation = tell_isolation(m),
         .loops = m->verdict.loops,
         .loop_count = m->verdict.loop_count,
         .couplings = m->connections.reports,

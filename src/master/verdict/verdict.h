@@ -2,6 +2,8 @@
 #pragma once
 #include "master/plan/plan.h"
 
+enum { CRDI_ISOLATION_TEXT = 640 };
+
 typedef struct crdi_verdict {
     struct crdi_estimate* estimate; // estimate.c, NULL: none
     struct crdi_judge* judge;       // judge.c
@@ -13,6 +15,7 @@ typedef struct crdi_verdict {
     crd_flow_report* flows;
     crd_bond_report* bonds;
     crd_master_report report;
+    char isolation[CRDI_ISOLATION_TEXT]; // of the report
 } crdi_verdict;
 
 // report.c

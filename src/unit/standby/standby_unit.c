@@ -569,6 +569,8 @@ static crd_status make_both(crdi_standby* u, crd_unit_store* store)
     crd_status st = CRD_OK;
     crd_context* ctx = u->base.ctx;
     CRD_TRY(crdi_unit_create_alone(ctx, store, &u->primary, &u->first.unit));
+    u->base.worker = u->first.unit->worker;
+    if (!u->again.isolate) { u->again.isolate = u->base.worker ? "process" : "none"; }
     u->model_spec = *u->base.spec->standby.model;
     u->model_spec.name = crdi_arena_format(&u->arena, "%s.standby", u->base.name);
     if (!u->model_spec.name) { return CRD_E_MEMORY; }
