@@ -59,3 +59,4 @@ install(FILES ${generated}/_cardan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site
 install(FILES docs/schema/cardan.schema.json tools/dcp.lua DESTINATION ${share_dir}) # dcp.lua: for Wireshark
 install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus/fmi2 ${CMAKE_BINARY_DIR}/fmus/fmi3
         DESTINATION ${share_dir}/fmus FILES_MATCHING PATTERN "*.fmu")
+install(FILES ${CMAKE_BINARY_DIR}/fmus/cardan-own-fmus DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cardan/fmus)

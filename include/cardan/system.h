@@ -226,8 +226,8 @@ typedef struct crd_netlist_spec {
 /// Which units run in worker processes where they say nothing themselves.
 typedef enum crd_isolation {
     CRD_ISOLATE_NONE,
-    CRD_ISOLATE_FOREIGN, ///< FMUs, all of them: who made one cannot be told for sure
-    CRD_ISOLATE_ALL,     ///< all units whose code is not this library's: FMUs
+    CRD_ISOLATE_FOREIGN, ///< FMUs, but for those whose binary is one of this build of Cardan's
+    CRD_ISOLATE_ALL,     ///< all FMUs
 } crd_isolation;
 CRD_API const char* crd_isolation_name(crd_isolation i); ///< "none", "foreign", "all"
 
@@ -473,7 +473,7 @@ typedef struct crd_run_spec {
     unsigned monitor;              ///< CRD_MONITOR_...; default defect and energy
     crd_guard_spec guard;
     int threads;           ///< 0: measured at the start
-    crd_isolation isolate; ///< which units run in worker processes; default CRD_ISOLATE_NONE
+    crd_isolation isolate; ///< which units run in worker processes; default CRD_ISOLATE_FOREIGN
     int loop_iterations;   ///< initialisation, default 50
     double loop_tolerance; ///< relative, default 1e-10
 } crd_run_spec;

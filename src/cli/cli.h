@@ -6,6 +6,7 @@
 #pragma once
 #include "cli/result.h"
 #include "shared/base.h"
+#include "shared/system.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -77,11 +78,12 @@ typedef struct crdi_common {
     bool help, json, quiet;
     int log_level; // crd_level, -1: warnings
     const char* max_unpacked;
+    int isolate;   // crd_isolation, -1: what the system says
 } crdi_common;
 
 #define CRDI_COMMON_DEFAULTS                                                                       \
     {                                                                                              \
-        .log_level = -1                                                                            \
+        .log_level = -1, .isolate = -1                                                             \
     }
 extern const char* const crdi_log_levels[];
 
@@ -90,6 +92,13 @@ extern const char* const crdi_log_levels[];
     OPT_CHOICE(crdi_common, log_level, "log-level", crdi_log_levels,                               \
                "which messages are shown on standard error; warning unless given"),                \
         OPT_FLAG(crdi_common, help, "help", "show this help and end", .short_name = 'h')
+// Of those that run systems.
+#define CRDI_ISOLATE_OPTION                                                                        \
+    OPT_CHOICE(                                                                                    \
+        crdi_common, isolate, "isolate", crdi_isolations,                                          \
+        "which FMUs run in worker processes, where a crash or a hang cannot spoil the run: "       \
+        "none, foreign (those that Cardan did not make) or all; what the system says, else "       \
+        "foreign")
 #define CRDI_JSON_OPTION(what) OPT_FLAG(crdi_common, json, "json", (what))
 // Of commands that open FMUs and SSPs.
 #define CRDI_UNPACKED_OPTION                                                                       \
@@ -241,6 +250,9 @@ bool crdi_is_dcp(const char* path);
 bool crdi_is_circuit(const char* path);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
+// Their FMUs are isolated as crdi_choose_isolation was told (-1: as they say themselves).
+void crdi_choose_isolation(int which);
+void crdi_apply_isolation(struct crd_system* s);
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
                              struct crd_system** out);
 crd_status crdi_load_system(crd_context* ctx, const char* path, struct crd_system** out);

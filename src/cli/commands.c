@@ -217,6 +217,7 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         if (ctx) {
             cli->ctx = ctx;
             cli->collect = common->json;
+            crdi_choose_isolation(common->isolate);
             st = make_result(cli, c, values, &arguments);
             crdi_drop_warnings(cli);
             cli->ctx = parse_ctx;

@@ -229,13 +229,8 @@ static crd_status load_stdin(crd_context* ctx, crd_system** out)
     return st;
 }
 
-crd_status crdi_load_system(crd_context* ctx, const char* path, crd_system** out)
-{
-    return crdi_load_variant(ctx, path, NULL, out);
-}
-
-crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
-                             crd_system** out)
+static crd_status load_any(crd_context* ctx, const char* path, const char* variant,
+                           crd_system** out)
 {
     crdi_file_kind kind = CRDI_FILE_SYSTEM;
     const char* what = "a recording";
@@ -275,6 +270,31 @@ crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* var
         ctx, CRD_E_FORMAT,
         "%s: %s cannot be run; expected a system description (.yaml), an SSP, an FMU or a netlist",
         path, what);
+}
+
+static int isolation = -1; // what --isolate says: one command in a process, and all that it loads
+
+void crdi_choose_isolation(int which)
+{
+    isolation = which;
+}
+
+void crdi_apply_isolation(crd_system* s)
+{
+    if (isolation >= 0) { s->run.isolate = (crd_isolation)isolation; }
+}
+
+crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
+                             crd_system** out)
+{
+    const crd_status st = load_any(ctx, path, variant, out);
+    if (st >= 0) { crdi_apply_isolation(*out); }
+    return st;
+}
+
+crd_status crdi_load_system(crd_context* ctx, const char* path, crd_system** out)
+{
+    return crdi_load_variant(ctx, path, NULL, out);
 }
 
 crd_status crdi_apply_parameters(crd_system* s, const char* text)

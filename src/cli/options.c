@@ -298,6 +298,7 @@ void crdi_options_defaults(const crdi_command* c, void* values)
         }
     }
     if (c->defaults) { memcpy(values, c->defaults, c->size); }
+    ((crdi_common*)values)->isolate = -1;
 }
 
 crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc, char* const* argv,

@@ -44,6 +44,7 @@ struct crd_fmu {
     bool looked_for_python;            // once is enough
     bool has_sources;                  // there is something to compile
     bool private_folder;               // ours: goes away on close
+    int8_t own[2];                     // crdi_fmu_is_own: 1 yes, -1 no, 0 nobody has asked
     pid_t owner;                       // a forked child must not remove the folder of its parent
     crdi_fmi_library libraries[2];     // Co-Simulation, Model Exchange; by library.c
 };

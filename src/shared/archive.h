@@ -64,6 +64,9 @@ bool crdi_scratch_remove(const char* folder); ///< with everything in it; false:
 /// All that this process made, by another one: this one may not use its memory any more.
 void crdi_scratch_abandon(void);
 
+/// SHA-256 of a regular file as 64 digits; false, and "": it cannot be read to its end.
+bool crdi_file_hash(const char* path, char hex[65]);
+
 // ---- writing -----------------------------------------------------------------------------------
 
 typedef struct crdi_archive_writer crdi_archive_writer;

@@ -33,6 +33,10 @@ crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
 /// Is its folder a copy that was unpacked for it, and goes away with it?
 bool crdi_fmu_is_unpacked(const crd_fmu* f);
 
+/// Is the binary that would be loaded byte for byte one that this build of Cardan has made? `list`
+/// has lines "<SHA-256> <bytes> <name>"; NULL, or one that cannot be read: there is none.
+bool crdi_fmu_is_own(crd_fmu* f, bool model_exchange, const char* list);
+
 /// The binary that would be loaded, below the folder of the FMU or absolute; "": none. A process
 /// that only runs the FMU is given what another one has found or made.
 const char* crdi_fmu_library(const crd_fmu* f, bool model_exchange);

@@ -6,6 +6,12 @@
 /// As a scalar of YAML, in quotes where it would be something else than this text.
 void crdi_yaml_text(crd_text* t, const char* text);
 
+/// Names of crd_isolation, NULL behind the last.
+extern const char* const crdi_isolations[];
+/// What CARDAN_ISOLATE in the environment says, for whoever says nothing; if it says nothing, too,
+/// `otherwise`.
+crd_isolation crdi_isolation_default(crd_isolation otherwise);
+
 /// A mapping in flow style, "{ a: 1, b: two }", member by member.
 typedef struct crdi_flow {
     crd_text* t;

@@ -230,7 +230,7 @@ static void write_yaml_put_run(crdi_pack_writer* w)
     if (r->pace.factor > 0) { PUT_PART(&f, "pace", crdi_flow_pace, &r->pace); }
     put_quality(&f, r);
     if (r->threads > 0) { crdi_flow_integer(&f, "threads", r->threads); }
-    if (r->isolate != CRD_ISOLATE_NONE) {
+    if (r->isolate != crdi_isolation_default(CRD_ISOLATE_FOREIGN)) {
         crdi_flow_text(&f, "isolate", crd_isolation_name(r->isolate));
     }
     if (r->loop_iterations != 50 || r->loop_tolerance != 1e-10) {

@@ -24,7 +24,6 @@ extern const crdi_table crdi_pace_table;
 extern const crdi_table crdi_guard_table;
 extern const crdi_table crdi_bond_table;
 extern const char* const crdi_interpolations[];
-extern const char* const crdi_isolations[];
 extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
 crd_status crdi_read_signal(crdi_reader* r, const crdi_node* n, const char* name,
                             crd_signal_spec* out);

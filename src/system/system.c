@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 crd_unit_spec crd_unit_spec_defaults(void)
@@ -97,6 +98,7 @@ crd_run_spec crdi_run_spec_defaults(void)
         .feedthrough = CRD_DEFECT_FRESH,
         .monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY,
         .guard = {.max_defect = NAN, .max_energy = NAN, .max_error = NAN, .place = {"", 0}},
+        .isolate = crdi_isolation_default(CRD_ISOLATE_FOREIGN),
         .loop_iterations = 50,
         .loop_tolerance = 1e-10};
 }
@@ -521,4 +523,13 @@ const char* const crdi_isolations[] = {"none", "foreign", "all", NULL};
 const char* crd_isolation_name(crd_isolation i)
 {
     return crdi_isolations[i];
+}
+
+crd_isolation crdi_isolation_default(crd_isolation otherwise)
+{
+    const char* said = getenv("CARDAN_ISOLATE");
+    for (int i = 0; said && crdi_isolations[i]; i++) {
+        if (strcmp(said, crdi_isolations[i]) == 0) { return (crd_isolation)i; }
+    }
+    return otherwise;
 }

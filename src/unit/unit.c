@@ -290,7 +290,7 @@ crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
     const crd_status st = unit_create(ctx, store, adapter_of(spec), spec, out);
-    return st >= 0 && crdi_worker_wanted(store, spec) ? crdi_worker_wrap(ctx, store, out) : st;
+    return st >= 0 && crdi_worker_wanted(store, *out) ? crdi_worker_wrap(ctx, store, out) : st;
 }
 
 crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,

@@ -214,7 +214,7 @@ def run_case(o, c, folder):
     more = ", iterate: true" if c.place.endswith("_state") else ""
     with open(os.path.join(folder, "system.yaml"), "w", encoding="utf-8") as f:
         f.write(SYSTEM % (", limit: 5 s, isolate: process" if o.isolate else "", o.honest, o.signal, more))
-    command = [o.command, "run", "system.yaml", "-o", "r.csv"] + (["--isolate", o.isolate] if o.isolate else [])
+    command = [o.command, "run", "system.yaml", "-o", "r.csv", "--isolate", o.isolate or "none"]
     r = Outcome()
     begin = time.monotonic()
     with open(os.path.join(folder, "err"), "wb") as err:

@@ -234,7 +234,7 @@ static void what_was_set_is_set_again_where_an_instance_has_to_be_made_anew(void
         crd_system* s = new_system(ctx, H, 1);
         const int a = add_unit(s, "s", &curve_models[2], 0);
         const int b = add_fmu(s, "p", kinds[i].token);
-        if (apart) { s->units[b].isolate = "process"; }
+        s->units[b].isolate = apart ? "process" : "none";
         set(s, b, "k", "3");
         set(s, b, "n", "5");
         set_kind(s, a, LINE); // 2 t, with its slope: known from the start

@@ -709,7 +709,7 @@ static void a_failing_or_crashing_fmu_ends_in_error_and_a_reset_makes_a_new_one(
     // error, fatal, segmentation fault, exit
     static const int modes[] = {3, 4, 7, 12};
     static const char* const says[] = {"this step fails, as asked for", "fmi", "crashed in fmi",
-                                       "tried to end the process with exit()"};
+                                       "process with exit()"};
     hand h;
     hand_unit(&h, 2, "faulty", NULL);
     hand_open(&h, NULL);

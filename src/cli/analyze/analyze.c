@@ -178,6 +178,7 @@ static const crdi_option rows[] = {
      .help = "draw them as SVG"},
     {ROW("db", CRDI_OPT_FLAG, decibel), .help = "gains in dB in the picture and the CSV"},
     CRDI_UNPACKED_OPTION,
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("print the analysis as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

@@ -256,6 +256,7 @@ static const crdi_option rows[] = {
              .short_name = 'o'),
     OPT_TEXT(design_options, name, "name", "NAME",
              "of the element; that of the signal unless given"),
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {step, taps, phase_band, magnitude_band, noise, designs: [{method, k, J, "
         "J_m, J_p, J_r, norm, peak, a, ...}]}"),

@@ -337,6 +337,7 @@ static const crdi_option rows[] = {
              .short_name = 'o'),
     OPT_FILE(link_options, fmu, "fmu", "fmu", "coupling FMU to write"),
     OPT_CHOICE(link_options, fmi, "fmi", versions, "version of the FMU; 2 unless given"),
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {link, signal, step, candidates: [{algorithm, C, M, P, rms, worst, chosen}]}"),
     CRDI_COMMON_OPTIONS,

@@ -338,6 +338,7 @@ static const crdi_option rows[] = {
             "lock memory and run with this priority (SCHED_FIFO, 1 to 99)"),
     CRDI_SERVED_OPTIONS,
     CRDI_UNPACKED_OPTION,
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("one line of JSON when it listens and one when it ends"),
     CRDI_COMMON_OPTIONS,
 };

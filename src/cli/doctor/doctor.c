@@ -356,6 +356,7 @@ static const crdi_option rows[] = {
              "port that has to be free, beside those that Cardan uses anyway"),
     OPT_FLAG(doctor_options, all, "all", "show the checks that do not matter to the profile, too"),
     CRDI_UNPACKED_OPTION,
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

@@ -102,7 +102,10 @@ static crd_status load_system(command* c, crd_system** out)
     crd_status st = x->description ? crd_system_load_on(ctx, x->description, x->description_length,
                                                         x->file, crd_ssp_read, out)
                                    : crdi_load_system(ctx, x->file, out);
-    if (st == CRD_OK) { st = apply_recorded(*out, x); }
+    if (st == CRD_OK) {
+        crdi_apply_isolation(*out);
+        st = apply_recorded(*out, x);
+    }
     return st < 0 ? crdi_fail_in(ctx, st, "%s, the system that it was recorded from", x->path)
                   : CRD_OK;
 }
@@ -478,6 +481,7 @@ static const crdi_option rows[] = {
              .short_name = 'o'),
     OPT_FILE(replay_options, exchange, "exchange", "mf4", "keep what the replay itself exchanged"),
     CRDI_UNPACKED_OPTION,
+    CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };

@@ -18,7 +18,7 @@ typedef struct run_options {
     crdi_input input;
     crdi_watch_options live;
     crdi_list parameters, set, variables;
-    int predict, threads, isolate, progress, interface, solver, mat_version, overrun, max_overruns;
+    int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
     bool unit_row, iterate, no_quality, allow_nan;
 } run_options;
 
@@ -282,7 +282,6 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     set_if_given(o->tolerance, &s->run.tolerance);
     set_if_given(o->interval, &s->results.interval);
     if (o->threads >= 0) { s->run.threads = o->threads; }
-    if (o->isolate >= 0) { s->run.isolate = (crd_isolation)o->isolate; }
     if (o->unit_row) { s->results.unit_row = true; }
     if (o->on_full) { s->results.on_full = o->on_full; }
     if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
@@ -367,6 +366,10 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     cli->printed = true;
     if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status); }
     crdi_watch_stop(&watch, 1);
+    if (st == CRD_E_CRASH && *r->results && r->rows > 0) { // as crdi_last_words does
+        return crdi_fail(cli->ctx, st, "%s; everything up to there is recorded in %s",
+                         crd_error_text(cli->ctx), r->results);
+    }
     return st < 0 ? st : printed;
 }
 
@@ -429,7 +432,6 @@ _Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
                "a name for each policy");
 static const char* const paces[] = {"realtime", "free", "10x", NULL};
 static const char* const guards[] = {"auto", "stop", "warn", "ladder", "off", NULL};
-static const char* const isolations[] = {"none", "foreign", "all", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -529,9 +531,7 @@ static const crdi_option rows[] = {
     OPT_COUNT(run_options, threads, "threads", "N|auto",
               "threads that step the units; auto measures at the start; the results do not depend "
               "on it"),
-    OPT_CHOICE(run_options, isolate, "isolate", isolations,
-               "which FMUs run in worker processes, where a crash or a hang cannot spoil the run: "
-               "none, foreign or all; what the system says, else none"),
+    CRDI_ISOLATE_OPTION,
     OPT_CHOICE(run_options, progress, "progress", progresses,
                "on standard error: auto is a line on a terminal, json a line of JSON about ten "
                "times a second"),

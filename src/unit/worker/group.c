@@ -9,9 +9,10 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "shared/fmi_build.h"
+#include "shared/system.h"
 #include "unit/fmi/fmi_unit.h"
 
 // How long is looked before somebody sleeps: as long as a step takes, if there is a core for each.
@@ -28,13 +29,17 @@ static bool is_text(const char* a, const char* b)
     return a && strcmp(a, b) == 0;
 }
 
-bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit_spec* spec)
+bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit* u)
 {
+    const crd_unit_spec* spec = u->spec;
     if (spec->source != CRD_UNIT_FMU || is_text(spec->isolate, "none")) { return false; }
     if (spec->isolate && spec->isolate[0]) { return true; }
-    const char* all = getenv("CARDAN_ISOLATE");
-    if (is_text(all, "all") || is_text(all, "foreign")) { return true; }
-    return store && crdi_unit_store_isolation((crd_unit_store*)store) != CRD_ISOLATE_NONE;
+    const crd_isolation which =
+        store ? crdi_unit_store_isolation(store) : crdi_isolation_default(CRD_ISOLATE_NONE);
+    if (which != CRD_ISOLATE_FOREIGN) { return which == CRD_ISOLATE_ALL; }
+    const crdi_fmi_unit* f = (const crdi_fmi_unit*)u;
+    char list[PATH_MAX];
+    return !crdi_fmu_is_own(f->fmu, f->exchange, crdi_worker_find_own(list) ? list : NULL);
 }
 
 static bool must_be_alone(const crdi_proxy* u)
@@ -94,6 +99,7 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
         w->ctx = ctx;
         crd_arena_init(&w->arena, ctx);
         w->list = list;
+        w->id = list && *list ? (*list)->id + 1 : 1;
         w->group = must_be_alone(u) ? "" : group && group[0] ? group : NULL;
         w->memory_fd = w->life_fd = -1;
         w->blamed = -1;
@@ -105,6 +111,7 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
         }
     }
     u->worker = w;
+    u->base.worker = w->id;
     w->users++;
     crdi_proxy** units =
         crdi_grow(ctx, w->units, &w->unit_capacity, (size_t)w->unit_count + 1, sizeof(crdi_proxy*));

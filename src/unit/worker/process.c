@@ -27,28 +27,38 @@ static const int64_t TELL = 200000000; // a worker that hangs may take so long t
 // ---- where the executable is -------------------------------------------------------------------
 
 // Beside the library or the command in a build tree, in libexec of an installed one.
-static bool find_beside(const char* file, char out[PATH_MAX])
+static bool find_beside(const char* file, const char* name, int mode, char out[PATH_MAX])
 {
-    static const char* const places[] = {"cardan-worker", "../libexec/cardan/cardan-worker",
-                                         "../../libexec/cardan/cardan-worker", "../cardan-worker",
-                                         "../../cardan-worker"};
+    static const char* const places[] = {"", "../libexec/cardan/", "../../libexec/cardan/", "../",
+                                         "../../"};
     char real[PATH_MAX];
     if (!file || !realpath(file, real)) { return false; }
     char* slash = strrchr(real, '/');
     if (!slash) { return false; }
     *slash = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int n = snprintf(out, PATH_MAX, "%s/%s", real, places[i]);
-        if (n > 0 && n < PATH_MAX && access(out, X_OK) == 0) { return true; }
+        const int n = snprintf(out, PATH_MAX, "%s/%s%s", real, places[i], name);
+        if (n > 0 && n < PATH_MAX && access(out, mode) == 0) { return true; }
     }
     return false;
 }
 
-static crd_status find_program(crd_context* ctx, char out[PATH_MAX])
+static bool find_ours(const char* name, int mode, char out[PATH_MAX])
 {
     static const char here = 0; // something of ours, wherever it was linked to
-    const char* given = secure_getenv("CARDAN_WORKER");
     Dl_info info;
+    return (dladdr(&here, &info) && find_beside(info.dli_fname, name, mode, out)) ||
+           find_beside("/proc/self/exe", name, mode, out);
+}
+
+bool crdi_worker_find_own(char out[PATH_MAX])
+{
+    return find_ours("fmus/cardan-own-fmus", R_OK, out);
+}
+
+crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX])
+{
+    const char* given = secure_getenv("CARDAN_WORKER");
     if (given && given[0]) {
         snprintf(out, PATH_MAX, "%s", given);
         if (access(out, X_OK) == 0) { return CRD_OK; }
@@ -56,17 +66,11 @@ static crd_status find_program(crd_context* ctx, char out[PATH_MAX])
                          "CARDAN_WORKER is '%.200s', which cannot be executed: %s", given,
                          strerror(errno));
     }
-    if (dladdr(&here, &info) && find_beside(info.dli_fname, out)) { return CRD_OK; }
-    if (find_beside("/proc/self/exe", out)) { return CRD_OK; }
+    if (find_ours("cardan-worker", X_OK, out)) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_NOT_FOUND,
-                     "the executable cardan-worker was not found beside the library or the command "
-                     "nor in libexec/cardan; set CARDAN_WORKER to its path, or 'isolate: none'");
-}
-
-crd_status crdi_worker_find(crd_context* ctx)
-{
-    char program[PATH_MAX];
-    return find_program(ctx, program);
+                     "the executable cardan-worker, in whose process it would run, was not found "
+                     "beside the library or the command nor in libexec/cardan; set CARDAN_WORKER "
+                     "to its path, or trust the FMU and choose 'isolate: none'");
 }
 
 // ---- beginning ---------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
     clear_process(w);
     w->failed = false;
     w->blamed = -1;
-    CRD_TRY(find_program(ctx, program));
+    CRD_TRY(crdi_worker_find(ctx, program));
     if (!w->scratch) { CRD_TRY(crdi_scratch_make(&w->arena, ctx, NULL, &w->scratch)); }
     CRD_TRY(make_memory(w, ctx));
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -14,6 +14,7 @@
 #include "unit/unit.h"
 #include "unit/worker/channel.h"
 
+#include <limits.h>
 #include <sys/types.h>
 
 typedef struct crdi_proxy crdi_proxy;
@@ -60,6 +61,7 @@ typedef struct crdi_worker {
     crd_context* ctx;
     struct crdi_worker** list; // that it is in
     struct crdi_worker* next;
+    int32_t id;        // among those of the list, from 1
     const char* group; // NULL: whoever comes by itself, "": one unit alone
     crdi_proxy** units;
     size_t unit_capacity;
@@ -127,7 +129,7 @@ struct crdi_proxy {
 // ---- group.c -----------------------------------------------------------------------------------
 
 // Whether the spec, or what the store was given, wants the unit in a process of its own.
-bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit_spec* spec);
+bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit* u);
 // Puts the unit `*u` into a worker: becomes the unit around it. Else `*u` is destroyed.
 crd_status crdi_worker_wrap(crd_context* ctx, crd_unit_store* store, crd_unit** u);
 // Is it such a unit? For who asks the inside of a unit.
@@ -139,7 +141,9 @@ void crdi_worker_leave(crdi_proxy* u);
 
 // ---- process.c ---------------------------------------------------------------------------------
 
-crd_status crdi_worker_find(crd_context* ctx); // is there an executable?
+crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX]); // the executable
+// The list of FMUs that are our own, see crdi_fmu_is_own; false: there is none.
+bool crdi_worker_find_own(char out[PATH_MAX]);
 crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx);
 void crdi_worker_stop(crdi_worker* w); // ends the process; the sentence about it stays
 // A part of the memory, SIZE_MAX: there is no room.

@@ -526,12 +526,6 @@ bool crdi_worker_has(const crd_unit* u)
 crd_status crdi_worker_wrap(crd_context* ctx, crd_unit_store* store, crd_unit** unit)
 {
     crd_unit* inner = *unit;
-    const bool asked = inner->spec->isolate && inner->spec->isolate[0];
-    if (!asked && crdi_worker_find(inner->ctx) < 0) { // nobody has asked for this one
-        crdi_log(inner->ctx, CRD_LOG_WARNING, "unit '%s' is not isolated: %s", inner->name,
-                 crd_error_text(inner->ctx));
-        return CRD_OK;
-    }
     crdi_proxy* u = crdi_new(inner->ctx, sizeof *u);
     crd_status st = u ? CRD_OK : CRD_E_MEMORY;
     if (u) {

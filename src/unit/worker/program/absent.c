@@ -123,10 +123,10 @@ bool crdi_worker_has(const crd_unit* u)
     return false;
 }
 
-bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit_spec* spec)
+bool crdi_worker_wanted(const crd_unit_store* store, const crd_unit* u)
 {
     (void)store;
-    (void)spec;
+    (void)u;
     return false;
 }
 
