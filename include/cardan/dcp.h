@@ -374,6 +374,7 @@ typedef struct crd_dcp_slave_counts {
     int64_t off_edge;          ///< PDUs that came too early or too late
     int64_t logs_lost;         ///< oldest of a full ring, or longer than log_bytes
     int64_t send_failed;       ///< PDUs that the link refused or that were too long for it
+    int64_t data_foreign;      ///< from others than those whose data count: nothing acts on them
 } crd_dcp_slave_counts;
 
 typedef struct crd_dcp_slave crd_dcp_slave; ///< opaque
@@ -844,12 +845,17 @@ typedef struct crd_dcp_bench_config {
     double standstill; ///< a speed that counts as 0; default 1
     double induced;    ///< voltage that the machine induces per unit of speed: the set value of the
                        ///< voltage is never below that; default 0
-    double watchdog;   ///< s without valid data in a run until the stop; default 0.5; 0: none
+    double watchdog;   ///< s without valid data until the stop, from STC_run on (or from the start
+                       ///< that it names); default 0.5; 0: none
     uint32_t gap_limit; ///< of sequence numbers; default 100. A side that sends 100 times as often
                         ///< as the other needs more
     double period;      ///< s, of the bench's own control; default 0.01
     double report;      ///< s between entries of the log about what is waited for; default 5
-    double stop_patience; ///< s until a stop that does not end is reported; default 60
+    double stop_patience; ///< s that a stage of a stop may take until the drive is cut (speed,
+                          ///< standstill) or the next stage begins; default 60
+    double cool_patience; ///< s, the same of cooling down; default 7200
+    double heartbeat;     ///< s without INF_state outside of runs until the stop; for
+                          ///< crd_dcp_bench_declare; default 3; 0: none
 } crd_dcp_bench_config;
 
 /// The hardware. Quantities and items by their index in the configuration.
@@ -864,6 +870,9 @@ typedef struct crd_dcp_rig {
     /// Variables that are not of the bench, as in crd_dcp_plant; NULL: nothing to do.
     crd_dcp_outcome (*set_variable)(void* user, int variable, const crd_dcp_slot* value);
     crd_dcp_outcome (*get_variable)(void* user, int variable, crd_dcp_slot* value);
+    /// The speed does not come down: drive off, brake on, by whatever way does not need the
+    /// controller. It lasts until remote control is given again. NULL: there is no such way.
+    void (*cut)(void* user);
 } crd_dcp_rig;
 
 /// Where the bench is; `bench.status`.
@@ -878,7 +887,9 @@ typedef enum crd_dcp_bench_phase {
     CRD_DCP_BENCH_VOLTAGE_DOWN, ///< the speed is safe
     CRD_DCP_BENCH_COOL_DOWN,    ///< turns slowly until the media are cool enough
     CRD_DCP_BENCH_STAND_DOWN,   ///< to standstill, voltage to 0
-    CRD_DCP_BENCH_SAFE,         ///< at rest; remote control needs a new registration
+    CRD_DCP_BENCH_SAFE,         ///< at rest, until STC_reset or a new registration
+    CRD_DCP_BENCH_ARMED, ///< before RUN: STC_run has come, valid data in RUNNING have not, and set
+                         ///< values move nothing
 } crd_dcp_bench_phase;
 
 /// Why the last stop was; `bench.reason`.
@@ -892,7 +903,7 @@ typedef enum crd_dcp_bench_reason {
     CRD_DCP_BENCH_RIG_ERROR,   ///< the error memory of the rig
     CRD_DCP_BENCH_ITEM_LOST,   ///< of the checklist
     CRD_DCP_BENCH_LIMITS,      ///< the test case was refused
-    CRD_DCP_BENCH_WITHDRAWN,   ///< STC_prepare without a new registration
+    CRD_DCP_BENCH_WITHDRAWN,   ///< STC_prepare behind a stop, without STC_reset
     CRD_DCP_BENCH_SLAVE,       ///< anything that the slave found: heartbeat, missed PDUs
 } crd_dcp_bench_reason;
 
@@ -914,6 +925,8 @@ typedef struct crd_dcp_bench_state {
     uint32_t clamped;  ///< set values: bit i outside of limits, bit 16 + i changing too fast
     int64_t clamps;    ///< how often a set value went outside
     int64_t refused;   ///< set values that were not numbers
+    int64_t foreign;   ///< data of others than the master
+    bool cut;          ///< a stage of the stop took too long, and the drive was cut
     double safe_since; ///< speed safe and torque 0, s; NAN: not
     double valid;      ///< time of the last valid data, -INFINITY
     double time;       ///< of its control, which is what the watchdog goes by

@@ -135,6 +135,14 @@ int crdi_dcp_bench_peer_inputs(const crdi_dcp_bench_peer* p, int out[2]);
 int crdi_dcp_bench_peer_outputs(const crdi_dcp_bench_peer* p, int out[7]);
 /// A run begins at `start` on the clock of the net.
 void crdi_dcp_bench_peer_begin(crdi_dcp_bench_peer* p, double start);
+/// Keeps the set values in the master's slots to what was agreed, before they are sent; `seconds`
+/// since they were sent last, 0: the rate does not count. The first value of a quantity that is
+/// kept is a warning in `log`.
+void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double now,
+                               crd_context* log);
+/// What was kept, one kind of one quantity after the other: a sentence, "" where nothing was.
+/// False: there is no such kind.
+bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, size_t room);
 /// Before each crd_dcp_master_send: the next number, and the echo of theirs.
 void crdi_dcp_bench_peer_send(crdi_dcp_bench_peer* p, double now);
 /// Of `ratio` numbers of the bench one is looked at, because it sends so much more often than we

@@ -67,11 +67,12 @@ int crdi_testbench_find(crdi_testbench_kind kind, const char* name); ///< -1: no
 /// Start from crdi_testbench_defaults.
 typedef struct crdi_testbench_options {
     crdi_testbench_kind kind;
-    uint64_t seed;   ///< of the noise; default 1
-    bool ideal;      ///< measured values are the true ones; default false
-    double speed_up; ///< of temperatures while media are conditioned or cool down, 1 to 1000
-    double start_up; ///< s until its supply is on; default 0
-    double watchdog; ///< s without data in a run; default 0.5
+    uint64_t seed;    ///< of the noise; default 1
+    bool ideal;       ///< measured values are the true ones; default false
+    double speed_up;  ///< of temperatures while media are conditioned or cool down, 1 to 1000
+    double start_up;  ///< s until its supply is on; default 0
+    double watchdog;  ///< s without data from STC_run on; default 0.5
+    double heartbeat; ///< s without a sign of the master before; default 3
     crdi_testbench_fault faults[CRDI_TESTBENCH_FAULTS_MAX];
     int fault_count;
     crd_dcp_address address; ///< for the description; default udp://127.0.0.1:8080

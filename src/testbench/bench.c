@@ -209,6 +209,12 @@ static void rig_step(void* user, double seconds)
     if (b->observer) { b->observer(b->observer_user, crdi_plant_time(&b->plant)); }
 }
 
+static void rig_cut(void* user)
+{
+    crdi_testbench* b = user;
+    b->plant.torque_off = b->plant.load_off = true;
+}
+
 static crd_dcp_outcome rig_get(void* user, int variable, crd_dcp_slot* value)
 {
     const crdi_testbench* b = user;
@@ -307,12 +313,7 @@ static crd_status describe(crdi_testbench* b, const crd_dcp_address* address)
     d->resolution_count = 2;
     crd_dcp_endpoint* e = address->transport == CRD_DCP_TCP ? &d->tcp : &d->udp;
     *e = endpoint(b, address);
-    // No reset: behind a stop, remote control takes a new registration.
     d->can_accept_config = d->can_vary_steps = true;
-    d->can_monitor_heartbeat = d->has_heartbeat =
-        true; // outside of runs, what notices a dead master
-    d->heartbeat_numerator = 10;
-    d->heartbeat_denominator = 1;
     for (int i = 0; i < type->signal_count; i++) {
         describe_variable(b, i);
     }
@@ -325,7 +326,7 @@ fail:
     return st;
 }
 
-static void configure(crdi_testbench* b, double watchdog)
+static void configure(crdi_testbench* b, const crdi_testbench_options* opt)
 {
     const crdi_plant_type* type = b->plant.type;
     for (int i = 0; i < type->quantity_count; i++) {
@@ -351,7 +352,9 @@ static void configure(crdi_testbench* b, double watchdog)
     b->config.induced = type->induced;
     b->config.stop_rate = type->stop_rate;
     b->config.turn_speed = type->turn_speed;
-    b->config.watchdog = watchdog;
+    b->config.watchdog = opt->watchdog;
+    b->config.heartbeat = opt->heartbeat;
+    b->config.stop_patience = type->stop_time;
     b->config.period = 1e-3;
     b->config.gap_limit = 1000; // at 1 kHz
     b->config.report = fmax(0.25, b->config.report / b->speed_up);
@@ -365,6 +368,7 @@ crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
                                     .seed = 1,
                                     .speed_up = 1,
                                     .watchdog = 0.5,
+                                    .heartbeat = 3,
                                     .address = {0x7F000001, 8080, CRD_DCP_UDP}};
 }
 
@@ -414,7 +418,7 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
     b->plant.start_up = opt->start_up;
     memcpy(b->plant.faults, opt->faults, sizeof opt->faults);
     b->plant.fault_count = opt->fault_count;
-    configure(b, opt->watchdog);
+    configure(b, opt);
     CRD_TRY(describe(b, &opt->address));
     const crd_dcp_rig rig = {.user = b,
                              .set = rig_set,
@@ -423,7 +427,8 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
                              .error = rig_error,
                              .remote = rig_remote,
                              .step = rig_step,
-                             .get_variable = rig_get};
+                             .get_variable = rig_get,
+                             .cut = rig_cut};
     CRD_TRY(crd_dcp_bench_create(ctx, b->description, &b->config, &rig, &b->bench));
     *out = b;
     return CRD_OK;

@@ -81,6 +81,9 @@ typedef struct crdi_plant_type {
     const crdi_plant_quantity* quantities;
     int quantity_count;
     double induced, stop_rate, turn_speed;
+    // Its sheet: from any point of its limits to rest without cooling down, s; how far speed and
+    // torque overshoot set values within the limits.
+    double stop_time, speed_overshoot, torque_overshoot;
 } crdi_plant_type;
 
 typedef struct crdi_bench_sensor {

@@ -154,4 +154,7 @@ const crdi_plant_type crdi_plant_back_to_back = {
     .induced = 5.076e-3,
     .stop_rate = 10000,
     .turn_speed = 90,
+    .stop_time = 4,
+    .speed_overshoot = 47,
+    .torque_overshoot = 0.05,
 };

@@ -210,4 +210,7 @@ const crdi_plant_type crdi_plant_em = {
     .induced = 0.05,
     .stop_rate = 2000,
     .turn_speed = 90,
+    .stop_time = 8,
+    .speed_overshoot = 65,
+    .torque_overshoot = 15,
 };

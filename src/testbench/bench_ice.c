@@ -183,4 +183,7 @@ const crdi_plant_type crdi_plant_ice = {
     .quantity_count = sizeof quantities / sizeof *quantities,
     .stop_rate = 2000,
     .turn_speed = 90,
+    .stop_time = 8,
+    .speed_overshoot = 65,
+    .torque_overshoot = 25,
 };

@@ -49,8 +49,9 @@ static int place_of_phase(int phase)
         [CRD_DCP_BENCH_COOL_DOWN] = CRDI_WEB_STOPPING,
         [CRD_DCP_BENCH_STAND_DOWN] = CRDI_WEB_STOPPING,
         [CRD_DCP_BENCH_SAFE] = CRDI_WEB_SAFE,
+        [CRD_DCP_BENCH_ARMED] = CRDI_WEB_CONDITIONED,
     };
-    return phase >= 0 && phase <= CRD_DCP_BENCH_SAFE ? places[phase] : -1;
+    return phase >= 0 && phase <= CRD_DCP_BENCH_ARMED ? places[phase] : -1;
 }
 
 static void begin_story(crdi_web_story* s)

@@ -88,7 +88,7 @@ results: {name}.csv
             self.assertGreater(r["em.torque_max"][-1], 240)
         out = self.end(bench)
         phases = re.findall(r"phase ([^,\n]+)", out)
-        order = ["preparation", "prepared", "conditioning", "conditioned", "run", "speed down",
+        order = ["idle", "preparation", "prepared", "conditioning", "conditioned", "armed", "run", "speed down",
                  "voltage down", "stand down", "safe"]  # short ones may pass unseen
         second = phases.index("safe") + 1
         for seen in (phases[:second], phases[second:]):

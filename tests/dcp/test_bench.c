@@ -442,7 +442,7 @@ static void a_start_in_the_future_is_waited_for(void** state)
     motor_do(k, .type = CRDI_DCP_STC_PREPARE);
     motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
     motor_do(k, .type = CRDI_DCP_STC_RUN);
-    motor_for(k, 2); // the others are slow
+    motor_for(k, 0.4); // the others are slow, but not slower than the watchdog
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_SYNCHRONIZED);
     const double start = floor(k->r.now) + 3;
     motor_do(k, .type = CRDI_DCP_STC_RUN, .time = (int64_t)start);
@@ -450,6 +450,201 @@ static void a_start_in_the_future_is_waited_for(void** state)
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_RUNNING);
     motor_go(k, start + 0.51);
     check(crd_dcp_slave_state(k->r.slave) >= CRD_DCP_ERRORHANDLING);
+    motor_bench_destroy(k);
+}
+
+// ---- the safety core in a bench ----------------------------------------------------------------
+
+// Set values may come in the initialisation and while it synchronizes: they move nothing. A master
+// that dies there is noticed by the watchdog, which waits from STC_run on.
+static void set_values_before_running_move_nothing(void** state)
+{
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        motor_bench* k = make(true);
+        motor_register(k, CRD_DCP_SRT);
+        motor_configure(k, 1, on);
+        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+        motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
+        motor_feed(k, 3000, 40, 300, 25);
+        motor_do(k, .type = CRDI_DCP_STC_INITIALIZE);
+        motor_until(k, CRD_DCP_INITIALIZED, 1);
+        motor_do(k, .type = CRDI_DCP_STC_SEND_OUTPUTS);
+        const double start = floor(k->r.now) + 3;
+        motor_do(k, .type = CRDI_DCP_STC_RUN, .time = (int64_t)start);
+        while (k->r.now < start - 0.02) {
+            motor_for(k, 0.01);
+            motor_feed(k, 3000, 40, 300, 25);
+            check_int(look(k).phase, CRD_DCP_BENCH_ARMED);
+        }
+        motor_go(k, start + 0.49);
+        check(crd_dcp_slave_state(k->r.slave) == CRD_DCP_SYNCHRONIZED);
+        motor_until(k, CRD_DCP_ERRORHANDLING, 0.02);
+        check_int(look(k).reason, CRD_DCP_BENCH_WATCHDOG);
+        motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
+        check_near(k->m.is[MOTOR_SPEED], 0, 0);
+        check_near(k->m.is[MOTOR_TORQUE], 0, 0);
+        check_near(k->m.is[MOTOR_VOLTAGE], 0, 0);
+        motor_bench_destroy(k);
+    }
+}
+
+// Somebody has seen the data_id and counts ahead: from another address, and from another port of
+// the master's own host.
+static void data_of_somebody_else_do_nothing(void** state)
+{
+    (void)state;
+    motor_bench* k = make(true);
+    motor_run(k, true);
+    motor_drive(k, 3, 3000, 0, 300, 25);
+    for (int i = 0; i < 100; i++) {
+        crd_dcp_address from = rig_master;
+        if (i % 2) {
+            from.ip += 65;
+        } else {
+            from.port++;
+        }
+        const double values[4] = {6000, 200, 400, 25};
+        uint8_t payload[40], bytes[64];
+        memcpy(payload, values, 32);
+        const uint32_t numbers[2] = {k->number + 1000, k->echo};
+        memcpy(payload + 32, numbers, 8);
+        const crdi_dcp_pdu p = {.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                                .seq = (uint16_t)(k->in + 1000),
+                                .id = 20,
+                                .payload = payload,
+                                .payload_length = sizeof payload};
+        const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
+        crd_dcp_slave_receive(k->r.slave, &from, &rig_control, bytes, n, k->r.now);
+        motor_drive(k, 0.01, 3000, 0, 300, 25);
+        check_near(k->m.set[MOTOR_SPEED], 3000, 0);
+        check_near(k->m.set[MOTOR_TORQUE], 0, 0);
+    }
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(k->r.slave);
+    check_int(c.data_foreign, 100);
+    check_int(c.data_old, 0); // the master's own are still good
+    check_int(look(k).foreign, 100);
+    check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_RUNNING);
+    check_contains(motor_find_log(k, "refused: "), "somebody who is not the master");
+    motor_bench_destroy(k);
+}
+
+static void the_agreed_case_is_what_the_bench_keeps_to(void** state)
+{
+    (void)state;
+    motor_bench* k = make(true);
+    motor_register(k, CRD_DCP_SRT);
+    motor_configure(k, 1, true);
+    motor_text(k, "bench.case",
+               "speed 0..3100 1/min rate 1000 1/min/s; torque -60..60 N.m; "
+               "avoid speed 0..50 1/min with torque");
+    motor_text(k, "bench.peer_limits", "torque -40..100 N.m; voltage 0..0.35 kV");
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    motor_until(k, CRD_DCP_ERRORRESOLVED, 1); // -60 is beyond the peer's -40
+    motor_do(k, .type = CRDI_DCP_STC_RESET);
+    motor_configure(k, 1, true);
+    motor_text(k, "bench.case",
+               "speed 0..3100 1/min rate 1000 1/min/s; torque -40..60 N.m; "
+               "avoid speed 0..50 1/min with torque");
+    motor_text(k, "bench.peer_limits", "torque -40..100 N.m; voltage 0..0.35 kV");
+    motor_start(k);
+    double most = 0;
+    for (int i = 0; i < 500; i++) {
+        const double before = k->m.set[MOTOR_SPEED];
+        motor_drive(k, 0.01, 5000, 150, 400, 25);
+        most = fmax(most, k->m.set[MOTOR_SPEED] - before);
+        check(k->m.set[MOTOR_SPEED] <= 3100 && k->m.set[MOTOR_TORQUE] <= 60);
+        check(k->m.set[MOTOR_VOLTAGE] <= 350);
+    }
+    check_near(k->m.set[MOTOR_SPEED], 3100, 0);
+    check_near(k->m.set[MOTOR_TORQUE], 60, 0);
+    check_near(most, 10, 1e-3); // of a clock that counts from 1970
+    check_int(look(k).clamped & 7, 7);
+    check_int(look(k).clamps, 3);
+    check_text(motor_find_log(k, "clamped: speed"),
+               "clamped: speed = 5000 1/min, used 3100, limits 0 to 3100");
+    motor_drive(k, 1, 3000, -150, 300, 25);
+    check_near(k->m.set[MOTOR_TORQUE], -40, 0);
+    motor_bench_destroy(k);
+}
+
+// A machine that does not slow down: its drive is cut, and its voltage stays.
+static void a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage(void** state)
+{
+    (void)state;
+    crd_dcp_bench_config c = motor_config();
+    c.stop_patience = 4;
+    motor_bench* k = motor_bench_create(&c, true);
+    motor_run(k, true);
+    motor_drive(k, 3, 3000, 0, 300, 25);
+    k->m.stuck = true;
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
+    motor_for(k, 3.9);
+    check_int(k->m.cuts, 0);
+    motor_for(k, 10);
+    check_int(k->m.cuts, 1);
+    check(look(k).cut);
+    check_int(look(k).phase, CRD_DCP_BENCH_SPEED_DOWN);
+    check_near(k->m.set[MOTOR_VOLTAGE], 300, 0);
+    check_near(k->m.set[MOTOR_SPEED], 0, 0);
+    check_text(motor_find_log(k, "stop: drive"), "stop: drive cut off");
+    k->m.stuck = false;
+    motor_until(k, CRD_DCP_STOPPED, 10);
+    motor_bench_destroy(k);
+}
+
+static void what_is_not_guarded_is_said(void** state)
+{
+    (void)state;
+    crd_dcp_bench_config c = motor_config();
+    c.watchdog = c.heartbeat = c.stop_patience = 0;
+    c.limits = "torque -210..210 N.m; voltage 0..400 V; oil 20..90 degC";
+    crd_dcp_quantity q[MOTOR_QUANTITIES];
+    memcpy(q, c.quantities, sizeof q);
+    q[MOTOR_SPEED].unit = "1/min";
+    c.quantities = q;
+    motor_bench* k = motor_bench_create(&c, true);
+    motor_register(k, CRD_DCP_SRT);
+    motor_configure(k, 1, true);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    const char* const said[] = {"not safe: watchdog 0", "not safe: no heartbeat",
+                                "not safe: stop_patience 0", "not safe: no limits: speed"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        check(*motor_find_log(k, said[i]));
+    }
+    motor_bench_destroy(k);
+}
+
+// Outside of runs, where conditioning turns the machine, the heartbeat is the deadman.
+static void a_master_that_dies_while_it_conditions_is_noticed(void** state)
+{
+    (void)state;
+    crd_dcp_bench_config c = motor_config();
+    crd_dcp_quantity q[MOTOR_QUANTITIES];
+    memcpy(q, c.quantities, sizeof q);
+    q[MOTOR_SPEED].conditioning = 90;
+    c.quantities = q;
+    c.initial = "oil 80 degC";
+    c.heartbeat = 3;
+    motor_bench* k = motor_bench_create(&c, true);
+    check(k->d->can_reset && k->d->can_monitor_heartbeat);
+    motor_register(k, CRD_DCP_SRT);
+    motor_configure(k, 1, true);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    motor_do(k, .type = CRDI_DCP_STC_CONFIGURE);
+    for (int i = 0; i < 10; i++) {
+        motor_for(k, 1);
+        (void)rig_ask(&k->r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE});
+        motor_drain(k);
+    }
+    check_near(k->m.is[MOTOR_SPEED], 90, 1);
+    motor_for(k, 2.99);
+    check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_CONFIGURING);
+    motor_for(k, 0.02);
+    check(crd_dcp_slave_state(k->r.slave) >= CRD_DCP_ERRORHANDLING);
+    check_contains(motor_find_log(k, "fault: "), "no sign of the master for 3 s");
+    motor_until(k, CRD_DCP_ERRORRESOLVED, 2);
+    check_near(k->m.is[MOTOR_SPEED], 0, 1);
     motor_bench_destroy(k);
 }
 
@@ -690,33 +885,32 @@ static void an_error_in_any_state_leads_to_the_safe_state(void** state)
     }
 }
 
-static void after_a_stop_remote_control_takes_a_new_registration(void** state)
+// Rautenberg 2023 restarts a run by STC_reset: from STOPPED, and from ERRORRESOLVED.
+static void after_a_stop_a_reset_brings_remote_control_back(void** state)
 {
     (void)state;
     motor_bench* k = make(true);
-    for (int turn = 0; turn < 2; turn++) {
-        motor_run(k, true);
+    motor_register(k, CRD_DCP_SRT);
+    for (int turn = 0; turn < 4; turn++) {
+        motor_configure(k, 1, true);
+        motor_start(k);
         motor_drive(k, 1, 1000, 0, 400, 25);
-        motor_do(k, .type = CRDI_DCP_STC_STOP);
-        motor_until(k, CRD_DCP_STOPPED, 10);
-        // A reset is not enough.
-        motor_do(k, .type = CRDI_DCP_STC_RESET);
-        motor_configure(k, 1, true);
-        k->log_count = 0;
-        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
-        motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
-        check_contains(motor_find_log(k, "refused: "), "takes a new registration");
-        check_int(motor_error_code(k), CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE);
-        check_int(look(k).reason, CRD_DCP_BENCH_WITHDRAWN);
+        check(k->m.is[MOTOR_SPEED] > 900);
         check_int(k->m.given, turn + 1);
-        // Nor a second one.
+        if (turn % 2) { // nobody sends any more
+            motor_until(k, CRD_DCP_ERRORRESOLVED, 10);
+            check_int(look(k).reason, CRD_DCP_BENCH_WATCHDOG);
+        } else {
+            motor_do(k, .type = CRDI_DCP_STC_STOP);
+            motor_until(k, CRD_DCP_STOPPED, 10);
+        }
+        check_int(look(k).phase, CRD_DCP_BENCH_SAFE);
+        check_near(k->m.is[MOTOR_SPEED], 0, 1);
         motor_do(k, .type = CRDI_DCP_STC_RESET);
-        motor_configure(k, 1, true);
-        motor_do(k, .type = CRDI_DCP_STC_PREPARE);
-        motor_until(k, CRD_DCP_ERRORRESOLVED, 1);
-        motor_do(k, .type = CRDI_DCP_STC_DEREGISTER);
+        check_int(look(k).phase, CRD_DCP_BENCH_IDLE);
         k->states[0] = 0;
         k->log_count = 0;
+        k->in = 0;
     }
     motor_bench_destroy(k);
 }
@@ -1257,7 +1451,13 @@ int main(void)
         cmocka_unit_test(a_stop_goes_through_its_phases_in_order),
         cmocka_unit_test(a_stop_turns_nothing_that_stands),
         cmocka_unit_test(an_error_in_any_state_leads_to_the_safe_state),
-        cmocka_unit_test(after_a_stop_remote_control_takes_a_new_registration),
+        cmocka_unit_test(set_values_before_running_move_nothing),
+        cmocka_unit_test(data_of_somebody_else_do_nothing),
+        cmocka_unit_test(the_agreed_case_is_what_the_bench_keeps_to),
+        cmocka_unit_test(a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage),
+        cmocka_unit_test(what_is_not_guarded_is_said),
+        cmocka_unit_test(a_master_that_dies_while_it_conditions_is_noticed),
+        cmocka_unit_test(after_a_stop_a_reset_brings_remote_control_back),
         cmocka_unit_test(somebody_at_the_bench_can_stop_it),
         cmocka_unit_test(a_master_that_knows_nothing_of_it_gets_an_ordinary_slave),
         cmocka_unit_test(in_nrt_the_rig_goes_with_the_steps),

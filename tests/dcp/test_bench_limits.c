@@ -245,7 +245,7 @@ static void states_of_a_master_have_the_numbers_of_table_7(void** state)
     for (int i = 0; i <= CRD_DCP_BENCH_SAFE; i++) {
         check(crd_dcp_bench_phase_name(i) && crd_dcp_bench_reason_name(i));
     }
-    check(!crd_dcp_bench_phase_name(11) && !crd_dcp_bench_reason_name(11));
+    check(!crd_dcp_bench_phase_name(12) && !crd_dcp_bench_reason_name(11));
     check(!crd_dcp_bench_phase_name(-1));
 }
 

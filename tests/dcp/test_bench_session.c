@@ -456,15 +456,19 @@ static void what_is_clamped_is_seen_by_the_master(void** state)
     open_master(&p);
     go(&p, crd_dcp_master_configure(p.m));
     begin_run(&p);
+    set(&p, 0, 9000, 0, 400, 25); // what is no number never begins to move anything
+    drive(&p, 0.05);
+    check_text(crdi_dcp_bench_peer_view(p.p[0]).why,
+               "clamped: speed = 9000 1/min, used 6500, limits 0 to 6500");
     set(&p, 0, 9000, 0, 400, NAN);
     drive(&p, 0.3);
     const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(p.p[0]);
     check_int(v.clamped & 1, 1);
     check_int(v.clamps, 1);
     check(v.refused > 20);
-    check_text(v.why, "clamped: speed = 9000 1/min, used 6500, limits 0 to 6500"); // the newest
+    check_text(v.why, "refused: the set value of oil is not a number"); // the newest
     go(&p, crd_dcp_master_stop(p.m));
-    check_contains(crdi_dcp_bench_peer_view(p.p[0]).why, "clamped: speed"); // the stop has no news
+    check_contains(crdi_dcp_bench_peer_view(p.p[0]).why, "refused: "); // the stop has no news
     close_master(&p);
     close_place(&p);
 }

@@ -1,4 +1,5 @@
 // Emulated benches as slaves on a virtual network: whole sessions, and every fault.
+#include "shared/dcp_safety.h"
 #include "shared/testbench_bench.h"
 #include "testnet/testnet.h"
 
@@ -286,7 +287,7 @@ static trace watch_stop(place* p, double held)
         } else {
             t.torque_gone = INFINITY;
         }
-        if (phase_of(p) >= CRD_DCP_BENCH_SPEED_DOWN && speed <= 102) {
+        if (crdi_safety_mover_of(phase_of(p)) == CRDI_SAFETY_ORDER && speed <= 102) {
             t.speed_safe = fmin(t.speed_safe, at);
         }
         if (voltage(p) < 0.97 * held) { t.voltage_falls = fmin(t.voltage_falls, at); }

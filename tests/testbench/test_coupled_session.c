@@ -63,7 +63,7 @@ static void observe(void* user, double time)
     const crd_dcp_bench_phase phase =
         crd_dcp_bench_get_state(crdi_testbench_bench(p->benches[t->bench])).phase;
     const bool em = t->bench == EM;
-    if (phase < CRD_DCP_BENCH_SPEED_DOWN) {
+    if (phase < CRD_DCP_BENCH_SPEED_DOWN || phase == CRD_DCP_BENCH_ARMED) {
         t->begin = t->torque_gone = t->speed_safe = t->voltage_falls = INFINITY;
         t->held = em ? is(p, EM, "voltage_dc") : 0;
         return;

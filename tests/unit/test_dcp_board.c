@@ -203,11 +203,11 @@ static void a_board_follows_the_bench_from_registration_to_rest(void** state)
         CRD_DCP_CONFIGURING, CRD_DCP_CONFIGURED,    CRD_DCP_INITIALIZING,  CRD_DCP_INITIALIZED,
         CRD_DCP_SENDING_I,   CRD_DCP_CONFIGURED,    CRD_DCP_SYNCHRONIZING, CRD_DCP_SYNCHRONIZED,
         CRD_DCP_RUNNING,     CRD_DCP_STOPPING,      CRD_DCP_STOPPED,       CRD_DCP_ALIVE};
-    static const double phases[] = {CRD_DCP_BENCH_PREPARATION,  CRD_DCP_BENCH_PREPARED,
-                                    CRD_DCP_BENCH_CONDITIONING, CRD_DCP_BENCH_CONDITIONED,
-                                    CRD_DCP_BENCH_RUN,          CRD_DCP_BENCH_SPEED_DOWN,
-                                    CRD_DCP_BENCH_VOLTAGE_DOWN, CRD_DCP_BENCH_STAND_DOWN,
-                                    CRD_DCP_BENCH_SAFE,         CRD_DCP_BENCH_IDLE};
+    static const double phases[] = {
+        CRD_DCP_BENCH_PREPARATION, CRD_DCP_BENCH_PREPARED,     CRD_DCP_BENCH_CONDITIONING,
+        CRD_DCP_BENCH_CONDITIONED, CRD_DCP_BENCH_ARMED,        CRD_DCP_BENCH_RUN,
+        CRD_DCP_BENCH_SPEED_DOWN,  CRD_DCP_BENCH_VOLTAGE_DOWN, CRD_DCP_BENCH_STAND_DOWN,
+        CRD_DCP_BENCH_SAFE,        CRD_DCP_BENCH_IDLE};
     world* w = create(1);
     crd_unit_spec spec = bench_spec("motor", "udp://127.0.0.1:8080");
     spec.bench.initial = "oil 40 degC";

@@ -340,7 +340,9 @@ static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
     check(r.late < 1e-3); // the same grid
     check(w->benches[0]->m.remote);
     check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
-    go_on(&r, back + 0.6);
+    go_on(&r, back + 1.6);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL); // it runs up from the first data on
+    go_on(&r, back + 2.1);
     check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     go_on(&r, back + 8);
     check_near(r.y, 2000, 1);

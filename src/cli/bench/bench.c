@@ -22,7 +22,7 @@ typedef struct bench_options {
     crdi_common common;
     const char *listen, *written, *trace;
     int seed;
-    double speed_up, start_up, watchdog;
+    double speed_up, start_up, watchdog, heartbeat;
     bool ideal, once, realtime;
     crdi_list faults;
 } bench_options;
@@ -121,12 +121,17 @@ static crd_status bench_say_ready(session* x)
     return crdi_result_print(x->out->root);
 }
 
+static bool before_stop(crd_dcp_bench_phase p)
+{
+    return p < CRD_DCP_BENCH_SPEED_DOWN || p == CRD_DCP_BENCH_ARMED;
+}
+
 static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
 {
     if (s->phase == x->phase) { return CRD_OK; }
     const char* phase = crd_dcp_bench_phase_name((int)s->phase);
-    const bool stops = s->phase >= CRD_DCP_BENCH_SPEED_DOWN;
-    const bool begins = stops && x->phase < CRD_DCP_BENCH_SPEED_DOWN; // from standstill: elsewhere
+    const bool stops = !before_stop(s->phase);
+    const bool begins = stops && before_stop(x->phase); // from standstill: elsewhere
     x->phase = s->phase;
     const char* reason = stops ? crd_dcp_bench_reason_name((int)s->reason) : "";
     const char* why = stops ? crdi_testbench_why(x->bench) : "";
@@ -149,7 +154,8 @@ static void bench_observe(void* user, double time)
     (void)say_phase(x, &s); // where nobody listens any more the summary says so
 }
 
-// All PDUs that came are in one of requests, dropped, data_in, data_old and data_dropped.
+// All PDUs that came are in one of requests, dropped, data_in, data_old, data_foreign,
+// data_dropped.
 static crd_status bench_say_summary(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
@@ -162,8 +168,9 @@ static crd_status bench_say_summary(session* x)
              INT("data_in", c.data_in), INT("data_out", c.data_out), INT("data_old", c.data_old),
              INT("data_duplicates", c.data_duplicates), INT("data_reordered", c.data_reordered),
              INT("data_dropped", c.data_dropped), INT("data_missed", c.data_missed),
-             INT("data_lost", lost > 0 ? lost : 0), INT("send_failed", c.send_failed + n.dropped),
-             INT("unread", n.overrun), INT("clamps", s.clamps), INT("not_numbers", s.refused),
+             INT("data_foreign", c.data_foreign), INT("data_lost", lost > 0 ? lost : 0),
+             INT("send_failed", c.send_failed + n.dropped), INT("unread", n.overrun),
+             INT("clamps", s.clamps), INT("not_numbers", s.refused),
              TEXT("phase", crd_dcp_bench_phase_name((int)s.phase)),
              TEXT("reason", crd_dcp_bench_reason_name((int)s.reason)),
              TEXT("why", crdi_testbench_why(x->bench)));
@@ -188,6 +195,7 @@ static crd_status read_options(session* x, crdi_testbench_options* out)
     if (!isnan(o->speed_up)) { out->speed_up = o->speed_up; }
     if (!isnan(o->start_up)) { out->start_up = o->start_up; }
     if (!isnan(o->watchdog)) { out->watchdog = o->watchdog; }
+    if (!isnan(o->heartbeat)) { out->heartbeat = o->heartbeat; }
     out->ideal = o->ideal;
     out->address = x->address;
     if (o->faults.count > CRDI_TESTBENCH_FAULTS_MAX) {
@@ -265,7 +273,7 @@ static crd_status take_leave(session* x)
             if (state == CRD_DCP_ALIVE) { break; }
             until = fmin(until, crd_dcp_net_now(x->net) + LEAVE);
         }
-        if (x->phase > CRD_DCP_BENCH_IDLE && x->phase < CRD_DCP_BENCH_SPEED_DOWN) { break; }
+        if (x->phase > CRD_DCP_BENCH_IDLE && before_stop(x->phase)) { break; }
     }
 fail:
     return st;
@@ -336,8 +344,11 @@ static const crdi_option rows[] = {
     OPT_TIME(bench_options, start_up, "start-up", CRDI_NOT_NEGATIVE,
              "its supply is on after this time; a master waits in PREPARING until then"),
     OPT_TIME(bench_options, watchdog, "watchdog", CRDI_NOT_NEGATIVE,
-             "without data from the master for this time it stops by itself; 500 ms unless given, "
-             "0: never"),
+             "without data from the master for this time it stops by itself, from STC_run on; "
+             "500 ms unless given, 0: never"),
+    OPT_TIME(bench_options, heartbeat, "heartbeat", CRDI_NOT_NEGATIVE,
+             "without a sign of the master (INF_state) for this time it stops by itself outside "
+             "of runs, where it may be turning to condition its media; 3 s unless given, 0: never"),
     OPT_FILE(bench_options, trace, "trace", "csv",
              "what really happens as CSV: phase, age of the last valid data, set values and true "
              "values, a row each 10 ms and at each change of the phase; whole whenever the "

@@ -17,7 +17,7 @@ typedef struct session_options {
     crdi_list results, variables;
 } session_options;
 
-enum { MOST_BENCHES = 16, MOST_SIGNALS = 12, MOST_RECORDS = 64, PHASES = CRD_DCP_BENCH_SAFE + 1 };
+enum { MOST_BENCHES = 16, MOST_SIGNALS = 12, MOST_RECORDS = 64, PHASES = CRD_DCP_BENCH_ARMED + 1 };
 
 typedef struct bench_columns { // in a record; -1: none
     int state, phase, source, heat;

@@ -239,14 +239,15 @@ static crd_status dcp_slave_say_summary(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_serve_slave(x->serve));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
-    const int64_t dropped = c.dropped + c.data_dropped;
+    const int64_t dropped = c.dropped + c.data_dropped + c.data_foreign;
     crdi_put(
         x->out, TEXT("event", "ended"), INT("sessions", x->sessions), INT("steps", c.steps),
         INT("late_steps", c.late_steps), INT("received", n.received), INT("sent", n.sent),
         INT("requests", c.requests), INT("refused", c.nacks), INT("data_in", c.data_in),
         INT("data_out", c.data_out), INT("dropped", dropped), INT("data_old", c.data_old),
-        INT("data_missed", c.data_missed), INT("out_of_range", c.out_of_range),
-        INT("logs_lost", c.logs_lost), INT("send_failed", c.send_failed),
+        INT("data_foreign", c.data_foreign), INT("data_missed", c.data_missed),
+        INT("out_of_range", c.out_of_range), INT("logs_lost", c.logs_lost),
+        INT("send_failed", c.send_failed),
         TEXT("state", crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))),
         TEXT("failure", crdi_serve_failure(x->serve)));
     if (!x->o->served.common.quiet) {

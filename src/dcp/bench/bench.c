@@ -25,7 +25,9 @@ crd_dcp_bench_config crd_dcp_bench_defaults(void)
                                   .gap_limit = 100,
                                   .period = 0.01,
                                   .report = 5,
-                                  .stop_patience = 60};
+                                  .stop_patience = 60,
+                                  .cool_patience = 7200,
+                                  .heartbeat = 3};
 }
 
 static crd_status check_config(crd_context* ctx, const crd_dcp_bench_config* c)
@@ -43,6 +45,8 @@ static crd_status check_config(crd_context* ctx, const crd_dcp_bench_config* c)
         {"period", c->period, false},
         {"report", c->report, true},
         {"stop_patience", c->stop_patience, true},
+        {"cool_patience", c->cool_patience, true},
+        {"heartbeat", c->heartbeat, true},
         {"turn_speed", isnan(c->turn_speed) ? 0 : c->turn_speed, true},
         {"stop_rate", isnan(c->stop_rate) ? 1 : c->stop_rate, false},
     };
@@ -96,24 +100,16 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
     q->spec = spec;
     q->unit = spec->unit ? spec->unit : l ? l->unit : "";
     q->logged = -INFINITY;
-    q->min = -INFINITY;
-    q->max = q->rate = INFINITY;
+    q->axis.own = crdi_safety_unbounded();
     if (!crdi_bench_dimension(q->unit, &q->dimension)) {
         return crdi_fail(b->ctx, CRD_E_RANGE, "bench: quantity %s has the unit '%s'; no such unit",
                          spec->name, crdi_clip(q->unit).text);
     }
-    if (l) {
-        if (!crd_dimension_equal(&q->dimension, &l->dimension)) {
-            return crdi_fail(b->ctx, CRD_E_RANGE,
-                             "bench: quantity %s is in '%s', its limit in '%s'", spec->name,
-                             q->unit, l->unit);
-        }
-        q->min = in_unit(q, l, l->min);
-        q->max = in_unit(q, l, l->max);
-        q->rate = strcmp(q->unit, l->unit) == 0
-                      ? l->rate
-                      : l->rate * l->dimension.factor / q->dimension.factor;
+    if (l && !crdi_bench_range(l, q->unit, &q->dimension, &q->axis.own)) {
+        return crdi_fail(b->ctx, CRD_E_RANGE, "bench: quantity %s is in '%s', its limit in '%s'",
+                         spec->name, q->unit, l->unit);
     }
+    crdi_safety_axis_open(&q->axis);
     if (spec->role == CRD_DCP_ROLE_SPEED) {
         if (b->speed >= 0) {
             return crdi_fail(b->ctx, CRD_E_RANGE, "bench: %s and %s are both the speed",
@@ -135,19 +131,19 @@ static int find_quantity(const crd_dcp_bench* b, const char* name)
     return -1;
 }
 
-static crd_status read_regions(crd_dcp_bench* b)
+crd_status crdi_bench_add_regions(crd_dcp_bench* b, const crdi_dcp_limits* from, bool own)
 {
-    for (int i = 0; i < b->own.avoid_count; i++) {
-        const crdi_dcp_region* g = &b->own.avoid[i];
-        crdi_bench_region* r = &b->regions[i];
-        r->where = find_quantity(b, g->where.name);
-        r->with = find_quantity(b, g->with.name);
-        if (r->where < 0 || r->with < 0) {
+    for (int i = 0; i < from->avoid_count; i++) {
+        const crdi_dcp_region* g = &from->avoid[i];
+        crdi_bench_region r = {.where = find_quantity(b, g->where.name),
+                               .with = find_quantity(b, g->with.name)};
+        if ((r.where < 0 || r.with < 0) && !own) { continue; } // of a quantity of the other side
+        if (r.where < 0 || r.with < 0) {
             return crdi_fail(b->ctx, CRD_E_NOT_FOUND,
                              "bench: avoid %s with %s: %s is none of its quantities", g->where.name,
-                             g->with.name, r->where < 0 ? g->where.name : g->with.name);
+                             g->with.name, r.where < 0 ? g->where.name : g->with.name);
         }
-        const crdi_bench_quantity *a = &b->q[r->where], *w = &b->q[r->with];
+        const crdi_bench_quantity *a = &b->q[r.where], *w = &b->q[r.with];
         if (!crd_dimension_equal(&a->dimension, &g->where.dimension) ||
             (!isnan(g->with.min) && !crd_dimension_equal(&w->dimension, &g->with.dimension))) {
             return crdi_fail(b->ctx, CRD_E_RANGE,
@@ -155,10 +151,11 @@ static crd_status read_regions(crd_dcp_bench* b)
                              "and '%s' of the quantities",
                              g->where.name, g->with.name, a->unit, w->unit);
         }
-        r->where_min = in_unit(a, &g->where, g->where.min);
-        r->where_max = in_unit(a, &g->where, g->where.max);
-        r->with_min = in_unit(w, &g->with, g->with.min);
-        r->with_max = in_unit(w, &g->with, g->with.max);
+        r.where_min = in_unit(a, &g->where, g->where.min);
+        r.where_max = in_unit(a, &g->where, g->where.max);
+        r.with_min = in_unit(w, &g->with, g->with.min);
+        r.with_max = in_unit(w, &g->with, g->with.max);
+        b->regions[b->region_count++] = r;
     }
     return CRD_OK;
 }
@@ -180,7 +177,8 @@ static crd_status read_config(crd_dcp_bench* b)
     for (int i = 0; i < b->c.quantity_count; i++) {
         CRD_TRY(bench_read_quantity(b, i));
     }
-    CRD_TRY(read_regions(b));
+    CRD_TRY(crdi_bench_add_regions(b, &b->own, true));
+    b->own_regions = b->region_count;
     crdi_dcp_limits media;
     double tolerance;
     const char* initial = b->c.initial ? b->c.initial : "";
@@ -192,6 +190,23 @@ static crd_status read_config(crd_dcp_bench* b)
     }
 fail:
     return st;
+}
+
+static double or_never(double seconds)
+{
+    return seconds > 0 ? seconds : INFINITY;
+}
+
+static void begin_safety(crd_dcp_bench* b)
+{
+    const crd_dcp_bench_config* c = &b->c;
+    const double stage = or_never(c->stop_patience);
+    crdi_safety_init(&b->safety, &(crdi_safety_times){.heart = crdi_dcp_heartbeat(b->d),
+                                                      .watchdog = or_never(c->watchdog),
+                                                      .speed = stage,
+                                                      .voltage = stage,
+                                                      .stand = stage,
+                                                      .cool = or_never(c->cool_patience)});
 }
 
 crd_status crd_dcp_bench_create(crd_context* ctx, const crd_dcp_description* d,
@@ -209,6 +224,8 @@ crd_status crd_dcp_bench_create(crd_context* ctx, const crd_dcp_description* d,
     b->valid = b->valid_before = b->data_time = -INFINITY;
     crd_arena_init(&b->arena, ctx);
     CRD_TRY(read_config(b));
+    begin_safety(b);
+    crdi_bench_warn(b, false);
     *out = b;
     return CRD_OK;
 fail:
@@ -226,6 +243,7 @@ void crd_dcp_bench_destroy(crd_dcp_bench* b)
 void crd_dcp_bench_attach(crd_dcp_bench* b, crd_dcp_slave* s)
 {
     b->slave = s;
+    s->one_sender = true; // with and without keys: nobody but the master moves a machine
 }
 
 // ---- values ------------------------------------------------------------------------------------
@@ -234,6 +252,10 @@ void crd_dcp_bench_attach(crd_dcp_bench* b, crd_dcp_slave* s)
 static void note_set_values(crd_dcp_bench* b, bool good, bool counts)
 {
     const double now = b->slave->now;
+    if (b->slave->state < CRD_DCP_RUNNING) { // remembered, and no sign of anything
+        (void)crdi_safety_happens(&b->safety, CRDI_SAFETY_EARLY, now);
+        return;
+    }
     if (now != b->data_time) {
         b->data_time = now;
         b->data_bad = false;
@@ -242,6 +264,7 @@ static void note_set_values(crd_dcp_bench* b, bool good, bool counts)
     if (!good) {
         b->data_bad = true;
         b->valid = b->valid_before;
+        (void)crdi_safety_happens(&b->safety, CRDI_SAFETY_FOREIGN, now);
     } else if (counts && !b->data_bad) {
         b->valid = now;
     }
@@ -318,7 +341,7 @@ static bool get_extension(crd_dcp_bench* b, int variable, crd_dcp_slot* value)
     } else if (variable == at->echo_out) {
         *value->integer = b->numbers.theirs;
     } else if (variable == at->status) {
-        *value->integer = b->phase;
+        *value->integer = b->safety.phase;
     } else if (variable == at->reason) {
         *value->integer = b->reason;
     } else if (variable == at->clamped) {
@@ -351,6 +374,7 @@ static void reset_bench(crd_dcp_bench* b)
     for (int i = 0; i < b->c.quantity_count; i++) {
         b->q[i].given = b->q[i].driven = false;
         b->q[i].logged = -INFINITY;
+        b->q[i].outside = (crdi_safety_clamps){.since = NAN};
     }
     b->reason = CRD_DCP_BENCH_NO_REASON;
     b->clamped = 0;
@@ -361,31 +385,34 @@ static void reset_bench(crd_dcp_bench* b)
     b->numbers = (crdi_bench_sequence){0};
 }
 
-// Remote control was withdrawn by a stop: only a registration that came after it brings it back.
-static bool may_be_remote(crd_dcp_bench* b, double now)
+// Behind a stop only STC_reset or a registration brings remote control back.
+static void look_for_reset(crd_dcp_bench* b)
 {
-    if (!b->withdrawn || b->slave->registrations != b->withdrawal) { return true; }
-    crdi_bench_tell(b, CRDI_LOG_REFUSED,
-                    (const char*[]){"remote control was withdrawn by a stop; it takes a new "
-                                    "registration, behind STC_deregister",
-                                    ""},
-                    NULL);
-    b->cause = CRD_DCP_BENCH_WITHDRAWN;
-    crd_dcp_slave_fault(b->slave, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, now);
-    return false;
+    if (b->slave->configurations == b->configurations) { return; }
+    b->configurations = b->slave->configurations;
+    (void)crdi_safety_happens(&b->safety, CRDI_SAFETY_RESET, b->slave->now);
 }
 
 static crd_dcp_outcome prepare_bench(crd_dcp_bench* b, double now)
 {
-    if (!may_be_remote(b, now)) { return CRD_DCP_FAILED; }
-    b->withdrawn = false;
+    look_for_reset(b);
+    if (!crdi_safety_happens(&b->safety, CRDI_SAFETY_PREPARE, now)) {
+        crdi_bench_tell(b, CRDI_LOG_REFUSED,
+                        (const char*[]){"the bench was stopped; it takes STC_reset, or a new "
+                                        "registration",
+                                        ""},
+                        NULL);
+        b->cause = CRD_DCP_BENCH_WITHDRAWN;
+        crd_dcp_slave_fault(b->slave, CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE, now);
+        return CRD_DCP_FAILED;
+    }
     reset_bench(b);
-    b->phase = CRD_DCP_BENCH_PREPARATION;
     b->reported = -INFINITY;
     b->missing = UINT32_MAX; // whatever is missing is new
     if (!crdi_bench_agree(b, now)) { return CRD_DCP_FAILED; }
+    crdi_bench_warn(b, true);
     crdi_bench_check_items(b);
-    return b->phase == CRD_DCP_BENCH_PREPARED ? CRD_DCP_DONE : CRD_DCP_LATER;
+    return b->safety.phase == CRD_DCP_BENCH_PREPARED ? CRD_DCP_DONE : CRD_DCP_LATER;
 }
 
 static crd_dcp_outcome stop_bench(crd_dcp_bench* b, crd_dcp_bench_reason otherwise)
@@ -403,15 +430,18 @@ static crd_dcp_outcome bench_enter(void* user, crd_dcp_state state, double now)
     switch (state) {
     case CRD_DCP_PREPARING:
         return prepare_bench(b, now);
+    case CRD_DCP_CONFIGURATION:
+        look_for_reset(b);
+        return CRD_DCP_DONE;
     case CRD_DCP_CONFIGURING:
-        b->phase = CRD_DCP_BENCH_CONDITIONING;
+        (void)crdi_safety_happens(&b->safety, CRDI_SAFETY_CONFIGURE, now);
         b->reported = -INFINITY;
         crdi_bench_condition(b);
         return b->conditioned ? CRD_DCP_DONE : CRD_DCP_LATER;
     case CRD_DCP_SYNCHRONIZING:
-        b->phase = CRD_DCP_BENCH_RUN;
-        b->run_since = INFINITY; // until it runs
-        b->valid = -INFINITY;
+        crdi_safety_start(&b->safety, now, b->slave->mode == CRD_DCP_NRT ? now : b->slave->start);
+        b->running = false; // until the second STC_run
+        b->valid = b->valid_before = -INFINITY;
         b->numbers.has_back = false; // nobody has been sending for a while
         return CRD_DCP_DONE;
     case CRD_DCP_STOPPING:
@@ -453,14 +483,17 @@ crd_dcp_plant crd_dcp_bench_plant(crd_dcp_bench* b)
 
 crd_dcp_bench_state crd_dcp_bench_get_state(const crd_dcp_bench* b)
 {
-    return (crd_dcp_bench_state){.phase = b->phase,
+    return (crd_dcp_bench_state){.phase = b->safety.phase,
                                  .reason = b->reason,
                                  .extension = b->extension,
                                  .remote = b->remote,
-                                 .missing = b->phase == CRD_DCP_BENCH_PREPARATION ? b->missing : 0,
+                                 .missing =
+                                     b->safety.phase == CRD_DCP_BENCH_PREPARATION ? b->missing : 0,
                                  .clamped = b->clamped,
                                  .clamps = b->clamps,
                                  .refused = b->refused,
+                                 .foreign = b->slave ? b->slave->counts.data_foreign : 0,
+                                 .cut = b->safety.cut,
                                  .safe_since = b->safe_since,
                                  .valid = b->valid,
                                  .time = b->time,

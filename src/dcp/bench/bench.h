@@ -1,9 +1,11 @@
-// The bench between its files: bench.c is the slave's plant, run.c control, watch and duties,
-// describe.c what the description lists, limits.c the texts, peer.c the master.
+// The bench between its files: safety.c says what may act and when it has to stop, bench.c is the
+// slave's plant, run.c control, watch and duties, describe.c what the description lists, limits.c
+// the texts, peer.c the master.
 #pragma once
 #include "dcp/slave/slave.h"
 #include "shared/base.h"
 #include "shared/dcp_bench.h"
+#include "shared/dcp_safety.h"
 
 enum { CRDI_BENCH_ITEMS = 31, CRDI_BENCH_RING = 256 }; // items by bits; 31 is the error memory
 
@@ -24,6 +26,9 @@ typedef enum crdi_bench_log {
     CRDI_LOG_STOP,
     CRDI_LOG_STOP_LATE,
     CRDI_LOG_AVOIDED,
+    CRDI_LOG_FOREIGN,
+    CRDI_LOG_UNSAFE,
+    CRDI_LOG_SILENCE,
     CRDI_LOG_COUNT,
 } crdi_bench_log;
 
@@ -31,13 +36,14 @@ typedef struct crdi_bench_quantity {
     const crd_dcp_quantity* spec;
     const char* unit;
     crd_dimension dimension;
-    double min, max, rate; // in its own unit
+    crdi_safety_axis axis; // in its own unit
     double wanted;         // by the master
     bool given;            // wanted counts
     bool driven;           // the rig has got a set value in this run
     double set, target;    // what the rig has, what it goes to
     double measured;
-    bool at_once;  // out of a forbidden region
+    bool at_once; // out of a forbidden region
+    crdi_safety_clamps outside;
     double logged; // when a clamp was
 } crdi_bench_quantity;
 
@@ -78,7 +84,8 @@ struct crd_dcp_bench {
     int16_t* set; // (variable_count) quantity of a set value, -1
     int16_t* get; // (variable_count) quantity of a measured value, -1
     crdi_dcp_limits own;
-    crdi_bench_region regions[CRDI_DCP_REGIONS_MAX];
+    crdi_bench_region regions[3 * CRDI_DCP_REGIONS_MAX]; // own, of the case, of the other side
+    int region_count, own_regions;
     crdi_bench_medium media[CRD_DCP_LIMITS_MAX];
     int media_count;
     // said by the master
@@ -86,19 +93,20 @@ struct crd_dcp_bench {
     char texts[3][CRDI_DCP_LIMITS_TEXT]; // its limits, the case, initial
     uint32_t lengths[3];
     // now
-    crd_dcp_bench_phase phase;
+    crdi_safety safety;
     crd_dcp_bench_reason reason;
     crd_dcp_bench_reason cause; // of the stop that is about to begin, if it is known
     bool remote;
-    bool withdrawn;      // by a stop of the registration
-    uint64_t withdrawal; // with this number
+    uint64_t configurations; // of the slave, when it was reset last
     uint32_t missing, clamped;
     int64_t clamps, refused;
-    double safe_since, stop_since, reported;
-    bool stop_reported, conditioned;
-    bool turned;      // since it was prepared
-    double run_since; // the first moment at which data are due
+    double safe_since, reported;
+    bool conditioned;
+    bool turned;  // since it was prepared
+    bool running; // the second STC_run has been seen
     double valid, valid_before, data_time;
+    int64_t foreign;      // data of others that have been told
+    double foreign_since; // when
     bool data_bad;
     crdi_bench_sequence numbers;
     // time
@@ -108,6 +116,9 @@ struct crd_dcp_bench {
 };
 
 // limits.c
+/// A limit in a unit; false: of another dimension.
+bool crdi_bench_range(const crdi_dcp_limit* l, const char* unit, const crd_dimension* dimension,
+                      crdi_safety_range* out);
 bool crdi_bench_dimension(const char* unit, crd_dimension* out);
 /// A value in the unit of a limit as one in another unit of the same dimension.
 double crdi_bench_convert(double x, const crdi_dcp_limit* from, const char* unit,
@@ -120,12 +131,19 @@ const crd_dcp_log_template* crdi_bench_template(const crd_dcp_description* d, cr
 void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* text,
                      const double* real);
 
+// bench.c
+/// Adds the forbidden regions of a text, of quantities that the bench has.
+crd_status crdi_bench_add_regions(crd_dcp_bench* b, const crdi_dcp_limits* from, bool own);
+
 // run.c
 /// Which media are to be conditioned to what.
 crd_status crdi_bench_read_media(crd_dcp_bench* b, const crdi_dcp_limits* initial,
                                  double tolerance);
 /// Parses and checks what the master has said; false: refused, and the slave is in error.
 bool crdi_bench_agree(crd_dcp_bench* b, double now);
+/// What of the configuration leaves the machine without a guard: to who makes it, and to the
+/// master.
+void crdi_bench_warn(crd_dcp_bench* b, bool master);
 void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason);
 void crdi_bench_check_items(crd_dcp_bench* b);
 void crdi_bench_condition(crd_dcp_bench* b);

@@ -36,7 +36,7 @@ static const row rows[] = {
      "newest bench.sequence that the bench has got"},
     {"bench.status", CRD_OUTPUT, CRD_DCP_UINT8, AT(status),
      "0 idle, 1 preparation, 2 prepared, 3 conditioning, 4 conditioned, 5 run, 6 speed down, "
-     "7 voltage down, 8 cool down, 9 stand down, 10 safe"},
+     "7 voltage down, 8 cool down, 9 stand down, 10 safe, 11 armed"},
     {"bench.reason", CRD_OUTPUT, CRD_DCP_UINT8, AT(reason),
      "of the last stop: 0 none, 1 master, 2 operator, 3 watchdog, 4 sequence gap, 5 trip, 6 error, "
      "7 checklist, 8 limits, 9 withdrawn, 10 slave"},
@@ -86,6 +86,9 @@ static const struct {
     [CRDI_LOG_AVOIDED] =
         {2,
          "clamped: %string = %float64 %string, used %float64: not allowed at this operating point"},
+    [CRDI_LOG_FOREIGN] = {1, "refused: %float64 data PDUs of somebody who is not the master"},
+    [CRDI_LOG_UNSAFE] = {1, "not safe: %string"},
+    [CRDI_LOG_SILENCE] = {1, "fault: no sign of the master for %float64 s"},
 };
 
 const crd_dcp_log_template* crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log)
@@ -320,6 +323,13 @@ crd_status crd_dcp_bench_declare(crd_dcp_description* d, const crd_dcp_bench_con
     CRD_TRY(bench_describe_add_variables(d, c, start, first_vr));
     st = add_log(d);
     if (st < 0) { d->variable_count = variables; } // all or nothing
+    CRD_TRY(st);
+    d->can_reset = true;
+    if (c->heartbeat > 0 && !(d->can_monitor_heartbeat && d->has_heartbeat)) {
+        d->can_monitor_heartbeat = d->has_heartbeat = true; // outside of runs it is the deadman
+        d->heartbeat_numerator = (uint32_t)fmin(fmax(1, nearbyint(c->heartbeat * 1000)), 1e9);
+        d->heartbeat_denominator = 1000;
+    }
 fail:
     return st;
 }
@@ -337,7 +347,7 @@ const char* crd_dcp_bench_phase_name(int phase)
 {
     static const char* const names[] = {"idle",        "preparation", "prepared",   "conditioning",
                                         "conditioned", "run",         "speed down", "voltage down",
-                                        "cool down",   "stand down",  "safe"};
+                                        "cool down",   "stand down",  "safe",       "armed"};
     return name_in_list(names, sizeof names / sizeof *names, phase);
 }
 

@@ -362,6 +362,17 @@ double crdi_bench_convert(double x, const crdi_dcp_limit* from, const char* unit
            dimension->factor;
 }
 
+bool crdi_bench_range(const crdi_dcp_limit* l, const char* unit, const crd_dimension* dimension,
+                      crdi_safety_range* out)
+{
+    if (!crd_dimension_equal(dimension, &l->dimension)) { return false; }
+    const double scale = strcmp(unit, l->unit) == 0 ? 1 : l->dimension.factor / dimension->factor;
+    *out = (crdi_safety_range){.min = crdi_bench_convert(l->min, l, unit, dimension),
+                               .max = crdi_bench_convert(l->max, l, unit, dimension),
+                               .rate = l->rate * scale};
+    return true;
+}
+
 // A value of `from` in the unit of `to`.
 static double convert_limit(double x, const crdi_dcp_limit* from, const crdi_dcp_limit* to)
 {

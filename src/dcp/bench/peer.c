@@ -98,6 +98,17 @@ crdi_dcp_master_state crdi_dcp_master_state_of(const crd_dcp_state* slaves, int 
 
 // ---- create ------------------------------------------------------------------------------------
 
+// A set value of ours: what is sent keeps to what was agreed, as the bench does.
+typedef struct peer_axis {
+    char name[32];
+    char unit_text[16];
+    int bit, input; // of bench.clamped; variable
+    crdi_safety_axis axis;
+    crdi_safety_clamps outside, fast;
+    double* slot;
+    double sent; // NAN: nothing yet
+} peer_axis;
+
 struct crdi_dcp_bench_peer {
     crd_context* ctx;
     const crd_dcp_description* d; // borrowed
@@ -107,6 +118,8 @@ struct crdi_dcp_bench_peer {
     int64_t *sequence, *echo, *sequence_out, *echo_out, *status, *reason, *clamped, *clamps,
         *refused;
     crdi_bench_sequence numbers;
+    peer_axis axes[CRD_DCP_LIMITS_MAX];
+    int axis_count;
     double begun, last_number;
     double ratio;
     uint32_t least; // of the gap limit
@@ -135,6 +148,41 @@ fail:
     return st;
 }
 
+// The envelope of each set value, in the unit of the bench's limit or else of who limits it.
+static crd_status make_axes(crdi_dcp_bench_peer* p, const crdi_dcp_limits* bench,
+                            const crdi_dcp_limits* planned, const crdi_dcp_limits* own)
+{
+    const crdi_dcp_limits* const all[3] = {bench, planned, own};
+    crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
+    const int count = crdi_dcp_bench_pairs(p->d, pairs);
+    for (int i = 0; i < count; i++) {
+        peer_axis* a = &p->axes[p->axis_count];
+        const crdi_dcp_limit* first = NULL;
+        *a = (peer_axis){.bit = i, .input = pairs[i].input, .sent = NAN};
+        a->outside.since = a->fast.since = NAN;
+        a->axis.own = crdi_safety_unbounded();
+        crdi_safety_axis_open(&a->axis);
+        for (int k = 0; k < 3; k++) {
+            const crdi_dcp_limit* l = crdi_dcp_limits_find(all[k], pairs[i].name);
+            crdi_safety_range r;
+            if (!l) { continue; }
+            if (!first) { first = l; }
+            if (!crdi_bench_range(l, first->unit, &first->dimension, &r) ||
+                !crdi_safety_narrow(&a->axis, &r)) {
+                return crdi_fail(p->ctx, CRD_E_RANGE,
+                                 "limit %s: the bench, the test case and this side leave nothing "
+                                 "that all of them allow",
+                                 pairs[i].name);
+            }
+        }
+        if (!first || pairs[i].input < 0) { continue; }
+        memcpy(a->name, pairs[i].name, sizeof a->name);
+        memcpy(a->unit_text, first->unit, sizeof a->unit_text);
+        p->axis_count++;
+    }
+    return CRD_OK;
+}
+
 static crd_status check_plan(crdi_dcp_bench_peer* p)
 {
     crd_status st = CRD_OK;
@@ -161,6 +209,7 @@ static crd_status check_plan(crdi_dcp_bench_peer* p)
     st = crdi_dcp_limits_parse(p->ctx, declared, strlen(declared), &bench);
     if (st < 0) { return crdi_fail_in(p->ctx, st, "bench.limits of its description"); }
     CRD_TRY(crdi_dcp_limits_agree(p->ctx, &all[1], &bench, &all[0]));
+    CRD_TRY(make_axes(p, &bench, &all[1], &all[0]));
     CRD_TRY(check_initial(p, &bench));
 fail:
     return st;
@@ -244,6 +293,12 @@ crd_status crdi_dcp_bench_peer_bind(crdi_dcp_bench_peer* p, crd_dcp_master* m, i
         }
         *slots[i].to = s->integer;
     }
+    for (int i = 0; i < p->axis_count; i++) {
+        peer_axis* a = &p->axes[i];
+        a->slot = crd_dcp_master_slot(m, slave, a->input)->real;
+        a->outside = a->fast = (crdi_safety_clamps){.since = NAN};
+        a->sent = NAN;
+    }
     *crd_dcp_master_slot(m, slave, at->extension)->integer = 1;
     CRD_TRY(crd_dcp_master_set(m, slave, at->extension));
     CRD_TRY(set_text(m, slave, at->peer_limits, p->plan.limits));
@@ -274,6 +329,57 @@ void crdi_dcp_bench_peer_begin(crdi_dcp_bench_peer* p, double start)
     p->numbers = (crdi_bench_sequence){0};
     p->last_number = -INFINITY;
     if (p->sequence_out) { *p->sequence_out = *p->echo_out = 0; } // of an earlier run
+}
+
+static void tell_clamp(const peer_axis* a, char* out, size_t room)
+{
+    const crdi_safety_range* r = &a->axis.agreed;
+    snprintf(out, room, "clamped: %s = %g %s, used %g, limits %g to %g", a->name, a->outside.wanted,
+             a->unit_text, a->outside.used, r->min, r->max);
+}
+
+void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double now, crd_context* log)
+{
+    for (int i = 0; i < p->axis_count; i++) {
+        peer_axis* a = &p->axes[i];
+        const double wanted = *a->slot;
+        if (!isfinite(wanted)) { continue; } // refused by the bench, with its own words
+        const double inside = crdi_safety_keep(&a->axis, wanted);
+        bool slow = false;
+        const double used =
+            isnan(a->sent) || !(seconds > 0)
+                ? inside
+                : crdi_safety_move(a->sent, inside, a->axis.agreed.rate, seconds, &slow);
+        (void)crdi_safety_note(&a->fast, inside, used, now);
+        *a->slot = a->sent = used;
+        if (crdi_safety_note(&a->outside, wanted, inside, now) && a->outside.count == 1) {
+            tell_clamp(a, p->why, sizeof p->why); // once in a run
+            crdi_log(log, CRD_LOG_WARNING, "unit '%s': %s", p->plan.name, p->why);
+        }
+    }
+}
+
+bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, size_t room)
+{
+    if (i >= 2 * p->axis_count) { return false; }
+    const peer_axis* a = &p->axes[i / 2];
+    const bool fast = i % 2;
+    const crdi_safety_clamps* c = fast ? &a->fast : &a->outside;
+    const crdi_safety_range* r = &a->axis.agreed;
+    out[0] = 0;
+    if (c->count == 0) { return true; }
+    char limit[64];
+    if (fast) {
+        snprintf(limit, sizeof limit, "a rate of %g %s/s", r->rate, a->unit_text);
+    } else {
+        snprintf(limit, sizeof limit, "%g to %g %s", r->min, r->max, a->unit_text);
+    }
+    snprintf(out, room,
+             "%s was %g %s and was kept at %g, %s was agreed; %lld set value%s, %lld time%s%s",
+             a->name, c->wanted, a->unit_text, c->used, limit, (long long)c->values,
+             c->values == 1 ? "" : "s", (long long)c->count, c->count == 1 ? "" : "s",
+             isnan(c->since) ? "" : ", still so at the end");
+    return true;
 }
 
 void crdi_dcp_bench_peer_send(crdi_dcp_bench_peer* p, double now)
@@ -350,10 +456,18 @@ void crdi_dcp_bench_peer_notice(crdi_dcp_bench_peer* p, const crd_dcp_notice* n)
 crdi_dcp_bench_view crdi_dcp_bench_peer_view(const crdi_dcp_bench_peer* p)
 {
     const bool bound = p->status != NULL;
+    uint32_t clamped = 0; // by this side, which the bench does not see
+    int64_t clamps = 0;
+    for (int i = 0; i < p->axis_count; i++) {
+        const peer_axis* a = &p->axes[i];
+        clamps += a->outside.count;
+        if (a->outside.count && !isnan(a->outside.since)) { clamped |= 1u << a->bit; }
+        if (a->fast.count && !isnan(a->fast.since)) { clamped |= 0x10000u << a->bit; }
+    }
     return (crdi_dcp_bench_view){.phase = bound ? (crd_dcp_bench_phase)*p->status : 0,
                                  .reason = bound ? (crd_dcp_bench_reason)*p->reason : 0,
-                                 .clamped = bound ? (uint32_t)*p->clamped : 0,
-                                 .clamps = bound ? *p->clamps : 0,
+                                 .clamped = clamped | (bound ? (uint32_t)*p->clamped : 0),
+                                 .clamps = clamps + (bound ? *p->clamps : 0),
                                  .refused = bound ? *p->refused : 0,
                                  .gap = gap_of(p),
                                  .behind = p->numbers.sent - p->numbers.timed,

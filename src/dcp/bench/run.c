@@ -18,14 +18,28 @@ static double speed_of(const crd_dcp_bench* b) // 0 where there is none
     return b->speed < 0 ? 0 : fabs(b->q[b->speed].measured);
 }
 
-static double clamp(double x, double min, double max)
-{
-    return x < min ? min : x > max ? max : x;
-}
-
 static bool stopping(const crd_dcp_bench* b)
 {
-    return b->phase >= CRD_DCP_BENCH_SPEED_DOWN;
+    return crdi_safety_stopping(&b->safety);
+}
+
+static bool happens(crd_dcp_bench* b, crdi_safety_event event)
+{
+    return crdi_safety_happens(&b->safety, event, bench_now(b));
+}
+
+// What the slave has heard and taken since is the core's to know.
+static void sync_safety(const crd_dcp_bench* b, crdi_safety* s)
+{
+    s->heard = b->slave->beat;
+    if (b->valid > s->valid) { crdi_safety_data(s, b->valid); }
+}
+
+static double deadline_of(const crd_dcp_bench* b)
+{
+    crdi_safety s = b->safety;
+    sync_safety(b, &s);
+    return crdi_safety_deadline(&s);
 }
 
 static void measure_quantities(crd_dcp_bench* b)
@@ -60,10 +74,11 @@ crd_status crdi_bench_read_media(crd_dcp_bench* b, const crdi_dcp_limits* initia
                              "initial temperature of %s, which is no medium of the bench", l->name);
         }
         const double wanted = crdi_bench_convert(l->min, l, q->unit, &q->dimension);
-        if (!(wanted >= q->min && wanted <= q->max)) {
+        const crdi_safety_range* r = &q->axis.own;
+        if (!(wanted >= r->min && wanted <= r->max)) {
             return crdi_fail(b->ctx, CRD_E_RANGE,
                              "limit %s: initial temperature %g %s, the bench allows %g to %g",
-                             l->name, wanted, q->unit, q->min, q->max);
+                             l->name, wanted, q->unit, r->min, r->max);
         }
         b->media[b->media_count++] =
             (crdi_bench_medium){i, wanted, tolerance / q->dimension.factor};
@@ -94,13 +109,50 @@ fail:
     return crdi_fail_in(b->ctx, st, "%s", crdi_bench_words[i]);
 }
 
+// The envelope of the run is what the bench, the test case and the other side allow together.
+static crd_status narrow_envelope(crd_dcp_bench* b, const crdi_dcp_limits* by, const char* who)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_bench_quantity* q = &b->q[i];
+        const crdi_dcp_limit* l = crdi_dcp_limits_find(by, q->spec->name);
+        crdi_safety_range r;
+        if (!l) { continue; }
+        if (!crdi_bench_range(l, q->unit, &q->dimension, &r)) {
+            return crdi_fail(b->ctx, CRD_E_RANGE, "limit %s: %s has it in '%s', the bench in '%s'",
+                             l->name, who, l->unit, q->unit);
+        }
+        if (!crdi_safety_narrow(&q->axis, &r)) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "limit %s: %s allows %g to %g %s, which leaves nothing of %g to %g",
+                             l->name, who, r.min, r.max, q->unit, q->axis.agreed.min,
+                             q->axis.agreed.max);
+        }
+    }
+    return crdi_bench_add_regions(b, by, false);
+}
+
+static crd_status agree_on_envelope(crd_dcp_bench* b, const crdi_dcp_limits* planned,
+                                    const crdi_dcp_limits* peer)
+{
+    crd_status st = CRD_OK;
+    b->region_count = b->own_regions;
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_safety_axis_open(&b->q[i].axis);
+    }
+    CRD_TRY(crdi_dcp_limits_agree(b->ctx, planned, &b->own, peer));
+    CRD_TRY(narrow_envelope(b, planned, "the test case"));
+    CRD_TRY(narrow_envelope(b, peer, "the master's side"));
+fail:
+    return st;
+}
+
 bool crdi_bench_agree(crd_dcp_bench* b, double now)
 {
     crd_status st = CRD_OK;
     crdi_dcp_limits peer, planned, initial;
     double tolerance = 1;
     CRD_TRY(read_peer_texts(b, &peer, &planned, &initial, &tolerance));
-    CRD_TRY(crdi_dcp_limits_agree(b->ctx, &planned, &b->own, &peer));
+    CRD_TRY(agree_on_envelope(b, &planned, &peer));
     CRD_TRY(crdi_bench_read_media(b, &initial, tolerance));
     return true;
 fail:
@@ -110,6 +162,42 @@ fail:
         b->slave, st == CRD_E_FORMAT ? CRD_DCP_E_INVALID_PAYLOAD : CRD_DCP_E_PROPERTY_VIOLATED,
         now);
     return false;
+}
+
+// ---- what is not guarded -----------------------------------------------------------------------
+
+static void warn_of(crd_dcp_bench* b, bool master, const char* what)
+{
+    if (master) {
+        crdi_bench_tell(b, CRDI_LOG_UNSAFE, (const char*[]){what, ""}, NULL);
+    } else {
+        crdi_log(b->ctx, CRD_LOG_WARNING, "bench '%s' is not safe: %s", b->d->name, what);
+    }
+}
+
+void crdi_bench_warn(crd_dcp_bench* b, bool master)
+{
+    const crdi_safety_times* t = &b->safety.times;
+    char text[120];
+    if (isinf(t->watchdog)) { warn_of(b, master, "watchdog 0: a run goes on without its master"); }
+    if (isinf(t->heart)) {
+        warn_of(b, master, "no heartbeat: outside of runs a dead master is not noticed");
+    }
+    if (isinf(t->speed)) {
+        warn_of(b, master, "stop_patience 0: a machine that does not slow down is not cut off");
+    }
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        const crd_dcp_role role = q->spec->role;
+        const bool moves = role == CRD_DCP_ROLE_SPEED || role == CRD_DCP_ROLE_TORQUE ||
+                           role == CRD_DCP_ROLE_VOLTAGE;
+        if (!moves || !q->spec->input ||
+            (isfinite(q->axis.agreed.min) && isfinite(q->axis.agreed.max))) {
+            continue;
+        }
+        snprintf(text, sizeof text, "no limits: %.32s may be set to any value", q->spec->name);
+        warn_of(b, master, text);
+    }
 }
 
 // ---- preparation, in PREPARING -----------------------------------------------------------------
@@ -151,7 +239,7 @@ void crdi_bench_check_items(crd_dcp_bench* b)
     const bool changed = missing != b->missing;
     b->missing = missing;
     if (missing == 0) {
-        b->phase = CRD_DCP_BENCH_PREPARED;
+        (void)happens(b, CRDI_SAFETY_READY);
         b->remote = true;
         if (b->rig.remote) { b->rig.remote(b->rig.user, true); }
         measure_quantities(b);
@@ -180,7 +268,7 @@ void crdi_bench_condition(crd_dcp_bench* b)
         }
     }
     if (b->conditioned) {
-        b->phase = CRD_DCP_BENCH_CONDITIONED;
+        (void)happens(b, CRDI_SAFETY_WARM);
         crdi_bench_tell(b, CRDI_LOG_CONDITIONED, NULL, NULL);
     }
 }
@@ -214,7 +302,8 @@ static bool must_cool(const crd_dcp_bench* b)
 // Where the first set value starts from, so that nothing jumps.
 static void start_from_measured(crdi_bench_quantity* q)
 {
-    if (isfinite(q->measured)) { q->set = clamp(q->measured, q->min, q->max); }
+    const crdi_safety_range* own = &q->axis.own;
+    if (isfinite(q->measured)) { q->set = fmin(fmax(q->measured, own->min), own->max); }
 }
 
 // What has no energy to be taken out of goes to its safe value at once, whatever its rate.
@@ -239,15 +328,15 @@ void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason)
     b->reason = reason;
     if (b->remote) {
         b->remote = false;
-        b->withdrawn = true;
-        b->withdrawal = b->slave->registrations;
         if (b->rig.remote) { b->rig.remote(b->rig.user, false); }
         tell_stop(b, "remote control withdrawn");
     }
-    if (stopping(b)) { return; } // a fault in a stop: it goes on where it is
-    b->phase = CRD_DCP_BENCH_SPEED_DOWN;
-    b->stop_since = bench_now(b);
-    b->stop_reported = false;
+    const bool asked = reason == CRD_DCP_BENCH_BY_MASTER || reason == CRD_DCP_BENCH_BY_OPERATOR;
+    if (!happens(b, asked                              ? CRDI_SAFETY_STOP
+                    : reason == CRD_DCP_BENCH_WATCHDOG ? CRDI_SAFETY_SILENCE
+                                                       : CRDI_SAFETY_FAULT)) {
+        return; // a fault in a stop: it goes on where it is
+    }
     b->clamped = 0;
     measure_quantities(b);
     release_quantities(b);
@@ -277,43 +366,48 @@ static void stand_still(crd_dcp_bench* b)
 // induces is never above that of the DC link.
 bool crdi_bench_stopped(crd_dcp_bench* b)
 {
-    if (b->phase == CRD_DCP_BENCH_SPEED_DOWN && speed_of(b) <= b->c.safe_speed) {
-        b->phase = CRD_DCP_BENCH_VOLTAGE_DOWN;
-        b->safe_since = bench_now(b);
-        tell_stop(b, "speed is safe, voltage down");
+    switch (b->safety.phase) {
+    case CRD_DCP_BENCH_SPEED_DOWN:
+        if (speed_of(b) <= b->c.safe_speed && happens(b, CRDI_SAFETY_SLOW)) {
+            b->safe_since = bench_now(b);
+            tell_stop(b, "speed is safe, voltage down");
+        }
         return false; // control sets where the voltage goes
-    }
-    if (b->phase == CRD_DCP_BENCH_VOLTAGE_DOWN && voltages_are_low(b)) {
-        const bool cool = must_cool(b);
-        b->phase = cool ? CRD_DCP_BENCH_COOL_DOWN : CRD_DCP_BENCH_STAND_DOWN;
-        tell_stop(b, cool ? "cool down, turning" : "to standstill");
+    case CRD_DCP_BENCH_VOLTAGE_DOWN:
+        if (voltages_are_low(b)) {
+            const bool cool = must_cool(b);
+            (void)happens(b, cool ? CRDI_SAFETY_HOT : CRDI_SAFETY_LOW);
+            tell_stop(b, cool ? "cool down, turning" : "to standstill");
+        }
         return false;
-    }
-    if (b->phase == CRD_DCP_BENCH_COOL_DOWN && !must_cool(b)) {
-        b->phase = CRD_DCP_BENCH_STAND_DOWN;
-        b->stop_since = bench_now(b); // cooling takes the time that it takes
-        tell_stop(b, "to standstill");
+    case CRD_DCP_BENCH_COOL_DOWN:
+        if (!must_cool(b) && happens(b, CRDI_SAFETY_COOL)) { tell_stop(b, "to standstill"); }
         return false;
+    case CRD_DCP_BENCH_STAND_DOWN:
+        if (speed_of(b) <= b->c.standstill && voltages_are_low(b) &&
+            happens(b, CRDI_SAFETY_STILL)) {
+            stand_still(b);
+            tell_stop(b, "safe");
+        }
+        break;
+    default:
+        break;
     }
-    if (b->phase == CRD_DCP_BENCH_STAND_DOWN && speed_of(b) <= b->c.standstill &&
-        voltages_are_low(b)) {
-        b->phase = CRD_DCP_BENCH_SAFE;
-        stand_still(b);
-        tell_stop(b, "safe");
-    }
-    return b->phase == CRD_DCP_BENCH_SAFE;
+    return b->safety.phase == CRD_DCP_BENCH_SAFE;
 }
 
+// A stage that does not end: see the table of the safety core.
 static void look_at_stop(crd_dcp_bench* b)
 {
-    const double taken = bench_now(b) - b->stop_since;
-    if (b->phase == CRD_DCP_BENCH_SAFE || b->phase == CRD_DCP_BENCH_COOL_DOWN || b->stop_reported ||
-        b->c.stop_patience == 0 || taken < b->c.stop_patience) {
-        return;
-    }
-    b->stop_reported = true;
-    crdi_bench_tell(b, CRDI_LOG_STOP_LATE, NULL,
-                    (const double[]){taken, b->speed < 0 ? 0 : b->q[b->speed].measured});
+    const double since = b->safety.since;
+    if (bench_now(b) < crdi_safety_stage_end(&b->safety)) { return; }
+    if (!happens(b, CRDI_SAFETY_LATE)) { return; }
+    crdi_bench_tell(
+        b, CRDI_LOG_STOP_LATE, NULL,
+        (const double[]){bench_now(b) - since, b->speed < 0 ? 0 : b->q[b->speed].measured});
+    if (!b->safety.cut) { return; }
+    tell_stop(b, b->rig.cut ? "drive cut off" : "no way to cut the drive off");
+    if (b->rig.cut) { b->rig.cut(b->rig.user); }
 }
 
 // ---- control -----------------------------------------------------------------------------------
@@ -327,15 +421,15 @@ static double induced(const crd_dcp_bench* b)
 // Moves `x` of a quantity out of the regions that are forbidden at what is measured now.
 static double keep_clear(const crd_dcp_bench* b, int i, double x)
 {
-    for (int k = 0; k < b->own.avoid_count; k++) {
+    for (int k = 0; k < b->region_count; k++) {
         const crdi_bench_region* r = &b->regions[k];
         const double where = b->q[r->where].measured;
         if (r->with != i || where < r->where_min || where > r->where_max) { continue; }
         if (isnan(r->with_min)) {
             x = 0;
         } else if (x > r->with_min && x < r->with_max) {
-            const crdi_bench_quantity* q = &b->q[i];
-            const bool below = r->with_min >= q->min, above = r->with_max <= q->max;
+            const crdi_safety_range* a = &b->q[i].axis.agreed;
+            const bool below = r->with_min >= a->min, above = r->with_max <= a->max;
             const bool nearer = x - r->with_min < r->with_max - x;
             x = below && (nearer || !above) ? r->with_min : above ? r->with_max : 0;
         }
@@ -350,20 +444,21 @@ static double follow_master(crd_dcp_bench* b, int i)
         q->wanted = q->set;
         q->given = true;
     }
-    const double inside = clamp(q->wanted, q->min, q->max);
+    const crdi_safety_axis* a = &q->axis;
+    const double inside = crdi_safety_keep(a, q->wanted);
     double x = keep_clear(b, i, inside);
     q->at_once = x != inside; // out of there, whatever the rate
-    if (q->spec->role == CRD_DCP_ROLE_VOLTAGE) { x = fmax(x, fmin(induced(b), q->max)); }
+    // The machine's own law is above what was agreed.
+    if (q->spec->role == CRD_DCP_ROLE_VOLTAGE) { x = fmax(x, fmin(induced(b), a->own.max)); }
     const uint32_t bit = 1u << i;
-    const bool outside = x != q->wanted, before = b->clamped & bit;
-    b->clamped = outside ? b->clamped | bit : b->clamped & ~bit;
-    if (outside && !before) {
+    b->clamped = x != q->wanted ? b->clamped | bit : b->clamped & ~bit;
+    if (crdi_safety_note(&q->outside, q->wanted, x, bench_now(b))) {
         b->clamps++;
         if (bench_now(b) >= q->logged + 1) { // a set value that dances on its limit fills no logs
             q->logged = bench_now(b);
             crdi_bench_tell(b, q->at_once ? CRDI_LOG_AVOIDED : CRDI_LOG_CLAMPED,
                             (const char*[]){q->spec->name, q->unit},
-                            (const double[]){q->wanted, x, q->min, q->max});
+                            (const double[]){q->wanted, x, a->agreed.min, a->agreed.max});
         }
     }
     return x;
@@ -377,13 +472,13 @@ static double conditioning_value(const crd_dcp_bench* b, int i)
     }
     // What turns for the sake of conditioning does so only where there is something to condition.
     const crdi_bench_quantity* q = &b->q[i];
-    return b->media_count == 0 ? NAN : clamp(q->spec->conditioning, q->min, q->max);
+    return b->media_count == 0 ? NAN : crdi_safety_keep_own(&q->axis, q->spec->conditioning);
 }
 
 static double stop_value(const crd_dcp_bench* b, int i, bool cool)
 {
     const crdi_bench_quantity* q = &b->q[i];
-    const bool last = b->phase == CRD_DCP_BENCH_STAND_DOWN;
+    const bool last = b->safety.phase == CRD_DCP_BENCH_STAND_DOWN;
     const double turn = isnan(b->c.turn_speed) ? 0.5 * b->c.safe_speed : b->c.turn_speed;
     switch (q->spec->role) {
     case CRD_DCP_ROLE_SPEED:
@@ -391,12 +486,12 @@ static double stop_value(const crd_dcp_bench* b, int i, bool cool)
         return cool && !last ? copysign(fmin(fmin(turn, b->c.safe_speed), fabs(q->set)), q->set)
                              : 0;
     case CRD_DCP_ROLE_VOLTAGE:
-        if (b->phase == CRD_DCP_BENCH_SPEED_DOWN) { return q->set; }
+        if (b->safety.phase == CRD_DCP_BENCH_SPEED_DOWN) { return q->set; }
         return cool && !last && !isnan(q->spec->conditioning) ? fmin(q->set, q->spec->conditioning)
                                                               : safe_value(q);
     case CRD_DCP_ROLE_TEMPERATURE:
         return cool && !isnan(q->spec->cool_down)
-                   ? clamp(q->spec->cool_down - b->c.tolerance, q->min, q->max)
+                   ? crdi_safety_keep_own(&q->axis, q->spec->cool_down - b->c.tolerance)
                    : q->set;
     default:
         return q->spec->role == CRD_DCP_ROLE_TORQUE ? 0 : safe_value(q);
@@ -405,29 +500,34 @@ static double stop_value(const crd_dcp_bench* b, int i, bool cool)
 
 static double rate_of(const crd_dcp_bench* b, const crdi_bench_quantity* q)
 {
-    if (!stopping(b) || q->spec->role == CRD_DCP_ROLE_VOLTAGE ||
-        q->spec->role == CRD_DCP_ROLE_TEMPERATURE) {
-        return q->rate;
+    const crdi_safety_axis* a = &q->axis;
+    if (!stopping(b)) { return a->agreed.rate; }
+    switch (q->spec->role) {
+    case CRD_DCP_ROLE_VOLTAGE:
+    case CRD_DCP_ROLE_TEMPERATURE:
+        return a->own.rate;
+    case CRD_DCP_ROLE_SPEED:
+        if (b->safety.cut) { return INFINITY; } // nobody follows it any more
+        return !isnan(b->c.stop_rate) ? b->c.stop_rate : isfinite(a->own.rate) ? a->own.rate : 1000;
+    default:
+        return INFINITY;
     }
-    if (q->spec->role != CRD_DCP_ROLE_SPEED) { return INFINITY; }
-    return !isnan(b->c.stop_rate) ? b->c.stop_rate : isfinite(q->rate) ? q->rate : 1000;
 }
 
 // Towards the target, as fast as the rate allows.
 static void move_set_value(crd_dcp_bench* b, int i, double seconds)
 {
     crdi_bench_quantity* q = &b->q[i];
-    const double rate = q->at_once ? INFINITY : rate_of(b, q);
-    const double most = rate * seconds, way = q->target - q->set;
-    const bool slow = fabs(way) > most * (1 + 1e-9) + 1e-12 * fabs(q->target);
-    q->set = slow ? q->set + copysign(most, way) : q->target;
+    bool slow;
+    q->set =
+        crdi_safety_move(q->set, q->target, q->at_once ? INFINITY : rate_of(b, q), seconds, &slow);
     // In a stop, too: what the machine induces falls with its speed.
     if (q->spec->role == CRD_DCP_ROLE_VOLTAGE) {
-        const double least = fmin(induced(b), q->max);
+        const double least = fmin(induced(b), q->axis.own.max);
         if (q->set < least) { q->set = least; }
         if (stopping(b) && q->target < least) { q->target = least; }
     }
-    if (b->phase == CRD_DCP_BENCH_RUN) {
+    if (b->safety.phase == CRD_DCP_BENCH_RUN) {
         const uint32_t bit = 1u << (16 + i);
         b->clamped = slow ? b->clamped | bit : b->clamped & ~bit;
     }
@@ -440,16 +540,20 @@ static bool drives(const crd_dcp_bench* b, int i, bool cool)
     const crdi_bench_quantity* q = &b->q[i];
     if (q->driven) { return true; }
     if (!stopping(b)) {
-        return b->phase == CRD_DCP_BENCH_RUN ? q->given : !isnan(conditioning_value(b, i));
+        return crdi_safety_mover_of(b->safety.phase) == CRDI_SAFETY_MASTER
+                   ? q->given
+                   : !isnan(conditioning_value(b, i));
     }
     return q->spec->role != CRD_DCP_ROLE_TEMPERATURE || (cool && !isnan(q->spec->cool_down));
 }
 
 static void control(crd_dcp_bench* b, double seconds)
 {
+    sync_safety(b, &b->safety);
     const bool cool = stopping(b) && must_cool(b);
-    if (b->phase < CRD_DCP_BENCH_CONDITIONING || b->phase == CRD_DCP_BENCH_SAFE) { return; }
-    if (b->phase == CRD_DCP_BENCH_RUN || speed_of(b) > b->c.standstill) { b->turned = true; }
+    const crdi_safety_mover mover = crdi_safety_mover_of(b->safety.phase);
+    if (mover == CRDI_SAFETY_NOBODY) { return; }
+    if (mover == CRDI_SAFETY_MASTER || speed_of(b) > b->c.standstill) { b->turned = true; }
     for (int i = 0; i < b->c.quantity_count; i++) {
         crdi_bench_quantity* q = &b->q[i];
         if (!drives(b, i, cool)) {
@@ -458,9 +562,9 @@ static void control(crd_dcp_bench* b, double seconds)
         }
         q->driven = true;
         q->at_once = false;
-        q->target = stopping(b)                     ? stop_value(b, i, cool)
-                    : b->phase == CRD_DCP_BENCH_RUN ? follow_master(b, i)
-                                                    : conditioning_value(b, i);
+        q->target = mover == CRDI_SAFETY_ORDER    ? stop_value(b, i, cool)
+                    : mover == CRDI_SAFETY_MASTER ? follow_master(b, i)
+                                                  : conditioning_value(b, i);
         if (isnan(q->target)) { q->target = q->set; }
         move_set_value(b, i, seconds);
     }
@@ -474,19 +578,6 @@ void crdi_bench_go_on(crd_dcp_bench* b, double seconds)
 }
 
 // ---- watch -------------------------------------------------------------------------------------
-
-// When valid data have been missing for too long: behind the first of them, and behind the start of
-// the run.
-static double watchdog_at(const crd_dcp_bench* b)
-{
-    const crd_dcp_slave* s = b->slave;
-    if (b->c.watchdog == 0 || !s || !crdi_dcp_in_run(s->state)) { return INFINITY; }
-    double from = b->valid;
-    if (s->state >= CRD_DCP_RUNNING) { from = fmax(from, b->run_since); }
-    if (from == -INFINITY) { return INFINITY; }
-    if (s->mode != CRD_DCP_NRT) { from = fmax(from, s->start); }
-    return from + b->c.watchdog;
-}
 
 static bool check_trips(crd_dcp_bench* b)
 {
@@ -535,18 +626,41 @@ static bool check_sequence_numbers(crd_dcp_bench* b)
     return true;
 }
 
-static void watch_run(crd_dcp_bench* b, double watchdog)
+// Somebody else sends data, or tries to.
+static void tell_foreign(crd_dcp_bench* b)
+{
+    const int64_t count = b->slave->counts.data_foreign;
+    if (count == b->foreign || b->time < b->foreign_since + 1) { return; }
+    const double more = (double)(count - b->foreign);
+    b->foreign = count;
+    b->foreign_since = b->time;
+    crdi_bench_tell(b, CRDI_LOG_FOREIGN, NULL, &more);
+}
+
+static void tell_silence(crd_dcp_bench* b)
+{
+    const bool heart =
+        crdi_safety_deadman_of(b->safety.phase) == CRDI_SAFETY_HEART || b->time < b->safety.due;
+    crdi_bench_tell(b, heart ? CRDI_LOG_SILENCE : CRDI_LOG_WATCHDOG, NULL,
+                    heart ? &b->safety.times.heart : &b->c.watchdog);
+    fault(b, heart ? CRD_DCP_BENCH_SLAVE : CRD_DCP_BENCH_WATCHDOG, CRD_DCP_E_HEARTBEAT_MISSED);
+}
+
+static void watch_run(crd_dcp_bench* b, double deadline)
 {
     const crd_dcp_state state = b->slave->state;
     if (state < CRD_DCP_PREPARED || state > CRD_DCP_STOPPING) { return; }
-    if (state == CRD_DCP_RUNNING && isinf(b->run_since)) { b->run_since = b->time; }
+    tell_foreign(b);
+    if (state == CRD_DCP_RUNNING && !b->running) {
+        b->running = true; // the second STC_run may have named a later start
+        const bool real_time = b->slave->mode != CRD_DCP_NRT;
+        crdi_safety_start(&b->safety, b->time, real_time ? b->slave->start : b->time);
+    }
     if (check_rig(b)) { return; }
     if (state >= CRD_DCP_CONFIGURING && state != CRD_DCP_STOPPING && check_trips(b)) { return; }
-    if (!crdi_dcp_in_run(state)) { return; }
-    if (b->time >= watchdog) {
-        crdi_bench_tell(b, CRDI_LOG_WATCHDOG, NULL, &b->c.watchdog);
-        fault(b, CRD_DCP_BENCH_WATCHDOG, CRD_DCP_E_HEARTBEAT_MISSED);
-    } else {
+    if (b->time >= deadline) {
+        tell_silence(b);
+    } else if (crdi_dcp_in_run(state)) {
         check_sequence_numbers(b);
     }
 }
@@ -558,7 +672,7 @@ static bool duty_is_done(crd_dcp_bench* b)
     switch (b->slave->state) {
     case CRD_DCP_PREPARING:
         crdi_bench_check_items(b);
-        return b->phase == CRD_DCP_BENCH_PREPARED;
+        return b->safety.phase == CRD_DCP_BENCH_PREPARED;
     case CRD_DCP_CONFIGURING:
         crdi_bench_condition(b);
         return b->conditioned;
@@ -574,11 +688,11 @@ static bool duty_is_done(crd_dcp_bench* b)
 static void go_to_time(crd_dcp_bench* b, double time)
 {
     crd_dcp_slave* s = b->slave;
-    const double watchdog = watchdog_at(b), seconds = time - b->time;
+    const double deadline = deadline_of(b), seconds = time - b->time;
     b->time = time;
     b->ticking = true;
     if (s->mode != CRD_DCP_NRT || !crdi_dcp_in_run(s->state)) { crdi_bench_go_on(b, seconds); }
-    watch_run(b, watchdog);
+    watch_run(b, deadline);
     if (stopping(b)) { look_at_stop(b); }
     const bool done = s->pending == CRDI_DUTY && duty_is_done(b);
     b->ticking = false;
@@ -595,7 +709,7 @@ double crdi_bench_next(void* user)
     const crd_dcp_bench* b = user;
     if (!b->slave) { return INFINITY; }
     if (!b->started) { return -INFINITY; }
-    return fmin(next_period(b), fmax(watchdog_at(b), b->time));
+    return fmin(next_period(b), fmax(deadline_of(b), b->time));
 }
 
 void crdi_bench_advance(void* user, double now)

@@ -211,6 +211,7 @@ void crdi_dcp_join_groups(crd_dcp_slave* s)
 {
     s->pool_used = 0;
     for (int i = 0; i < s->group_count; i++) {
+        s->groups[i].sender = (crd_dcp_address){0};
         join_list(s, &s->groups[i].in);
         join_list(s, &s->groups[i].out);
     }
@@ -224,13 +225,37 @@ static bool decode_group(crd_dcp_slave* s, const crdi_dcp_group* g, const crdi_d
     return crdi_dcp_take(slots, types, count, p->payload, p->payload_length) == CRD_DCP_NONE;
 }
 
-void crdi_dcp_receive_data(crd_dcp_slave* s, const crdi_dcp_pdu* p)
+// The registered master: its address and port. A connection for data has a port of its own, and
+// nobody has one from an address that is not his.
+static bool from_master(const crd_dcp_slave* s, const crd_dcp_address* from)
+{
+    return crd_dcp_address_equal(from, &s->master) ||
+           (from->transport == CRD_DCP_TCP && from->ip == s->master.ip);
+}
+
+// Whose data count. The master's always do; where others may send as well (one slave to another),
+// a data_id belongs to who was the first, until the master says STC_prepare again.
+static bool may_send(const crd_dcp_slave* s, const crdi_dcp_group* g, const crd_dcp_address* from)
+{
+    if (from_master(s, from)) { return true; }
+    if (s->one_sender || g->parameters) { return false; }
+    const crd_dcp_address* first = &g->sender;
+    return first->port == 0 || crd_dcp_address_equal(first, from) ||
+           (first->transport == CRD_DCP_TCP && from->transport == CRD_DCP_TCP &&
+            first->ip == from->ip);
+}
+
+void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p)
 {
     const bool parameters = p->type == CRDI_DCP_DAT_PARAMETER;
     const bool here = crdi_dcp_allowed(s->state, p->type, s->mode);
     crdi_dcp_group* g = here ? crdi_dcp_find_group(s, p->id, parameters) : NULL;
     if (!g || g->in.count == 0 || !in_scope(g, s->state)) {
         s->counts.data_dropped++;
+        return;
+    }
+    if (!may_send(s, g, from)) { // before it is looked at: its number counts for nothing
+        s->counts.data_foreign++;
         return;
     }
     const int gap = crdi_dcp_sequence_gap(&g->arrived_seq, p->seq);
@@ -245,6 +270,7 @@ void crdi_dcp_receive_data(crd_dcp_slave* s, const crdi_dcp_pdu* p)
         return;
     }
     crdi_dcp_sequence_take(&g->arrived_seq, p->seq);
+    if (g->sender.port == 0) { g->sender = *from; }
     s->counts.data_in++;
     s->counts.data_missed += gap;
     bool good = true;

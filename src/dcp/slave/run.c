@@ -204,6 +204,7 @@ static void forget_configuration(crd_dcp_slave* s)
 static void go_to_configuration(crd_dcp_slave* s)
 {
     s->beat = s->now;
+    s->configurations++;
     if (s->worn) {
         go_to_state(s, CRD_DCP_CONFIGURATION);
     } else {
@@ -214,7 +215,6 @@ static void go_to_configuration(crd_dcp_slave* s)
 static void register_at(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                         const crdi_dcp_pdu* p)
 {
-    s->registrations++;
     s->id = p->peer;
     s->mode = p->op_mode;
     s->registered = s->last = p->seq;

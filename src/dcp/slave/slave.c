@@ -370,7 +370,7 @@ void crd_dcp_slave_receive(crd_dcp_slave* s, const crd_dcp_address* from, const 
     } else if (!crdi_dcp_is_data(p.type)) {
         s->counts.dropped++; // meant for a master
     } else if (decoded == CRDI_DCP_GOOD) {
-        crdi_dcp_receive_data(s, &p);
+        crdi_dcp_receive_data(s, from, &p);
     } else {
         s->counts.data_dropped++;
     }

@@ -30,6 +30,7 @@ typedef struct crdi_dcp_group {
     uint32_t steps;
     crdi_dcp_list in, out;
     crd_dcp_address source;
+    crd_dcp_address sender;   // who has sent its first data since STC_prepare, port 0: nobody yet
     crd_dcp_address* targets; // (max_targets)
     int target_count;
     bool has_limit; // of missed PDUs, by STC_prepare
@@ -72,8 +73,9 @@ struct crd_dcp_slave {
 
     // registration
     crd_dcp_state state;
-    uint64_t entry; // counts states entered: tells whether a callback has moved on
-    uint64_t registrations;
+    uint64_t entry;          // counts states entered: tells whether a callback has moved on
+    uint64_t configurations; // how often CONFIGURATION was entered: registrations and resets
+    bool one_sender;         // data count from the registered master only
     crd_dcp_op_mode mode;
     uint8_t id;
     crd_dcp_address master, control; // the peer, and where it reached us
@@ -165,7 +167,7 @@ crd_dcp_error crdi_dcp_set_parameter(crd_dcp_slave* s, int variable, uint8_t typ
                                      const uint8_t* payload, size_t length);
 /// Hands what was received to the plant. `all` false: parameters only, structural ones first.
 void crdi_dcp_latch(crd_dcp_slave* s, bool all);
-void crdi_dcp_receive_data(crd_dcp_slave* s, const crdi_dcp_pdu* p);
+void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p);
 /// Sends a group to all its targets.
 void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g);
 

@@ -199,12 +199,14 @@ static int phase_in(crd_dcp_state state, int phase)
         return phase < CRD_DCP_BENCH_CONDITIONED ? CRD_DCP_BENCH_CONDITIONED : phase;
     case CRD_DCP_STOPPING:
     case CRD_DCP_ERRORHANDLING:
-        return phase < CRD_DCP_BENCH_SPEED_DOWN ? CRD_DCP_BENCH_SPEED_DOWN : phase;
+        return phase < CRD_DCP_BENCH_SPEED_DOWN || phase == CRD_DCP_BENCH_ARMED
+                   ? CRD_DCP_BENCH_SPEED_DOWN
+                   : phase;
     case CRD_DCP_STOPPED:
     case CRD_DCP_ERRORRESOLVED:
         return CRD_DCP_BENCH_SAFE;
     default:
-        return state >= CRD_DCP_SYNCHRONIZING && phase < CRD_DCP_BENCH_RUN ? CRD_DCP_BENCH_RUN
+        return state >= CRD_DCP_SYNCHRONIZING && phase < CRD_DCP_BENCH_RUN ? CRD_DCP_BENCH_ARMED
                                                                            : phase;
     }
 }
@@ -446,8 +448,14 @@ static int64_t integer_of(const crdi_dcp_unit* u, int variable)
 static void take_values(crdi_dcp_unit* u)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
-    const uint32_t clamped = (uint32_t)integer_of(u, u->at.clamped);
+    uint32_t clamped = (uint32_t)integer_of(u, u->at.clamped);
     s->clamps = integer_of(u, u->at.clamps);
+    if (u->bench) { // with what is kept to its limits here
+        const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(u->bench);
+        clamped = v.clamped;
+        s->clamps = v.clamps;
+        if (!s->why[0] && v.clamps > 0) { set_board_text(s->why, sizeof s->why, v.why); }
+    }
     s->refused = integer_of(u, u->at.refused);
     for (int i = 0; i < s->quantity_count; i++) {
         crdi_board_quantity* q = &s->quantities[i];

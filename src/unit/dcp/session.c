@@ -286,7 +286,9 @@ bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, 
 {
     crdi_session* s = from->session;
     const bool in_time = from->mode != CRD_DCP_NRT && to->mode != CRD_DCP_NRT;
-    if (s != to->session || !in_time || from->base.spec->session.relay ||
+    crdi_dcp_bench_variables v;
+    const bool bench = crdi_dcp_bench_find(to->d, &v); // takes data of its master only
+    if (s != to->session || !in_time || bench || from->base.spec->session.relay ||
         to->base.spec->session.relay || from->address.transport != to->address.transport ||
         !crdi_dcp_converts(from->d->variables[output].type, to->d->variables[input].type)) {
         return false;
@@ -397,9 +399,13 @@ static void move_values(const crdi_dcp_move* moves, int count)
     }
 }
 
-void crdi_session_put_inputs(crdi_dcp_unit* u)
+void crdi_session_put_inputs(crdi_dcp_unit* u, double seconds)
 {
     move_values(u->inputs, u->input_count);
+    if (u->bench) {
+        const crdi_session* s = u->session;
+        crdi_dcp_bench_peer_limit(u->bench, seconds, crd_dcp_master_now(s->master), s->ctx);
+    }
 }
 
 void crdi_session_get_outputs(crdi_dcp_unit* u)

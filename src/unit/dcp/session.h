@@ -62,5 +62,7 @@ crd_status crdi_session_word_failure(crdi_dcp_unit* u, crd_status st);
 crd_status crdi_session_word_bench_failure(crdi_dcp_unit* u, crd_status st);
 // The unit of whose slave the session says this, and behind its name what it says; NULL.
 const crdi_dcp_unit* crdi_session_unit_of(const crdi_session* s, const char** text);
-void crdi_session_put_inputs(crdi_dcp_unit* u);
+// With the set values of a bench kept to what was agreed; `seconds` since the last ones, 0: the
+// first.
+void crdi_session_put_inputs(crdi_dcp_unit* u, double seconds);
 void crdi_session_get_outputs(crdi_dcp_unit* u);

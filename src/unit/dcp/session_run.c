@@ -8,7 +8,7 @@ crd_status crdi_session_initialize(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
     crdi_session_take_baton(s);
-    crdi_session_put_inputs(u);
+    crdi_session_put_inputs(u, 0);
     const crd_status st = crd_dcp_master_initialize(s->master, u->slave);
     if (st >= 0) { crdi_session_get_outputs(u); }
     (void)crdi_session_word_failure(u, st);
@@ -51,7 +51,7 @@ static crd_status announce(crdi_session* s, double t, int64_t time)
 {
     for (int i = 0; i < s->count; i++) {
         // Those in steps send theirs with each step, perhaps on threads of their own.
-        if (s->units[i]->mode != CRD_DCP_NRT) { crdi_session_put_inputs(s->units[i]); }
+        if (s->units[i]->mode != CRD_DCP_NRT) { crdi_session_put_inputs(s->units[i], 0); }
     }
     s->running = true;
     s->begin = t;
@@ -175,7 +175,7 @@ crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
     const uint32_t steps = session_run_steps_of(u, h);
     crdi_session_take_baton(s);
     crd_status st = s->running ? CRD_OK : start_sessions(s, t, h);
-    crdi_session_put_inputs(u);
+    crdi_session_put_inputs(u, h);
     if (u->bench) {
         if (u->mode != CRD_DCP_NRT) { tell_pace(u, h); }
         crdi_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
@@ -293,6 +293,17 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
     return st;
 }
 
+// Set values that were not sent as they were wanted.
+static void tell_clamps(const crdi_dcp_unit* u)
+{
+    char text[240];
+    for (int i = 0; u->bench && crdi_dcp_bench_peer_clamps(u->bench, i, text, sizeof text); i++) {
+        if (text[0]) {
+            crdi_log(u->base.ctx, CRD_LOG_WARNING, "unit '%s': %s", u->base.name, text);
+        }
+    }
+}
+
 // What was not as it should be, once for each slave.
 static void session_run_sum_up(crdi_session* s)
 {
@@ -316,6 +327,7 @@ static void session_run_sum_up(crdi_session* s)
                      "unit '%s': %lld PDUs came from others in its name; nothing acted on them",
                      u->base.name, (long long)t.foreign);
         }
+        tell_clamps(u);
         if (u->late > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
                      (long long)u->late, u->late == 1 ? "" : "s");
