@@ -20,15 +20,24 @@ crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
     return status == CRDI_FMI_OK ? CRD_OK : crdi_fmi_judge(i, function, status, NULL);
 }
 
+// A call that leads to no other state and comes in every step.
+static crd_status end_in_place(crd_fmi* i, int function, crdi_fmi_status status)
+{
+    crdi_fmi_left(i);
+    return __builtin_expect(status == CRDI_FMI_OK, 1) ? CRD_OK : crdi_fmi_end(i, function, status);
+}
+
 // A function that both versions have: checks, marks, calls, ends.
 #define CALL(i, name2, arguments2, name3, arguments3)                                              \
+    CALL_AND(crdi_fmi_end, i, name2, arguments2, name3, arguments3)
+#define CALL_AND(end, i, name2, arguments2, name3, arguments3)                                     \
     do {                                                                                           \
         const int function = crdi_fmi_is_two(i) ? (int)CRDI_FMI2_##name2 : (int)CRDI_FMI3_##name3; \
         if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }                   \
         crdi_fmi_mark(i, function);                                                                \
         const crdi_fmi_status status =                                                             \
             crdi_fmi_is_two(i) ? (i)->f->two.name2 arguments2 : (i)->f->three.name3 arguments3;    \
-        return crdi_fmi_end(i, function, status);                                                  \
+        return end(i, function, status);                                                           \
     } while (0)
 
 // A function that one version has.
@@ -421,7 +430,7 @@ crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_
     if (!i->d->can_interpolate_inputs) { return cannot(i, "canInterpolateInputs"); }
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     crdi_fmi_mark(i, function);
-    return crdi_fmi_end(i, function,
+    return end_in_place(i, function,
                         i->f->two.SetRealInputDerivatives(i->component, refs, n, orders, values));
 }
 
@@ -448,8 +457,8 @@ crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size
                                           const int32_t* orders, double* values)
 {
     if (i->d->max_output_derivative < 1) { return cannot(i, "maxOutputDerivativeOrder"); }
-    CALL(i, GetRealOutputDerivatives, (i->component, refs, n, orders, values), GetOutputDerivatives,
-         (i->component, refs, n, orders, values, n));
+    CALL_AND(end_in_place, i, GetRealOutputDerivatives, (i->component, refs, n, orders, values),
+             GetOutputDerivatives, (i->component, refs, n, orders, values, n));
 }
 
 crd_status crd_fmi_directional_derivative(crd_fmi* i, const uint32_t* unknowns, size_t nu,
@@ -467,9 +476,9 @@ crd_status crd_fmi_directional_elements(crd_fmi* i, const uint32_t* unknowns, si
         return cannot(i, crdi_fmi_is_two(i) ? "providesDirectionalDerivative"
                                             : "providesDirectionalDerivatives");
     }
-    CALL(i, GetDirectionalDerivative, (i->component, unknowns, nu, knowns, nk, seed, sensitivity),
-         GetDirectionalDerivative,
-         (i->component, unknowns, nu, knowns, nk, seed, seed_count, sensitivity, count));
+    CALL_AND(end_in_place, i, GetDirectionalDerivative,
+             (i->component, unknowns, nu, knowns, nk, seed, sensitivity), GetDirectionalDerivative,
+             (i->component, unknowns, nu, knowns, nk, seed, seed_count, sensitivity, count));
 }
 
 // ---- saved states ------------------------------------------------------------------------------

@@ -55,14 +55,25 @@ double crd_poly_mean(const crd_poly* p, double from, double to)
     return mean;
 }
 
+typedef double pair __attribute__((vector_size(16)));
+
 double crd_poly_mean_square(const crd_poly* p, double from, double to)
 {
     const double middle = 0.5 * (from + to), half = 0.5 * (to - from);
+    pair x[3], y[3];
     double sum = 0;
     for (int i = 0; i < 3; i++) {
-        const double a = crd_poly_eval(p, middle - half * gauss_x[i]);
-        const double b = crd_poly_eval(p, middle + half * gauss_x[i]);
-        sum += gauss_w[i] * (a * a + b * b);
+        x[i] = middle + half * (pair){-gauss_x[i], gauss_x[i]};
+        y[i] = (pair){p->c[p->degree], p->c[p->degree]};
+    }
+    for (int k = p->degree - 1; k >= 0; k--) { // Horner at all points side by side
+        y[0] = y[0] * x[0] + p->c[k];
+        y[1] = y[1] * x[1] + p->c[k];
+        y[2] = y[2] * x[2] + p->c[k];
+    }
+    for (int i = 0; i < 3; i++) {
+        const pair square = y[i] * y[i];
+        sum += gauss_w[i] * (square[0] + square[1]);
     }
     return 0.5 * sum;
 }
@@ -130,7 +141,7 @@ double crd_poly_max(const crd_poly* p, double from, double to)
 crd_poly crd_poly_minus(const crd_poly* a, const crd_poly* b)
 {
     crd_poly d = {.degree = a->degree > b->degree ? a->degree : b->degree};
-    for (int i = 0; i <= d.degree; i++) {
+    for (int i = 0; i < CRD_POLY_SIZE; i++) { // those above the degree are 0
         d.c[i] = a->c[i] - b->c[i];
     }
     return d;

@@ -103,6 +103,7 @@ void crdi_connections_start(crd_master* m)
         m->connections.has_sources |= (p->unit->info.flags & CRD_UNIT_IS_SOURCE) != 0;
     }
     crdi_observed_start(m);
+    crdi_predictions_start(m);
 }
 
 void crdi_connections_freeze_scale(crd_master* m, const crdi_connection* k, double scale)

@@ -305,6 +305,7 @@ typedef struct crdi_connections {
     crdi_scaled* scaled;
     crdi_prediction* predictions;
     int prediction_count;
+    bool at_once; // all are plain, and nothing of them is looked at before a step counts
     crdi_network* networks;
     int network_count;
     crdi_conversion* conversions;
@@ -393,6 +394,7 @@ void crdi_prediction_apply(crdi_prediction* f, double s, double h);
 crd_poly crdi_prediction_given(const crdi_prediction* f, double h);
 double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
+void crdi_predictions_start(crd_master* m); ///< before the first step
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);
 // network.c: one level for all predictions of a loop
 void crdi_network_use_orders(crdi_prediction* f); ///< of a network: does it go by means?

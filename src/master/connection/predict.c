@@ -346,27 +346,42 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
     crdi_prediction_apply(f, t - f->origin, h);
 }
 
-// The same of a plain one, once there are samples enough.
-static bool begin_plain(crdi_prediction* f, double t)
+// The same of a plain one, once there are samples enough, over the step that begins at t.
+static inline void predict_plain(crdi_prediction* f, double t)
 {
     static const int values[CRD_PREDICT_COUNT] = {
         [CRD_PREDICT_AB2] = 1, [CRD_PREDICT_AB3] = 2, [CRD_PREDICT_AB4] = 3};
     const crd_sample* y = f->past.sample;
-    if (!f->plain || f->past.count < CRD_HISTORY) { return false; }
-    if (f->network) { f->used = crdi_network_predictor(f, f->network->level.now); }
     const double* w = crdi_even_means[values[f->used]];
     f->u.c[0] = w[0] * y[0].y[0] + w[1] * y[1].y[0] + w[2] * y[2].y[0] + w[3] * y[3].y[0];
     f->origin = f->time;
-    if (f->network && f->used != CRD_PREDICT_HOLD) { come_gently(f, false); }
     f->begin = f->applied = t;
+}
+
+static bool begin_plain(crdi_prediction* f, double t)
+{
+    if (!f->plain || f->past.count < CRD_HISTORY) { return false; }
+    if (f->network) { f->used = crdi_network_predictor(f, f->network->level.now); }
+    predict_plain(f, t);
+    if (f->network && f->used != CRD_PREDICT_HOLD) { come_gently(f, false); }
     *f->to = f->u.c[0] + f->correction;
     return true;
+}
+
+// Of those that are worked through at once, the end of a step has predicted the next one.
+static inline bool is_predicted(const crdi_connections* c, const crdi_prediction* f)
+{
+    return c->at_once && !f->network && f->past.count == CRD_HISTORY;
 }
 
 static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 {
     for (int i = rows.first; i < rows.first + rows.count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
+        if (is_predicted(&m->connections, f)) {
+            *f->to = f->u.c[0] + f->correction;
+            continue;
+        }
         if (begin_plain(f, t)) { continue; }
         predict_begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
     }
@@ -509,6 +524,7 @@ static bool was_applied(const crd_master* m, const crdi_prediction* f, double t)
 
 static void sample_all(crd_master* m)
 {
+    if (m->connections.at_once) { return; } // accept_all does it
     for (int i = 0; i < m->connections.prediction_count; i++) {
         crdi_prediction* f = &m->connections.predictions[i];
         if (f->plain) {
@@ -539,6 +555,7 @@ static double of_scale(const crd_master* m, const crdi_prediction* f, double t, 
 // Of a jump in the step no shorter one would make the defect smaller: it does not count here.
 static double judge_all(crd_master* m, double t)
 {
+    if (m->connections.at_once) { return 0; } // accept_all does it, and nobody asks
     const bool absolute = m->plan->sys->run.control.absolute;
     double worst = 0;
     bool broken = false;
@@ -575,7 +592,7 @@ static bool is_settled(crdi_prediction* f)
 }
 
 // After a step: the predictor of the next. true: the past does not continue.
-static bool choose(crdi_prediction* f, double h, bool event)
+static bool __attribute__((noinline)) choose(crdi_prediction* f, double h, bool event)
 {
     crd_select* s = &f->select;
     crd_select_options o = f->select_options;
@@ -591,23 +608,27 @@ static bool choose(crdi_prediction* f, double h, bool event)
     return cut;
 }
 
-static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event)
+// `usual` is a constant in both places of use: the one that is_predicted, without an event.
+static inline __attribute__((always_inline)) void
+accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event, const bool usual)
 {
     const double h = t - f->time;
-    const bool counts = was_applied(m, f, t);
+    const bool counts = usual || was_applied(m, f, t);
     if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
-    if (counts && f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
+    if (!usual && counts && f->middle) {
+        crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms);
+    }
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
-    if (f->network) {
+    if (!usual && f->network) {
         cut = crdi_network_sample(f, h, event);
     } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
         cut = choose(f, h, event);
     }
-    if (f->network && f->network->shadow && f->network->looks) { f->before = f->past; }
-    if (f->plain && f->past.count == CRD_HISTORY) { // samples have no derivatives, steps are equal
+    if (!usual && f->network && f->network->shadow && f->network->looks) { f->before = f->past; }
+    if (usual || (f->plain && f->past.count == CRD_HISTORY)) { // no derivatives, steps are equal
         crd_sample* y = f->past.sample;
         y[3].y[0] = y[2].y[0];
         y[2].y[0] = y[1].y[0];
@@ -621,6 +642,21 @@ static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t,
     f->stamp = f->plain ? n : f->source->run->stamp;
 }
 
+// A step of one that is worked through at once: its end, its defect, and the next prediction.
+static inline void pass_at_once(const crd_master* m, crdi_prediction* f, int64_t n, double t)
+{
+    const bool event = *f->event_count != f->events;
+    const bool usual = is_predicted(&m->connections, f) && !event;
+    f->end.y[0] = f->gain * *f->from + f->offset;
+    if (!find_defect_of_plain(f)) { find_defect(m, f, t - f->time); }
+    if (usual) {
+        accept(m, f, n, t, false, true);
+    } else {
+        accept(m, f, n, t, event, false);
+    }
+    if (is_predicted(&m->connections, f)) { predict_plain(f, t); }
+}
+
 static void accept_all(crd_master* m, int64_t n, double t)
 {
     crdi_connections* c = &m->connections;
@@ -628,8 +664,13 @@ static void accept_all(crd_master* m, int64_t n, double t)
         crdi_prediction* f = &c->predictions[i];
         // Units are all over the memory, and nothing else of them is needed here.
         if (i + 8 < c->prediction_count) { __builtin_prefetch(f[8].event_count); }
-        if (!f->plain && !is_new(m, f)) { continue; }
-        accept(m, f, n, t, *f->event_count != f->events);
+        if (c->at_once) {
+            pass_at_once(m, f, n, t);
+        } else if (f->plain || is_new(m, f)) {
+            accept(m, f, n, t, *f->event_count != f->events, false);
+        } else {
+            continue;
+        }
         f->events = *f->event_count;
     }
     crdi_networks_accept(m);
@@ -640,6 +681,15 @@ static void accept_all(crd_master* m, int64_t n, double t)
         const bool event = crdi_member_events(p) != p->run->events;
         c->jumped = c->jumped || (event && (p->unit->info.flags & CRD_UNIT_IS_SOURCE));
         p->run->events = crdi_member_events(p);
+    }
+}
+
+void crdi_predictions_start(crd_master* m)
+{
+    crdi_connections* c = &m->connections;
+    c->at_once = !m->plan->refresh_count;
+    for (int i = 0; i < c->prediction_count; i++) {
+        c->at_once = c->at_once && c->predictions[i].plain;
     }
 }
 

@@ -310,7 +310,7 @@ static bool jumps_unknown(const crdi_port* p)
 static void note_correction(crdi_port* p, const crd_poly* o, double before, double h)
 {
     const crd_poly c = {.c = {p->in_gain[0] * crdi_connection_correction(p->in[0])}};
-    p->corrected[0] += integral(o, &c, h);
+    if (c.c[0] != 0) { p->corrected[0] += integral(o, &c, h); }
     if (p->in[1]) {
         const double x = p->in_gain[1] * crdi_connection_correction(p->in[1]);
         p->corrected[1] += 0.5 * (before + o->c[0]) * (x - p->correction);
