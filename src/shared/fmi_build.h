@@ -4,6 +4,8 @@
 /// sandbox, with limits, and writes into a folder that goes away. What it made is stored by a hash
 /// of all that went into it ($XDG_CACHE_HOME/cardan/fmus, or ~/.cache), and used again.
 #pragma once
+#include <limits.h>
+
 #include "cardan/fmi.h"
 #include "shared/base.h"
 
@@ -41,6 +43,10 @@ bool crdi_fmu_is_own(crd_fmu* f, bool model_exchange, const char* list);
 /// that only runs the FMU is given what another one has found or made.
 const char* crdi_fmu_library(const crd_fmu* f, bool model_exchange);
 crd_status crdi_fmu_set_library(crd_fmu* f, bool model_exchange, const char* path);
+
+/// Where something is stored for later runs, $XDG_CACHE_HOME/cardan/NAME or below ~/.cache, made if
+/// it shall be; there is room for 80 more bytes. false: there is no place for it.
+bool crdi_cache_folder(const char* name, bool make, char path[PATH_MAX]);
 
 /// Removes what was stored. How many files it was, and their size in bytes.
 crd_status crdi_fmu_forget_builds(crd_context* ctx, int64_t* files, int64_t* bytes);

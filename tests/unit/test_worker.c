@@ -527,6 +527,60 @@ static void rows_give_the_same_bits_in_any_grouping(void** state)
     }
 }
 
+// Units that are fast share a worker, those that take long are apart while there are cores; who is
+// not known may take long. Where there are no more workers the least busy one is taken.
+static void long_steps_get_workers_of_their_own(void** state)
+{
+    (void)state;
+    enum { UNITS = 12, WORKERS = 4 };
+    static const int64_t costs[][UNITS] = {
+        {500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500},
+        {500, 90000, 500, 500, 200000, 500, 500, 500, 500, 500, 500, 500},
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {15000, 15000, 15000, 15000, 15000, 15000, 15000, 15000, 15000, 15000, 15000, 15000},
+    };
+    static const int workers[] = {1, 3, 4, 4}, with_others[] = {12, 10, 3, 3};
+    for (int k = 0; k < 4; k++) {
+        int64_t loads[WORKERS] = {0};
+        int units[WORKERS] = {0}, count = 0, most = 0;
+        for (int i = 0; i < UNITS; i++) {
+            const int at = crdi_worker_choose(loads, count, WORKERS, costs[k][i]);
+            check(at < count && count + (at < 0) <= WORKERS);
+            const int w = at < 0 ? count++ : at;
+            loads[w] += costs[k][i] ? costs[k][i] : 20000;
+            most = ++units[w] > most ? units[w] : most;
+        }
+        check_int(count, workers[k]);
+        check_int(most, with_others[k]);
+    }
+    check_int(crdi_worker_choose((const int64_t[]){500000}, 1, 1, 90000), 0); // two cores
+}
+
+// What a step costs is known to the next run.
+static void the_cost_of_a_step_is_remembered(void** state)
+{
+    (void)state;
+    char folder[] = "/tmp/cardan_cost_XXXXXX";
+    check(mkdtemp(folder) != NULL);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    for (int k = 0; k < 2; k++) {
+        crd_context* ctx = crd_context_create(NULL);
+        const crd_unit_spec spec = fmu_spec(misdeed, "process");
+        crd_unit* u = make(ctx, &spec);
+        check((((crdi_proxy*)u)->cost > 0) == (k == 1));
+        start(u, 0, 1);
+        for (int n = 0; n < 5; n++) {
+            step(u, 0.1 * n, 0.1);
+        }
+        crd_unit_destroy(u);
+        crd_context_destroy(ctx);
+    }
+    unsetenv("XDG_CACHE_HOME");
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    check_int(system(command), 0);
+}
+
 // The unit that did it is named, wherever it stands in its row.
 static void a_crash_in_a_row_names_the_unit(void** state)
 {
@@ -713,6 +767,8 @@ int main(void)
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
         cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),
         cmocka_unit_test(rows_give_the_same_bits_in_any_grouping),
+        cmocka_unit_test(long_steps_get_workers_of_their_own),
+        cmocka_unit_test(the_cost_of_a_step_is_remembered),
         cmocka_unit_test(a_crash_in_a_row_names_the_unit),
         cmocka_unit_test(a_stand_in_takes_over_from_a_worker_that_ended),
         cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),

@@ -132,17 +132,6 @@ crd_status crdi_store_key(crd_context* ctx, const crdi_compile* c, char key[65])
 
 // ---- the folder --------------------------------------------------------------------------------
 
-// false: there is no place for it.
-static bool store_folder(char path[PATH_MAX])
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const bool own = cache && cache[0] == '/';
-    if (!own && (!home || home[0] != '/')) { return false; }
-    const int n =
-        snprintf(path, PATH_MAX, "%s%s/cardan/fmus", own ? cache : home, own ? "" : "/.cache");
-    return n > 0 && n < PATH_MAX - 80;
-}
-
 static void make_folders(char* path)
 {
     for (char* p = path + 1; *p; p++) {
@@ -152,6 +141,18 @@ static void make_folders(char* path)
         *p = '/';
     }
     (void)mkdir(path, 0700);
+}
+
+bool crdi_cache_folder(const char* name, bool make, char path[PATH_MAX])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = cache && cache[0] == '/';
+    if (!own && (!home || home[0] != '/')) { return false; }
+    const int n =
+        snprintf(path, PATH_MAX, "%s%s/cardan/%s", own ? cache : home, own ? "" : "/.cache", name);
+    if (n <= 0 || n >= PATH_MAX - 80) { return false; }
+    if (make) { make_folders(path); }
+    return true;
 }
 
 // What others could have written is not run.
@@ -165,8 +166,9 @@ static bool is_ours(const char* path)
 const char* crdi_store_find(crd_arena* arena, const char* key)
 {
     char folder[PATH_MAX];
-    const char* path =
-        store_folder(folder) ? crdi_arena_format(arena, "%s/%s.so", folder, key) : NULL;
+    const char* path = crdi_cache_folder("fmus", false, folder)
+                           ? crdi_arena_format(arena, "%s/%s.so", folder, key)
+                           : NULL;
     return path && is_ours(path) ? path : NULL;
 }
 
@@ -174,8 +176,7 @@ const char* crdi_store_add(crd_context* ctx, crd_arena* arena, const char* key,
                            const crd_text* bytes)
 {
     char folder[PATH_MAX];
-    if (!store_folder(folder)) { return NULL; }
-    make_folders(folder);
+    if (!crdi_cache_folder("fmus", true, folder)) { return NULL; }
     const char* path = crdi_arena_format(arena, "%s/%s.so", folder, key);
     const bool written = path && crdi_file_write(ctx, path, bytes) == CRD_OK;
     return written && chmod(path, 0600) == 0 && is_ours(path) ? path : NULL;
@@ -185,7 +186,7 @@ crd_status crdi_fmu_forget_builds(crd_context* ctx, int64_t* files, int64_t* byt
 {
     char folder[PATH_MAX], path[PATH_MAX];
     *files = *bytes = 0;
-    DIR* dir = store_folder(folder) ? opendir(folder) : NULL;
+    DIR* dir = crdi_cache_folder("fmus", false, folder) ? opendir(folder) : NULL;
     crd_status st = CRD_OK;
     for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         struct stat s;

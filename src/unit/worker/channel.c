@@ -112,6 +112,8 @@ static inline void relax(void)
 #endif
 }
 
+static const int64_t LINGER = 1000; // ns
+
 // Two lines, as the sixteen values in them are more than most units have.
 static inline bool is_there(const crdi_channel_look* l)
 {
@@ -123,9 +125,11 @@ static inline bool is_there(const crdi_channel_look* l)
 
 bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
 {
-    // Looks between two at the clock; waits in vain until it is only glanced at, and until it is
-    // tried again.
-    enum { LOOKS = 32, PATIENCE = 4, GLANCES = 64 };
+    enum {
+        LOOKS = 32,
+        AGAIN = 64
+    }; // looks between two at the clock; waits until it is tried again
+    if (crdi_channel_is_cold(*vain) && ++*vain % AGAIN) { return is_there(l); }
     for (int64_t end = 0;;) {
         for (int i = 0; i < LOOKS; i++) {
             if (is_there(l)) {
@@ -134,7 +138,6 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
             }
             relax();
         }
-        if (*vain >= PATIENCE && *vain % GLANCES) { break; }
         if (!crdi_channel_lingers(l->most)) { sched_yield(); }
         const int64_t now = crdi_now_ns();
         if (!end) { end = now + l->most; }
@@ -144,17 +147,17 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
     return false;
 }
 
-void crdi_channel_sleep(const crdi_channel_look* l, _Atomic uint32_t* word, uint32_t seen,
-                        int64_t ns)
+void crdi_channel_sleep(const crdi_channel_look* l, const crdi_channel_bed* b, int64_t ns)
 {
-    const int64_t LINGER = crdi_channel_lingers(l->most) ? 1000 : 0;
-    for (const int64_t end = crdi_now_ns() + LINGER;;) {
+    const uint32_t seen = atomic_load(b->word);
+    const bool linger = !atomic_exchange(b->asleep, 1) && crdi_channel_lingers(l->most);
+    for (const int64_t end = linger ? crdi_now_ns() + LINGER : 0;;) {
         if (is_there(l)) { return; }
-        if (crdi_now_ns() >= end) { break; }
+        if (!linger || crdi_now_ns() >= end) { break; }
         relax();
     }
     const struct timespec limit = {ns / 1000000000, ns % 1000000000};
-    syscall(SYS_futex, word, FUTEX_WAIT, seen, &limit, NULL, 0); // shared: not FUTEX_PRIVATE
+    syscall(SYS_futex, b->word, FUTEX_WAIT, seen, &limit, NULL, 0); // shared: not FUTEX_PRIVATE
 }
 
 void crdi_channel_wake(_Atomic uint32_t* word)

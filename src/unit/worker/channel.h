@@ -87,10 +87,11 @@ typedef struct crdi_answer {
     uint32_t flags;
     int64_t events;
     double next_event;
-    uint32_t log;    // bytes of log lines written
-    uint32_t length; // of the sentence
-    uint64_t result; // bytes of the message, SAVE: nothing
-    uint64_t pad[2];
+    uint32_t log;     // bytes of log lines written
+    uint32_t length;  // of the sentence
+    uint64_t result;  // bytes of the message, SAVE: nothing
+    uint64_t step_ns; // that a step takes, 0: not known
+    uint64_t pad[1];
 } crdi_answer;
 _Static_assert(sizeof(crdi_answer) == CRDI_CHANNEL_LINE, "an answer is a cache line");
 
@@ -104,6 +105,7 @@ typedef struct crdi_control {
     // by the worker
     _Alignas(CRDI_CHANNEL_LINE) crdi_answer row;
     _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t asleep;
+    _Atomic uint32_t bell; // by the master: counts how often it has woken the worker up
     _Alignas(CRDI_CHANNEL_LINE) _Atomic uint32_t taken; // number of the request that is carried out
     _Atomic uint32_t unit;                              // whose it is
     _Atomic uint32_t log_written;
@@ -235,11 +237,19 @@ typedef struct crdi_channel_look {
     int64_t most; // ns
 } crdi_channel_look;
 
-// true once the number is as wanted. Where looking was in vain the other side may want this very
-// core: for some times it is only glanced at. `*vain` counts them.
+// true once the number is as wanted. Where looking was in vain, which `*vain` counts, the other
+// side takes long or wants this very core: then both sleep at once, which hands it over, until
+// looking is tried again.
 bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain);
-// Unless the number is there, sleeps until `*word`, which is `seen`, changes, for `ns` at most.
-// Comes after the word for who asks whether somebody sleeps.
-void crdi_channel_sleep(const crdi_channel_look* l, _Atomic uint32_t* word, uint32_t seen,
-                        int64_t ns);
+static inline bool crdi_channel_is_cold(uint32_t vain)
+{
+    return vain >= 3;
+}
+
+// Who sleeps says so, and sleeps while `*word` is what it was. The word changes with the number, or
+// by who wakes the sleeper up. While it is cold the sleeper says so all the time.
+typedef struct crdi_channel_bed {
+    _Atomic uint32_t *asleep, *word;
+} crdi_channel_bed;
+void crdi_channel_sleep(const crdi_channel_look* l, const crdi_channel_bed* b, int64_t ns);
 void crdi_channel_wake(_Atomic uint32_t* word);

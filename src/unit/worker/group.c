@@ -1,10 +1,11 @@
 // Which units share a worker process.
 //
 // A unit that says `isolate: process` has one of its own; units that name the same group share one.
-// Those that are isolated because the run says so spread over as many workers as there are cores
-// beside that of the master. An FMU that can be there once in a process, and a unit with a budget,
-// which others must not wait for, one that may be
-// restarted and one that may use the network are alone.
+// Those that are isolated because the run says so get as many workers as there are cores beside
+// that of the master: units that an earlier run has found to be fast share one as long as their
+// steps together are short, others go where there is least to do. An FMU that can be there once in
+// a process, and a unit with a budget, which others must not wait for, one that may be restarted
+// and one that may use the network are alone.
 #include "unit/worker/worker.h"
 
 #include <math.h>
@@ -17,6 +18,10 @@
 
 // How long is looked before somebody sleeps: as long as a step takes, if there is a core for each.
 static const int64_t SPIN = 50000, SPIN_CROWDED = 5000; // ns
+
+// Of all units that share a worker because they are fast, ns in a step. One that is not known
+// counts as much.
+static const int64_t SHORT = 20000;
 
 static int core_count(void)
 {
@@ -53,25 +58,54 @@ static bool must_be_alone(const crdi_proxy* u)
            (s->network && !named);
 }
 
+int crdi_worker_choose(const int64_t* loads, int count, int most, int64_t cost)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        if (best < 0 || loads[i] < loads[best]) { best = i; }
+    }
+    const bool fits = best >= 0 && cost > 0 && loads[best] + cost <= SHORT;
+    return fits || count >= most ? best : -1;
+}
+
 // NULL: a new one.
 static crdi_worker* find_worker(crdi_worker* list, const crdi_proxy* u)
 {
+    enum { MOST = 256 };
     const char* group = u->base.spec->isolate;
-    const int most = core_count() > 1 ? core_count() - 1 : 1;
-    crdi_worker* best = NULL;
+    const int cores = core_count() < MOST ? core_count() : MOST;
+    crdi_worker* workers[MOST];
+    int64_t loads[MOST];
     int count = 0;
     if (must_be_alone(u)) { return NULL; }
-    for (crdi_worker* w = list; w; w = w->next) {
+    for (crdi_worker* w = list; w && count < MOST; w = w->next) {
         if (w->pid) { continue; } // what it may read is settled
         if (group && group[0]) {
             if (is_text(w->group, group)) { return w; }
             continue;
         }
         if (w->group) { continue; }
-        count++;
-        if (!best || w->users < best->users) { best = w; }
+        workers[count] = w;
+        loads[count++] = w->load;
     }
-    return group && group[0] ? NULL : count < most ? NULL : best;
+    if (group && group[0]) { return NULL; }
+    const int at = crdi_worker_choose(loads, count, cores > 1 ? cores - 1 : 1, u->cost);
+    return at < 0 ? NULL : workers[at];
+}
+
+// Many units of one FMU come one after the other: one looks for them and speaks for them.
+static void recall_cost(crdi_worker* list, crdi_proxy* u)
+{
+    const crd_fmu* fmu = ((const crdi_fmi_unit*)u->inner)->fmu;
+    for (const crdi_worker* w = list; w; w = w->next) {
+        const crdi_proxy* last = w->unit_count ? w->units[w->unit_count - 1] : NULL;
+        if (last && ((const crdi_fmi_unit*)last->inner)->fmu == fmu) {
+            u->cost = last->cost;
+            return;
+        }
+    }
+    u->cost = crdi_worker_recall_cost(u);
+    u->speaks = true;
 }
 
 static void share_cores(crdi_worker* list)
@@ -91,6 +125,7 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
 {
     crd_context* ctx = store ? crdi_unit_store_context(store) : u->base.ctx;
     crdi_worker** list = store ? crdi_unit_store_workers(store) : NULL;
+    recall_cost(list ? *list : NULL, u);
     crdi_worker* w = list ? find_worker(*list, u) : NULL;
     const char* group = u->base.spec->isolate;
     if (!w) {
@@ -113,6 +148,7 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
     u->worker = w;
     u->base.worker = w->id;
     w->users++;
+    w->load += u->cost ? u->cost : SHORT;
     crdi_proxy** units =
         crdi_grow(ctx, w->units, &w->unit_capacity, (size_t)w->unit_count + 1, sizeof(crdi_proxy*));
     if (!units) { return CRD_E_MEMORY; }
@@ -125,8 +161,10 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
 void crdi_worker_leave(crdi_proxy* u)
 {
     crdi_worker* w = u->worker;
+    if (u->speaks && u->answer && w->memory && !w->failed) { crdi_worker_remember_cost(u); }
     if (u->index >= 0) { w->units[u->index] = NULL; }
     u->worker = NULL;
+    w->load -= u->cost ? u->cost : SHORT;
     if (w->row.lead == u) { w->row = (crdi_worker_row){0}; }
     if (--w->users) { return; }
     crdi_worker_stop(w);

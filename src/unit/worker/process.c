@@ -281,8 +281,8 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
     u->op = r->op;
     crdi_channel_raise(&slot->number, number, w->spin_ns);
     if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
-        atomic_store(&c->asleep, 0);
-        crdi_channel_wake(&c->asleep);
+        atomic_fetch_add(&c->bell, 1);
+        crdi_channel_wake(&c->bell);
     }
 }
 
@@ -451,13 +451,12 @@ static bool __attribute__((cold, noinline))
 wait_long(crdi_proxy* u, crdi_answer* a, const crdi_channel_look* l)
 {
     crdi_worker* w = u->worker;
+    const crdi_channel_bed bed = {&a->waited, &a->number};
     const crdi_proxy* running = find_blamed(w, u);
     int64_t begin = crdi_now_ns(), interrupted = 0;
     bool alive = true;
     for (int64_t nap = NAP_FIRST, turns = 0; alive; nap = nap < NAP_LONGEST ? 2 * nap : nap) {
-        atomic_store(&a->waited, 1);
-        const uint32_t seen = atomic_load(&a->number);
-        crdi_channel_sleep(l, &a->number, seen, nap);
+        crdi_channel_sleep(l, &bed, nap);
         if (atomic_load(&a->number) == l->wanted) { break; }
         const int64_t now = crdi_now_ns();
         char what[96] = "";
@@ -477,7 +476,6 @@ wait_long(crdi_proxy* u, crdi_answer* a, const crdi_channel_look* l)
         alive = look_after(u);
         crdi_worker_unlock(&w->lock);
     }
-    atomic_store(&a->waited, 0);
     return !w->failed && atomic_load(&a->number) == l->wanted;
 }
 
@@ -522,6 +520,10 @@ bool crdi_worker_await(crdi_proxy* u, crdi_answer* a, uint32_t number, const dou
     crdi_worker* w = u->worker;
     const crdi_channel_look l = {&a->number, &a->number, number, (const char*)values, w->spin_ns};
     if (!crdi_channel_spin(&l, &u->vain) && !wait_long(u, a, &l)) { return false; }
+    if (__builtin_expect(atomic_load_explicit(&a->waited, memory_order_relaxed), 0) &&
+        !crdi_channel_is_cold(u->vain)) {
+        atomic_store(&a->waited, 0);
+    }
     __atomic_store_n(&w->answered, number,
                      __ATOMIC_RELAXED); // an older one from another thread: no matter
     if (__builtin_expect(a->log != w->log_read, 0)) {

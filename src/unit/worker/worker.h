@@ -5,6 +5,7 @@
 //   channel.[ch]   the memory that both share
 //   process.c      a worker process: how it begins, is waited for, and ends
 //   group.c        which units share a worker
+//   cost.c         what their steps cost in earlier runs
 //   worker_unit.c  the unit that the master sees
 //   transfer.c     its values and steps
 //   row.c          steps of many units in one request
@@ -67,6 +68,7 @@ typedef struct crdi_worker {
     size_t unit_capacity;
     int32_t unit_count; // places taken, also by units that are gone
     int32_t users;
+    int64_t load; // ns of a step of all its units, as far as it is known
 
     _Atomic uint32_t mail; // taken by who uses the message area; comes before `lock`
     _Atomic uint32_t lock; // of all that follows
@@ -120,6 +122,8 @@ struct crdi_proxy {
     crdi_proxy_binding* spare; // areas to be used again
     crd_experiment experiment;
     _Atomic bool given_up; // the run is over
+    int64_t cost;          // ns of a step in an earlier run, 0: not known
+    bool speaks;           // for all that have the same FMU
     const char* folder;    // of the FMU
     bool unpacked;         // which is a copy of this run's
     const char* path;      // what users call it
@@ -137,7 +141,16 @@ bool crdi_worker_has(const crd_unit* u);
 crd_status crdi_worker_linearise(crd_unit* u, const crd_unit_port* in, int in_count,
                                  const crd_unit_port* out, int out_count, crd_linearised* result);
 crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store);
+// Where a unit goes whose step takes `cost` ns (0: not known): a worker by its load, -1: one more.
+int crdi_worker_choose(const int64_t* loads, int count, int most, int64_t cost);
 void crdi_worker_leave(crdi_proxy* u);
+
+// ---- cost.c ------------------------------------------------------------------------------------
+
+#define CRDI_WORKER_LONGEST ((int64_t)1000000000000) // ns of a step that is believed
+
+int64_t crdi_worker_recall_cost(const crdi_proxy* u); // ns, 0: not known
+void crdi_worker_remember_cost(const crdi_proxy* u);
 
 // ---- process.c ---------------------------------------------------------------------------------
 

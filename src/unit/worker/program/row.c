@@ -87,19 +87,22 @@ static crd_status step_row(crdi_server* s, int32_t first, const crdi_request* r,
     crd_status st = CRD_OK;
     volatile int* at = (volatile int*)&s->control->unit;
     const int32_t end = first + (int32_t)r->length;
+    const bool measures = crdi_served_measures(s->rows++); // then one by one
     for (int32_t i = first, n = 1; i < end && st >= 0; i += n) {
         crdi_seat* k = &s->seats[i];
+        const int64_t begin = measures ? crdi_now_ns() : 0;
         const int32_t block = (i / BLOCK + 1) * BLOCK, last = end < block ? end : block;
         n = 1;
         if (!is_plain(k)) {
             *at = (int)k->index;
             st = step_seat(k, r->t, r->h);
         } else {
-            while (i + n < last && k[n].advance == k->advance && k[n].u->late >= 0) {
+            while (!measures && i + n < last && k[n].advance == k->advance && k[n].u->late >= 0) {
                 n++;
             }
             st = k->advance(lane_of(s, i), n, r->t, r->h, at);
         }
+        if (measures) { crdi_served_note_step(k->u, crdi_now_ns() - begin); }
         if (st < 0) { *failed = find_failed(s, i, n); }
     }
     return st;

@@ -254,11 +254,19 @@ bool crdi_served_fetch(crdi_served* u, int32_t but)
     return st >= 0;
 }
 
+void crdi_served_note_step(crdi_served* u, int64_t ns)
+{
+    u->ns += ns;
+    u->answer->step_ns = (uint64_t)(u->ns / ++u->measured);
+}
+
 static crd_status serve_step(crdi_server* s, crdi_served* u, const crdi_request* r, uint32_t* flags)
 {
+    const int64_t begin = crdi_served_measures(u->steps++) ? crdi_now_ns() : 0;
     crd_status st = r->handle >= 0 ? serve_set(s, u, r) : CRD_OK;
     if (st >= 0) { st = u->unit->ops->step(u->unit, r->t, r->h); }
     if (st >= 0 && crdi_served_fetch(u, -1)) { *flags |= CRDI_FETCHED; }
+    if (begin) { crdi_served_note_step(u, crdi_now_ns() - begin); }
     return st;
 }
 
@@ -457,18 +465,21 @@ static crdi_request* wait_for(crdi_server* s, uint32_t wanted, uint32_t* at)
     static const int64_t LONGEST = 500000000; // ns
     static uint32_t vain;
     crdi_control* c = s->control;
+    const crdi_channel_bed bed = {&c->asleep, &c->bell};
     crdi_request* r = &c->ring[*at & (CRDI_CHANNEL_SLOTS - 1)];
     crdi_request* next = &c->ring[(*at + 1) & (CRDI_CHANNEL_SLOTS - 1)];
     crdi_channel_look l = {&r->number, &next->number, wanted,
                            s->inputs ? s->inputs : (const char*)r,
                            atomic_load_explicit(&c->spin_ns, memory_order_relaxed)};
     for (int64_t nap = 1000000; !crdi_channel_spin(&l, &vain);) {
-        atomic_store(&c->asleep, 1);
-        crdi_channel_sleep(&l, &c->asleep, 1, nap);
-        atomic_store(&c->asleep, 0);
+        crdi_channel_sleep(&l, &bed, nap);
         if (getppid() != c->master) { _exit(0); }
         nap = nap < LONGEST ? 2 * nap : nap;
         l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
+    }
+    if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0) &&
+        !crdi_channel_is_cold(vain)) {
+        atomic_store(&c->asleep, 0);
     }
     if (atomic_load_explicit(&r->number, memory_order_acquire) == wanted) { return r; }
     ++*at;

@@ -38,6 +38,7 @@ typedef struct crdi_served {
     bool told, told_stop;
     int64_t told_events;
     double told_next_event;
+    int64_t steps, measured, ns; // so far; of these, and how long they took
 } crdi_served;
 
 typedef struct crdi_seat crdi_seat; // of a unit that is stepped in a row with others
@@ -56,6 +57,7 @@ typedef struct crdi_server {
     crd_lane** lanes; // of seats, in blocks that stay where they are
     size_t lane_capacity;
     int32_t lane_blocks;
+    int64_t rows;       // so far
     const char* inputs; // of the last step: those of the next are likely there, too
     bool in_call;       // of a unit: control->unit
 } crdi_server;
@@ -69,6 +71,13 @@ bool crdi_served_fetch(crdi_served* u, int32_t but);
 // What is to be said of a unit, without the number.
 void crdi_served_report(crdi_served* u, const crd_context* ctx, crd_status st, uint32_t flags);
 void crdi_serve_answer(crdi_server* s, crdi_answer* a, const crdi_request* r); // and the number
+
+// Now and then it is measured what a step costs, for the next run; not the first one.
+static inline bool crdi_served_measures(int64_t steps)
+{
+    return steps % 1024 < 16 && steps > 0;
+}
+void crdi_served_note_step(crdi_served* u, int64_t ns);
 
 // ---- row.c -------------------------------------------------------------------------------------
 
