@@ -1,7 +1,10 @@
 // modules: dcp base
 //
 // A bench behind a slave, and the bytes are what happens to it, two each: requests, set values,
-// texts, faults of the rig, time. Its set values stay within its limits.
+// texts, faults of the rig, time, strangers. Seen from the rig:
+// - set values stay within its limits;
+// - nothing is driven without valid data in RUNNING that are no older than the watchdog allows;
+// - behind the last data it comes to rest, whatever was before.
 #include "shared/dcp.h"
 #include "shared/dcp_bench.h"
 
@@ -21,24 +24,44 @@ static void must(bool holds)
 enum { SPEED, TORQUE, VOLTAGE, OIL, QUANTITIES };
 static const double least[] = {0, -210, 0, 20}, most[] = {6500, 210, 400, 90};
 
+static const double watchdog = 0.5, period = 0.01; // s, as the defaults are
+static const double turning = 100;                 // 1/min, more than what cooling down takes
+
 typedef struct world {
     double set[QUANTITIES], is[QUANTITIES];
     uint8_t ready;
     int error;
     bool remote;
+    double time; // s of the rig
+    double seen; // the largest speed that was measured since the last set value
+    double fed;  // when the master's data last came in RUNNING, -INFINITY
+    const crd_dcp_slave* slave;
 } world;
+
+static bool driven(const world* w)
+{
+    return w->slave && crd_dcp_slave_state(w->slave) == CRD_DCP_RUNNING &&
+           w->time <= w->fed + watchdog + 3 * period;
+}
 
 static void rig_set(void* user, int i, double value)
 {
     world* w = user;
     must(isfinite(value) && value >= least[i] && value <= most[i]);
-    if (!w->remote) { must(i != TORQUE || value == 0); }
+    if (!w->remote || !driven(w)) {
+        // A stop begins where the machine was measured, and goes down from there.
+        must(i != TORQUE || value == 0);
+        must(i != SPEED || value <= fmax(fmax(w->set[SPEED], w->seen), turning) + 1e-9);
+    }
+    if (i == SPEED) { w->seen = 0; }
     w->set[i] = value;
 }
 
 static double rig_measure(void* user, int i)
 {
-    return ((world*)user)->is[i];
+    world* w = user;
+    if (i == SPEED) { w->seen = isfinite(w->is[i]) ? fmax(w->seen, fabs(w->is[i])) : INFINITY; }
+    return w->is[i];
 }
 
 static bool rig_ready(void* user, int item)
@@ -61,6 +84,7 @@ static void rig_remote(void* user, bool given)
 static void rig_step(void* user, double seconds)
 {
     world* w = user;
+    w->time += seconds;
     for (int i = 0; i < QUANTITIES; i++) {
         w->is[i] = w->set[i] + (w->is[i] - w->set[i]) * exp(-seconds / (i == OIL ? 5 : 0.05));
     }
@@ -135,12 +159,15 @@ typedef struct hand {
     double now;
     uint16_t seq, data;
     uint32_t number;
+    world* w;
 } hand;
 
 static const crd_dcp_address master = {0x7F000001, 8081, CRD_DCP_UDP};
+static const crd_dcp_address strangers[] = {{0x7F000042, 8081, CRD_DCP_UDP},
+                                            {0x7F000001, 9999, CRD_DCP_UDP}};
 static const crd_dcp_address control = {0x7F000001, 8080, CRD_DCP_UDP};
 
-static void tell(hand* h, crdi_dcp_pdu p)
+static void tell_as(hand* h, const crd_dcp_address* from, crdi_dcp_pdu p)
 {
     uint8_t bytes[2048];
     p.peer = 1;
@@ -148,8 +175,13 @@ static void tell(hand* h, crdi_dcp_pdu p)
     if (p.type <= CRDI_DCP_STC_RESET) { p.state = (uint8_t)crd_dcp_slave_state(h->s); }
     const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
     if (n > 0 && n <= sizeof bytes) {
-        crd_dcp_slave_receive(h->s, &master, &control, bytes, n, h->now);
+        crd_dcp_slave_receive(h->s, from, &control, bytes, n, h->now);
     }
+}
+
+static void tell(hand* h, crdi_dcp_pdu p)
+{
+    tell_as(h, &master, p);
 }
 
 static void configure(hand* h, bool extension)
@@ -204,7 +236,7 @@ static size_t say_text(hand* h, const uint8_t* at, size_t left, uint8_t which)
     return n;
 }
 
-static void feed(hand* h, uint8_t what)
+static void feed(hand* h, uint8_t what, const crd_dcp_address* from)
 {
     static const double odd[] = {0, 3000, 100, NAN, INFINITY, -1e300, 6500, 30};
     double values[4];
@@ -212,27 +244,50 @@ static void feed(hand* h, uint8_t what)
     for (int i = 0; i < 4; i++) {
         values[i] = odd[(what >> i) & 7];
     }
-    const uint32_t numbers[2] = {++h->number, h->number};
+    const bool mine = from == &master;
+    const uint32_t numbers[2] = {h->number + 1, h->number + 1};
     memcpy(payload, values, 32);
     memcpy(payload + 32, numbers, 8);
-    tell(h, (crdi_dcp_pdu){.type = CRDI_DCP_DAT_INPUT_OUTPUT,
-                           .seq = h->data++,
-                           .id = 1,
-                           .payload = payload,
-                           .payload_length = 40});
+    const crdi_dcp_pdu q = {.type = CRDI_DCP_DAT_INPUT_OUTPUT,
+                            .seq = h->data,
+                            .id = 1,
+                            .payload = payload,
+                            .payload_length = 40};
+    if (mine) {
+        crd_dcp_slave_advance(h->s, h->now); // what is due before it comes
+        if (crd_dcp_slave_state(h->s) == CRD_DCP_RUNNING) { h->w->fed = h->w->time; }
+        h->data++;
+        h->number++;
+    }
+    tell_as(h, from, q);
 }
 
 static void wait(hand* h, double seconds)
 {
     h->now += seconds;
-    for (int i = 0; i < 20 && crd_dcp_slave_next(h->s) <= h->now; i++) {
+    for (int i = 0; i < 200 && crd_dcp_slave_next(h->s) <= h->now; i++) {
         crd_dcp_slave_advance(h->s, h->now);
     }
 }
 
+// Nobody says anything any more, and nothing is broken: at once no torque, then no speed.
+static void rest(hand* h, bool to_the_end)
+{
+    world* w = h->w;
+    for (int i = 0; i < QUANTITIES; i++) {
+        if (!isfinite(w->is[i])) { w->is[i] = w->set[i]; }
+    }
+    wait(h, watchdog + 3 * period);
+    must(w->set[TORQUE] == 0);
+    for (int i = 0; i < 400 && to_the_end; i++) { // 80 s: heartbeat, ramps, cooling down
+        wait(h, 0.2);
+    }
+    must(!to_the_end || (w->set[SPEED] == 0 && fabs(w->is[SPEED]) < 1));
+}
+
 static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
 {
-    world w = {.is = {0, 0, 0, 25}, .set = {0, 0, 0, 25}, .ready = 7};
+    world w = {.is = {0, 0, 0, 25}, .set = {0, 0, 0, 25}, .ready = 7, .fed = -INFINITY};
     const crd_dcp_rig rig = {.user = &w,
                              .set = rig_set,
                              .measure = rig_measure,
@@ -244,7 +299,7 @@ static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
     const crd_dcp_bench_config c = config();
     crd_dcp_description* d = describe(ctx, &c);
     crd_dcp_bench* b = NULL;
-    hand h = {.now = 1e6};
+    hand h = {.now = 1e6, .w = &w};
     must(crd_dcp_bench_create(ctx, d, &c, &rig, &b) == CRD_OK);
     const crd_dcp_plant plant = crd_dcp_bench_plant(b);
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
@@ -253,6 +308,7 @@ static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
     opt.max_pdu = 2048;
     must(crd_dcp_slave_create(ctx, d, &plant, &link, &opt, &h.s) == CRD_OK);
     crd_dcp_bench_attach(b, h.s);
+    w.slave = h.s;
     for (size_t i = 0; i + 1 < size && i < 300; i += 2) {
         const uint8_t what = data[i + 1];
         switch (data[i] % 10) {
@@ -268,7 +324,7 @@ static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
             tell(&h, (crdi_dcp_pdu){.type = (uint8_t)(2 + what % 9), .steps = 1});
             break;
         case 3:
-            feed(&h, what);
+            feed(&h, what, what & 128 ? &strangers[what >> 6 & 1] : &master);
             break;
         case 4:
             wait(&h, what * 0.005);
@@ -290,6 +346,7 @@ static void as_events(crd_context* ctx, const uint8_t* data, size_t size)
             break;
         }
     }
+    rest(&h, size % 64 == 0);
     crd_dcp_slave_destroy(h.s);
     crd_dcp_bench_destroy(b);
     crd_dcp_description_destroy(d);
