@@ -211,6 +211,7 @@ const crdi_plant_type crdi_plant_em = {
     .stop_rate = 2000,
     .turn_speed = 90,
     .stop_time = 8,
-    .speed_overshoot = 65,
+    .speed_overshoot = 130, // 78 of a torque reversal (500 N.m over the controller's 37 N.m s, of
+                            // which 0.6 are seen), 40 of the end of a ramp
     .torque_overshoot = 15,
 };
