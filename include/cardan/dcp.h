@@ -346,11 +346,12 @@ typedef struct crd_dcp_slave_options {
     int max_elements;   ///< of an array whose structural parameter has no max; default 1024
     uint32_t max_text;  ///< bytes of a string or binary without maxSize; default 1024
     uint32_t log_bytes; ///< of the arguments of an entry that is kept; default 256
-    /// Requests only from the port that registered, too. Default false: a master that was restarted
-    /// or has connected anew may go on from another port of its host with the next sequence id, and
-    /// gets the notifications then. INF_state is answered to everybody; as a heartbeat and with a
-    /// sequence id it counts from the master only.
-    bool same_port;
+    /// Requests also from other ports of the master's host than the one that has registered: from
+    /// any process there. Default false: they get no answer and are counted, unless the slave is at
+    /// rest (CONFIGURATION, STOPPED, ERRORRESOLVED) and its master has been silent for 3 s or has
+    /// missed its heartbeat; then a new one may take it over. INF_state is answered to everybody;
+    /// as a heartbeat and with a sequence id it counts from the master only.
+    bool any_port;
     /// Values outside of min and max are an error (PROPERTY_VIOLATED); default false: they are
     /// counted and handed to the plant.
     bool check_range;
@@ -375,6 +376,7 @@ typedef struct crd_dcp_slave_counts {
     int64_t logs_lost;         ///< oldest of a full ring, or longer than log_bytes
     int64_t send_failed;       ///< PDUs that the link refused or that were too long for it
     int64_t data_foreign;      ///< from others than those whose data count: nothing acts on them
+    int64_t foreign;           ///< of dropped: requests of others than the registered master
 } crd_dcp_slave_counts;
 
 typedef struct crd_dcp_slave crd_dcp_slave; ///< opaque
@@ -517,20 +519,22 @@ typedef struct crd_dcp_secure_counts {
     int64_t replayed;    ///< genuine, but here before or too old (more than 1024 behind)
     int64_t plain;       ///< PDUs without encryption
     int64_t misdirected; ///< handshakes meant for another address
-    int64_t unknown;     ///< packets of associations that are not known any more
-    int64_t muted;       ///< answers that the rate limit held back
-    int64_t given_up;    ///< handshakes that nobody answered
-    int64_t dropped;     ///< PDUs that waited for such a handshake, or found the queue full
-    int64_t peers;       ///< associations now
+    int64_t
+        unknown;   ///< packets of no association that is known, or from elsewhere than its partner
+    int64_t muted; ///< answers that the rate limit held back
+    int64_t given_up; ///< handshakes that nobody answered
+    int64_t dropped;  ///< PDUs that waited for such a handshake, or found the queue full
+    int64_t peers;    ///< associations now
 } crd_dcp_secure_counts;
 
 CRD_API crd_dcp_secure_options crd_dcp_secure_defaults(void);
 /// A network over `inner`, to be used like any other; `inner` belongs to it from then on (on
 /// failure it stays the caller's). The first PDU to a peer waits for a handshake of one round trip.
-/// A peer that was restarted is met by another handshake; what was sent to it meanwhile is lost as
-/// datagrams are. Bounded: max_peers (further ones are refused), 64 KiB of PDUs that wait, 256
-/// answers per second. Who asks many addresses at once needs as many max_peers. `opt` may be NULL.
-/// A capture of `out` has the PDUs in clear, one of `inner` as they travel.
+/// Strangers get no answer. A peer that was restarted is met by another handshake when nothing has
+/// come from it for 2 s; what was sent to it meanwhile is lost as datagrams are. Bounded: max_peers
+/// (further ones are refused), 64 KiB of PDUs that wait, 256 answers per second. Who asks many
+/// addresses at once needs as many max_peers. `opt` may be NULL. A capture of `out` has the PDUs in
+/// clear, one of `inner` as they travel.
 CRD_API crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dcp_key* key,
                                       const crd_dcp_secure_options* opt, crd_dcp_net** out);
 /// Of a secured network; zeros for others.

@@ -102,7 +102,7 @@ static void serve(crd_dcp_net* net)
 int main(int argc, char** argv)
 {
     if (argc != 3 && argc != 4) {
-        fprintf(stderr, "usage: lag_slave DCPX ADDRESS [STATE]\n");
+        fprintf(stderr, "usage: lag_slave DCPX ADDRESS [STATE|any-port]\n");
         return 2;
     }
     signal(SIGTERM, end);
@@ -114,6 +114,7 @@ int main(int argc, char** argv)
     lag l = {.t = 1, .k = 1};
     const crd_dcp_plant plant = {.user = &l, .enter = enter, .step = step, .set = set, .get = get};
     crd_dcp_link link = {0};
+    crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     crd_status st = CRD_OK;
     for (int i = 0; argc == 4 && i < CRD_DCP_STATE_COUNT; i++) {
         if (strcmp(argv[3], crd_dcp_state_name(i)) == 0) { deadly = i; }
@@ -124,7 +125,8 @@ int main(int argc, char** argv)
     CRD_TRY(crd_dcp_net_create(ctx, &net));
     CRD_TRY(crd_dcp_net_listen(net, &at));
     link = crd_dcp_net_link(net);
-    CRD_TRY(crd_dcp_slave_create(ctx, d, &plant, &link, NULL, &slave));
+    opt.any_port = argc == 4 && strcmp(argv[3], "any-port") == 0;
+    CRD_TRY(crd_dcp_slave_create(ctx, d, &plant, &link, &opt, &slave));
     char text[32];
     crd_dcp_address_print(&at, text, sizeof text);
     printf("listening at %s\n", text);

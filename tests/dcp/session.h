@@ -18,6 +18,7 @@ typedef struct session {
     crd_dcp_address control[SESSION_SITES];
     crd_dcp_slave_spec spec[SESSION_SITES];
     int count;
+    bool any_port; // slaves that are started from then on
     // what it was told
     int notices[5];
     char log[256], error[512], repair[512];
@@ -44,6 +45,7 @@ static inline void session_start_slave(session* s, int i)
     opt.allowed_ip = &ip;
     opt.allowed_mask = &mask;
     opt.allowed_count = 1;
+    opt.any_port = s->any_port;
     testnet_attach(s->nets[i], NULL);
     crd_dcp_slave_destroy(r->slave);
     (void)rig_enter(r, CRD_DCP_CONFIGURATION, 0);

@@ -337,6 +337,14 @@ static void leave_in(session* s, crd_dcp_state state)
     check_ok(testnet_join(s->t, SESSION_MASTER, &s->net));
 }
 
+static void let_any_port_take_over(session* s)
+{
+    s->any_port = true;
+    for (int i = 0; i < s->count; i++) {
+        session_start_slave(s, i);
+    }
+}
+
 static void slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was(void** state)
 {
     (void)state;
@@ -345,6 +353,7 @@ static void slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was(vo
     for (size_t k = 0; k < 2; k++) {
         for (int tcp = 0; tcp < 2; tcp++) {
             session_open(&s, NULL, 2, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT);
+            let_any_port_take_over(&s);
             s.spec[0].id = 7;
             s.spec[1].id = 200;
             leave_in(&s, left[k]);
@@ -370,6 +379,7 @@ static void a_slave_that_runs_for_another_master_is_left_alone_unless_it_is_forc
     static session s;
     for (int force = 0; force < 2; force++) {
         session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
+        let_any_port_take_over(&s);
         s.spec[1].id = 9;
         leave_in(&s, CRD_DCP_RUNNING);
         // The first one has gone.

@@ -331,10 +331,75 @@ static void another_host_may_look_at_the_state_and_nothing_else(void** state)
     rig_destroy(r);
 }
 
-static void a_master_that_was_restarted_goes_on_from_another_port(void** state)
+// In every state of a run, in sequence and not: nothing acts, nothing is told, all is counted.
+static void other_ports_of_the_masters_host_are_strangers(void** state)
+{
+    (void)state;
+    static const uint8_t requests[] = {
+        CRDI_DCP_STC_REGISTER,  CRDI_DCP_STC_DEREGISTER,   CRDI_DCP_STC_PREPARE,
+        CRDI_DCP_STC_CONFIGURE, CRDI_DCP_STC_INITIALIZE,   CRDI_DCP_STC_RUN,
+        CRDI_DCP_STC_DO_STEP,   CRDI_DCP_STC_SEND_OUTPUTS, CRDI_DCP_STC_STOP,
+        CRDI_DCP_STC_RESET,     CRDI_DCP_CFG_CLEAR,        CRDI_DCP_CFG_STEPS,
+        CRDI_DCP_CFG_PARAMETER, CRDI_DCP_INF_ERROR,        CRDI_DCP_INF_LOG,
+    };
+    const crd_dcp_address other = {.ip = 0x7F000001, .port = 5000};
+    rig* r = rig_create(NULL, NULL);
+    rig_run(r, CRD_DCP_NRT);
+    int64_t sent = 0;
+    for (size_t i = 0; i < sizeof requests; i++) {
+        for (uint16_t seq = r->seq; seq != (uint16_t)(r->seq + 2); seq++) {
+            uint8_t bytes[RIG_BYTES];
+            const crdi_dcp_pdu p = {
+                .type = requests[i], .seq = seq, .peer = 1, .state = CRD_DCP_RUNNING, .steps = 1};
+            const size_t n = crdi_dcp_encode(&p, bytes, sizeof bytes);
+            r->now += 20;     // however long its master is silent
+            r->out_count = 0; // data
+            crd_dcp_slave_receive(r->slave, &other, &rig_control, bytes, n, r->now);
+            for (int k = 0; k < r->out_count; k++) {
+                check(r->out[k].to.port != 5000);
+            }
+            check_int(crd_dcp_slave_get_counts(r->slave).foreign, ++sent);
+            check_int(crd_dcp_slave_state(r->slave), CRD_DCP_RUNNING);
+        }
+    }
+    r->out_count = 0;
+    rig_do(r, .type = CRDI_DCP_STC_STOP); // the master's own, with the number that is next
+    rig_destroy(r);
+}
+
+static void a_master_that_was_restarted_takes_over_what_is_at_rest(void** state)
 {
     (void)state;
     rig* r = rig_create(NULL, NULL);
+    rig_register(r, CRD_DCP_NRT);
+    r->now += 2.9;
+    from(r, 0x7F000001, 5000, "0263000101"); // the master is not silent yet
+    rig_quiet(r);
+    check_int(rig_ask(r, (crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE}).type, CRDI_DCP_RSP_STATE_ACK);
+    r->now += 2.9;
+    from(r, 0x7F000001, 5000, "0263000101");
+    rig_quiet(r);
+    r->now += 0.2;
+    from(r, 0x7F000002, 5000, "0263000101"); // another host never
+    rig_quiet(r);
+    from(r, 0x7F000001, 5000, "0263000101"); // learns the sequence id
+    const rig_packet p = rig_take(r, 5000);
+    check_int(p.bytes[0], CRDI_DCP_RSP_NACK);
+    check_int(p.bytes[4], r->seq);
+    char bye[32];
+    snprintf(bye, sizeof bye, "02%02x000101", r->seq);
+    from(r, 0x7F000001, 5000, bye);
+    check_int(rig_take(r, 5000).bytes[0], CRDI_DCP_RSP_ACK);
+    check_int(crd_dcp_slave_state(r->slave), CRD_DCP_ALIVE);
+    rig_destroy(r);
+}
+
+static void on_request_a_master_goes_on_from_another_port(void** state)
+{
+    (void)state;
+    crd_dcp_slave_options opt = crd_dcp_slave_defaults();
+    opt.any_port = true;
+    rig* r = rig_create(NULL, &opt);
     rig_run(r, CRD_DCP_SRT);
     from(r, 0x7F000001, 5000, "80630001"); // learns the state, and disturbs nobody
     check_int(r->out[0].to.port, 5000);
@@ -344,32 +409,13 @@ static void a_master_that_was_restarted_goes_on_from_another_port(void** state)
     const rig_packet p = rig_take(r, 5000);
     check_int(p.bytes[0], CRDI_DCP_RSP_NACK);
     check_int(p.bytes[4], r->seq);
-    char stop[32], look[32];
+    char look[32];
     snprintf(look, sizeof look, "80%02x0001", r->seq++); // with it, it is the master
     from(r, 0x7F000001, 5000, look);
     check_int(rig_take(r, 5000).bytes[0], CRDI_DCP_RSP_STATE_ACK);
     crd_dcp_slave_stop(r->slave, r->now);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPING);
     check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPED);
-    rig_destroy(r);
-
-    r = rig_create(NULL, NULL);
-    rig_run(r, CRD_DCP_SRT);
-    snprintf(stop, sizeof stop, "09%02x00010b", r->seq);
-    from(r, 0x7F000001, 5000, stop);
-    check_int(rig_take(r, 5000).bytes[0], CRDI_DCP_RSP_ACK);
-    check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPING);
-    check_int(rig_take(r, 5000).bytes[2], CRD_DCP_STOPPED);
-    rig_destroy(r);
-
-    crd_dcp_slave_options opt = crd_dcp_slave_defaults();
-    opt.same_port = true;
-    r = rig_create(NULL, &opt);
-    rig_run(r, CRD_DCP_SRT);
-    snprintf(stop, sizeof stop, "09%02x00010b", r->seq);
-    from(r, 0x7F000001, 5000, stop);
-    rig_quiet(r);
-    check_int(crd_dcp_slave_state(r->slave), CRD_DCP_RUNNING);
     rig_destroy(r);
 }
 
@@ -1976,7 +2022,9 @@ int main(void)
         cmocka_unit_test(a_fixed_resolution_and_fixed_steps_may_only_be_confirmed),
         cmocka_unit_test(steps_of_nrt_keep_to_the_description),
         cmocka_unit_test(another_host_may_look_at_the_state_and_nothing_else),
-        cmocka_unit_test(a_master_that_was_restarted_goes_on_from_another_port),
+        cmocka_unit_test(other_ports_of_the_masters_host_are_strangers),
+        cmocka_unit_test(a_master_that_was_restarted_takes_over_what_is_at_rest),
+        cmocka_unit_test(on_request_a_master_goes_on_from_another_port),
         cmocka_unit_test(data_go_only_to_allowed_targets),
         cmocka_unit_test(garbage_gets_no_more_answers_than_allowed_in_a_second),
         cmocka_unit_test(sequence_ids_wrap_and_only_the_next_one_counts),

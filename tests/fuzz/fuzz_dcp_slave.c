@@ -202,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     opt.max_pdu = 300;
     opt.max_elements = 8;
     opt.check_range = data[0] & 4;
-    opt.same_port = data[0] & 8;
+    opt.any_port = data[0] & 8;
     if (crd_dcp_slave_create(ctx, &d, &plant, &link, &opt, &w.slave) != CRD_OK) { abort(); }
     for (size_t at = 1; at + 2 <= size;) {
         const int kind = data[at] % KINDS;

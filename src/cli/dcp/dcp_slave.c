@@ -18,7 +18,7 @@ typedef struct slave_options {
     crdi_served served;
     const char *description, *written, *capture, *key;
     crdi_list listen, allow;
-    bool once, same_port, check_range;
+    bool once, any_port, check_range;
     int priority;
 } slave_options;
 
@@ -186,7 +186,7 @@ static crd_status open_slave(session* x)
     crd_status st = CRD_OK;
     crdi_serve_options opt;
     crd_dcp_slave_options limits = crd_dcp_slave_defaults();
-    limits.same_port = x->o->same_port;
+    limits.any_port = x->o->any_port;
     limits.check_range = x->o->check_range;
     CRD_TRY(crdi_served_options(x->cli->ctx, &x->o->served, &opt));
     CRD_TRY(read_allowed(x, &limits));
@@ -243,11 +243,11 @@ static crd_status dcp_slave_say_summary(session* x)
     crdi_put(
         x->out, TEXT("event", "ended"), INT("sessions", x->sessions), INT("steps", c.steps),
         INT("late_steps", c.late_steps), INT("received", n.received), INT("sent", n.sent),
-        INT("requests", c.requests), INT("refused", c.nacks), INT("data_in", c.data_in),
-        INT("data_out", c.data_out), INT("dropped", dropped), INT("data_old", c.data_old),
-        INT("data_foreign", c.data_foreign), INT("data_missed", c.data_missed),
-        INT("out_of_range", c.out_of_range), INT("logs_lost", c.logs_lost),
-        INT("send_failed", c.send_failed),
+        INT("requests", c.requests), INT("refused", c.nacks), INT("foreign", c.foreign),
+        INT("data_in", c.data_in), INT("data_out", c.data_out), INT("dropped", dropped),
+        INT("data_old", c.data_old), INT("data_foreign", c.data_foreign),
+        INT("data_missed", c.data_missed), INT("out_of_range", c.out_of_range),
+        INT("logs_lost", c.logs_lost), INT("send_failed", c.send_failed),
         TEXT("state", crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))),
         TEXT("failure", crdi_serve_failure(x->serve)));
     if (!x->o->served.common.quiet) {
@@ -326,8 +326,9 @@ static const crdi_option rows[] = {
     OPT_LIST(slave_options, allow, "allow", "NETWORK",
              "data are sent to this network (192.168.2.0/24) and to loopback only; to the "
              "master's address and loopback unless given"),
-    OPT_FLAG(slave_options, same_port, "same-port",
-             "take requests from the port that has registered only, not from all of that host"),
+    OPT_FLAG(slave_options, any_port, "any-port",
+             "take requests from every port of the host that has registered, and so from every "
+             "process there; for masters that change their port"),
     OPT_FLAG(slave_options, check_range, "check-range",
              "values outside of min and max are an error; else they are counted"),
     OPT_FILE(slave_options, key, "key", NULL,

@@ -10,8 +10,6 @@
 //              18 byte[32] X25519 key   50 byte[16] BLAKE2b with a key of the association
 //   data       0 u8 kind = 0xD3    1 u8 version   2 u64 receiver's id        10 u64 counter
 //              18 bytes            end byte[16] tag of ChaCha20-Poly1305 over all
-//   unknown    0 u8 kind = 0xD4    1 u8 version   2 u64 id        10 u32 ip  14 u16 port
-//              16 u8 transport (where the data arrived)   17 byte[16] as in the greeting
 // The kinds are no types of DCP, so that partners without a key drop them.
 //
 // Why an attacker without the key gets nowhere:
@@ -22,8 +20,9 @@
 //   Nothing is sent there before sealed data have come that only a living partner can make.
 // - A greeting says whom it is for. It cannot be handed to another partner with the same key, or
 //   thrown back at who sent it.
-// - "Unknown" comes from a partner that has started again. It only leads to a greeting, and at most
-//   once a second.
+// - Strangers get no answer: to greetings without the right tag, to data of an association that is
+//   not known, or that come from elsewhere. Who gets nothing back for some seconds greets anew: the
+//   partner may have started again, or given the place away.
 // - No answer is longer than what it answers, and there are at most 256 of them in a second.
 #include "dcp/net/secure.h"
 #include "shared/base.h"
@@ -331,39 +330,6 @@ static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
     crdi_secure_queue_take(s, index, true);
 }
 
-static void tell_unknown(crdi_secure_net* s, const crd_dcp_packet* k)
-{
-    s->counts.unknown++;
-    if (!may_answer(s, crdi_secure_now(s))) { return; }
-    uint8_t u[UNKNOWN_SIZE] = {UNKNOWN, VERSION};
-    memcpy(u + 2, k->bytes + 2, 8);
-    put_address(u + 10, &k->at);
-    mac_of(u + 17, u, UNKNOWN_SIZE - MAC, s->hello_key);
-    (void)crdi_dcp_net_send_from(s->base.inner, &k->at, &k->from, u, sizeof u);
-}
-
-// The partner has started again, or has given our place away.
-static void take_unknown(crdi_secure_net* s, const crd_dcp_packet* k)
-{
-    if (!genuine(s, k)) { return; }
-    const double now = crdi_secure_now(s);
-    const uint64_t id = crdi_load_le(k->bytes + 2, 8);
-    for (int i = 0; i < s->count; i++) {
-        crdi_secure_peer* p = &s->peers[i];
-        const bool asked = p->phase == OPEN && s->there[i] != 0 && p->their_id == id;
-        if (!asked || now < p->follow || p->remote.ip != k->from.ip) { continue; }
-        crd_dcp_address there = p->remote;
-        if (crdi_load_le(k->bytes + 10, 4) == 0) { there.ip = 0; } // it listens on all interfaces
-        if (!meant_for(s, k->bytes + 10, &there)) { continue; }
-        p->retired = true;
-        s->there[i] = 0;
-        const crd_dcp_address local = p->local, remote = p->remote;
-        const int fresh = begin_handshake(s, &local, &remote);
-        if (fresh >= 0) { s->peers[fresh].follow = now + RESET_PAUSE; }
-        return;
-    }
-}
-
 // ---- data --------------------------------------------------------------------------------------
 
 static void nonce_of(uint8_t nonce[12], uint64_t counter)
@@ -414,7 +380,7 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
     const int index = crdi_secure_find_id(s, crdi_load_le(b + 2, 8));
     crdi_secure_peer* p = index < 0 ? NULL : &s->peers[index];
     if (!p || (p->phase != OPEN && p->phase != UNPROVEN)) {
-        tell_unknown(s, k);
+        s->counts.unknown++;
         return false;
     }
     uint8_t nonce[12];
@@ -427,8 +393,8 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
         s->counts.rejected++;
         return false;
     }
-    if (!crdi_secure_belongs(p, &k->from, &k->at)) { // it has moved, and shall greet from there
-        tell_unknown(s, k);
+    if (!crdi_secure_belongs(p, &k->from, &k->at)) { // it has moved, or somebody plays it
+        s->counts.unknown++;
         return false;
     }
     if (!fresh_counter(p, counter)) {
@@ -436,6 +402,7 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
         return false;
     }
     p->last_received = crdi_secure_now(s);
+    p->unanswered = p->patience = 0;
     const bool moved = k->from.port != p->remote.port; // a stream that was opened again
     if (moved) { p->remote = k->from; }
     if (p->phase == UNPROVEN) {
@@ -453,7 +420,7 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
 static bool open_packet(crdi_secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t kind = k->length > 0 ? k->bytes[0] : 0;
-    const bool ours = kind >= GREETING && kind <= UNKNOWN;
+    const bool ours = kind >= GREETING && kind <= DATA;
     if (!ours) {
         s->counts.plain++;
         if (crdi_secure_first_time(s, SAID_PLAIN)) {
@@ -468,7 +435,7 @@ static bool open_packet(crdi_secure_net* s, crd_dcp_packet* k)
                  "secured network: %s uses version %d of the encryption, expected %d",
                  crdi_dcp_address_text_of(&k->from).text, k->bytes[1], VERSION);
     }
-    static const size_t sizes[] = {GREETING_SIZE, ANSWER_SIZE, HEAD + MAC, UNKNOWN_SIZE};
+    static const size_t sizes[] = {GREETING_SIZE, ANSWER_SIZE, HEAD + MAC};
     const size_t size = sizes[kind - GREETING];
     const bool fits = kind == DATA ? k->length >= size : k->length == size;
     if (!fits || k->bytes[1] != VERSION || k->from.port == 0) {
@@ -482,15 +449,29 @@ static bool open_packet(crdi_secure_net* s, crd_dcp_packet* k)
     case ANSWER:
         take_answer(s, k);
         return false;
-    case DATA:
-        return open_data(s, k);
     default:
-        take_unknown(s, k);
-        return false;
+        return open_data(s, k);
     }
 }
 
 // ---- a network ---------------------------------------------------------------------------------
+
+// A partner from which nothing comes back may have forgotten us: a new association beside this one,
+// which takes over when it is open. Who only ever receives is silent as well, and greeted more and
+// more rarely.
+static void greet_silent(crdi_secure_net* s, int index)
+{
+    crdi_secure_peer* p = &s->peers[index];
+    const double now = crdi_secure_now(s);
+    if (p->unanswered == 0) { p->unanswered = now; }
+    const double patience = fmax(p->patience, SILENCE);
+    if (now - p->unanswered < patience) { return; }
+    p->unanswered = now;
+    p->patience = fmax(patience, GREETING_LIFE); // of this one, if the new one is not answered
+    const crd_dcp_address local = p->local, remote = p->remote;
+    const int fresh = begin_handshake(s, &local, &remote);
+    if (fresh >= 0) { s->peers[fresh].patience = fmin(2 * patience, MOST_SILENCE); }
+}
 
 static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint8_t* bytes,
                         size_t length, crd_dcp_address* from)
@@ -506,6 +487,7 @@ static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint
         return false;
     }
     *from = s->peers[index].local;
+    if (s->peers[index].phase == OPEN) { greet_silent(s, index); }
     return s->peers[index].phase == OPEN ? crdi_secure_seal(s, index, bytes, length)
                                          : crdi_secure_queue_add(s, index, bytes, length);
 }

@@ -9,12 +9,10 @@ enum {
     GREETING = 0xD1,
     ANSWER = 0xD2,
     DATA = 0xD3,
-    UNKNOWN = 0xD4,
     VERSION = 1,
     MAC = 16,
     GREETING_SIZE = 73,
     ANSWER_SIZE = 66,
-    UNKNOWN_SIZE = 33,
     HEAD = 18, // of data
     KEY = 32,
     WINDOW = 1024,         // counters behind the newest that are still taken
@@ -27,8 +25,10 @@ enum {
     QUEUE = 64 << 10,
     QUEUE_HEAD = 8, // u32 peer, u32 length
 };
-#define FIRST_RETRY 0.1   // s; doubles
-#define RESET_PAUSE 1.0   // s between two "unknown" that are followed
+#define FIRST_RETRY 0.1 // s; doubles
+#define SILENCE 2.0 // s without anything from a partner to whom we send, until it is greeted anew
+#define MOST_SILENCE 64.0 // s: twice as long each time up to this, for those who only ever receive
+#define GREETING_LIFE 7.0 // s, of all tries of one greeting
 #define RETIRED_IDLE 10.0 // s without data until the place may be given away
 #define OPEN_IDLE 60.0
 
@@ -59,7 +59,7 @@ typedef struct crdi_secure_peer {
     uint8_t hello[GREETING_SIZE]; // PENDING: the greeting, UNPROVEN: the answer
     uint8_t hello_mac[MAC];       // UNPROVEN: of the greeting that it answers
     double last_received, due;    // due: PENDING, the next greeting; UNPROVEN: the next answer
-    double follow;                // OPEN: "unknown" is followed from then on
+    double unanswered, patience;  // OPEN: since when nothing came back, until it is greeted anew
     int tries;
     size_t queued; // bytes
 } crdi_secure_peer;
@@ -77,7 +77,7 @@ enum {
 typedef struct crdi_secure_net {
     crd_dcp_net base;
     bool any_address;
-    uint8_t key[KEY], hello_key[KEY]; // shared; of greeting and unknown
+    uint8_t key[KEY], hello_key[KEY]; // shared; of greetings
     uint64_t instance;
     int count; // of the arrays
     crdi_secure_peer* peers;

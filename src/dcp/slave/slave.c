@@ -309,14 +309,23 @@ static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp
     }
 }
 
-// Whether a registered slave listens to this peer: its master, or who goes on from another port of
-// the master's host with the right sequence id, as a master does that was restarted or has
-// connected anew. Without that id it may try, and is told it, but who only looks at the state does
-// not count.
+// Whether nothing is lost by another master: the slave is at rest, and its own one has gone silent.
+static bool is_abandoned(const crd_dcp_slave* s)
+{
+    static const double silence = 3; // s; our masters ask for the state each second
+    const bool rest = s->state == CRD_DCP_CONFIGURATION || s->state == CRD_DCP_STOPPED ||
+                      s->state == CRD_DCP_ERRORRESOLVED;
+    return rest && (s->now - s->asked > silence || s->error == CRD_DCP_E_HEARTBEAT_MISSED);
+}
+
+// Whether a registered slave listens to this peer: its master, at the address and port that have
+// registered. From another port of that host comes anybody's process; it is the master if that was
+// asked for (any_port), or to take over a slave that has been left behind. Without the next
+// sequence id it may try then, and is told it, but who only looks at the state does not count.
 static bool listens_to(const crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p)
 {
     if (is_master(s, from)) { return true; }
-    if (s->opt.same_port || from->ip != s->master.ip) { return false; }
+    if (from->ip != s->master.ip || !(s->opt.any_port || is_abandoned(s))) { return false; }
     return p->type != CRDI_DCP_INF_STATE || in_sequence(s, p->seq);
 }
 
@@ -326,6 +335,7 @@ static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const
 {
     if (p->type != CRDI_DCP_INF_STATE || !good_length) {
         s->counts.dropped++;
+        s->counts.foreign++;
         return;
     }
     s->counts.requests++;
@@ -348,6 +358,7 @@ static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
     const bool next = !alive && in_sequence(s, p->seq);
     const crd_dcp_error error = check_request(s, p, good_length);
     if (next) { s->master = *from; }
+    if (alive || is_master(s, from)) { s->asked = s->now; }
     if (error != CRD_DCP_NONE) {
         send_nack(s, from, p, error);
         return;

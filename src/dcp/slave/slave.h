@@ -106,6 +106,7 @@ struct crd_dcp_slave {
     // time
     double now;
     double beat;       // of the last heartbeat
+    double asked;      // of the last request of the master
     double start;      // of the grid of steps
     int64_t grid;      // index of the next step there
     double resolution; // s
