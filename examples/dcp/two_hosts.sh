@@ -38,11 +38,11 @@ connect $desk 10.77.1.2 10.77.1.1 desk
 connect $bench 10.77.2.2 10.77.2.1 bench
 
 cd "$folder"
-ip netns exec $bench "$cardan" dcp slave "$fmus/rot_2.fmu" --listen udp://10.77.2.2:8080 \
+ip netns exec $bench "$cardan" dcp slave "$fmus/rot_2.fmu" --plain --listen udp://10.77.2.2:8080 \
     --write-description second.dcpx > slave.log &
 slave=$!
 until grep -q listening slave.log; do kill -0 $slave; sleep 0.05; done
-ip netns exec $link "$cardan" dcp emulate --listen udp://10.77.1.1:8080 --to udp://10.77.2.2:8080 \
+ip netns exec $link "$cardan" dcp emulate --plain --listen udp://10.77.1.1:8080 --to udp://10.77.2.2:8080 \
     --delay "5 ms" --jitter "1 ms" --loss 0.01 --seed 1 > link.log &
 emulator=$!
 until grep -q listening link.log; do kill -0 $emulator; sleep 0.05; done
@@ -54,7 +54,7 @@ units:
   second:
     dcp: udp://10.77.1.1:8080        # the emulator, which looks like the bench
     description: second.dcpx
-    session: { mode: srt }
+    session: { mode: srt, plain: true } # nobody else is on these networks
 connections:
   - second.omega2 -> first.omega2
   - first.tau -> second.tau

@@ -98,6 +98,7 @@ typedef struct crd_learn_server_options {
     int64_t every;         ///< new samples before an element is trained again; default 5000
     int64_t keep;          ///< samples kept per element; default 20000
     int clients;           ///< at most; default 64
+    bool plain;            ///< may listen beyond this host, although nothing is authenticated
 } crd_learn_server_options;
 
 CRD_API crd_learn_server_options crd_learn_server_defaults(void);

@@ -164,6 +164,7 @@ typedef struct crd_session_spec {
                          ///< 3 s for a bench, else it may be silent while it is at a duty
     const char* local;   ///< address of this side, "192.168.2.1"; NULL: what leads to the slave
     const char* key;     ///< file with the key that both sides share; NULL: not encrypted
+    bool plain;          ///< not encrypted, although the slave is on another host
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
 } crd_session_spec;
 

@@ -147,3 +147,17 @@ bool crdi_ends_with(const char* text, const char* ending)
     const size_t n = strlen(text), k = strlen(ending);
     return n > k && strcasecmp(text + n - k, ending) == 0;
 }
+
+crd_status crdi_check_plain(crd_context* ctx, const char* address, bool loopback, bool has_key,
+                            bool plain, const char* words)
+{
+    if (has_key && plain) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: a key and plain at once, expected %s", address,
+                         words);
+    }
+    if (loopback || has_key || plain) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "%s is beyond this host, where without a key everybody could read and steer: "
+                     "expected %s, the latter if all of that network is trusted",
+                     address, words);
+}

@@ -84,6 +84,17 @@ crd_status crdi_address_parse(crd_context* ctx, const char* text, crdi_address* 
                      text ? text : "");
 }
 
+bool crdi_address_is_local(const crdi_address* a)
+{
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    memcpy(&in, &a->socket, sizeof in);
+    memcpy(&in6, &a->socket, sizeof in6);
+    return a->socket.ss_family == AF_INET    ? ntohl(in.sin_addr.s_addr) >> 24 == 127
+           : a->socket.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr) != 0
+                                             : true;
+}
+
 void crdi_socket_settle(int fd, int family)
 {
     const int on = 1;

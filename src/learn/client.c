@@ -334,6 +334,12 @@ crd_status crd_learn_client_create(crd_context* ctx, const char* address, const 
     set_name(&c->hello, name);
     c->seen = crd_coupling_get_counts(element);
     CRD_TRY(crdi_address_parse(ctx, address, &c->address));
+    if (!crdi_address_is_local(&c->address)) {
+        crdi_log(ctx, CRD_LOG_WARNING,
+                 "learning from %s, which is beyond this host: nothing is encrypted or "
+                 "authenticated, whoever is there sends the networks that this run tries",
+                 address);
+    }
     CRD_TRY(set_buffers(c, n));
     *out = c;
     return CRD_OK;

@@ -111,6 +111,7 @@ typedef struct crdi_address {
 
 // "unix:PATH" or "tcp:ADDRESS:PORT" with a numeric address. CRD_E_RANGE with a sentence.
 crd_status crdi_address_parse(crd_context* ctx, const char* text, crdi_address* out);
+bool crdi_address_is_local(const crdi_address* a); // reached from this host only
 // A socket that never blocks and is not inherited, -1.
 int crdi_socket_open(int family);
 void crdi_socket_settle(int fd, int family); // what a connection needs: no delay, no inheritance

@@ -663,6 +663,8 @@ static crd_status start_listening(crd_learn_server* s)
     crdi_address a;
     CRD_TRY(crdi_address_parse(s->ctx, s->opt.address, &a));
     s->family = a.socket.ss_family;
+    CRD_TRY(crdi_check_plain(s->ctx, s->opt.address, crdi_address_is_local(&a), false, s->opt.plain,
+                             "unix:PATH (there are no keys for learning) or --plain"));
     if (s->family == AF_UNIX) { CRD_TRY(clear_stale(s, &a, unix_path(&a))); }
     const int fd = crdi_socket_open(s->family);
     const int on = 1;

@@ -82,6 +82,13 @@ typedef struct crdi_quote {
 } crdi_quote;
 crdi_quote crdi_clip(const char* text);
 
+/// The one rule for all who listen or connect: on this host (loopback) as they like, beyond it with
+/// a key, or plain where somebody has said that word. `words`: how each is asked for, "--key FILE
+/// or
+/// --plain". CRD_E_RANGE with a sentence.
+crd_status crdi_check_plain(crd_context* ctx, const char* address, bool loopback, bool has_key,
+                            bool plain, const char* words);
+
 /// Locale-independent decimal numbers. false unless the whole of [text, text+length) is a number;
 /// accepts INF, -INF, NaN in the spelling of XML Schema and of C.
 bool crdi_parse_double(const char* text, size_t length, double* out);

@@ -412,6 +412,12 @@ bool crdi_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
 /// came in through it.
 void crdi_dcp_net_set_control(crd_dcp_net* n);
 /// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
+/// crdi_check_plain for an address of DCP; `key` may be NULL.
+crd_status crdi_dcp_check_plain(crd_context* ctx, const crd_dcp_address* a, const char* key,
+                                bool plain, const char* words);
+/// Puts encryption with the key of a file around `*net`; on failure it stays as it is.
+crd_status crdi_dcp_net_secure_file(crd_context* ctx, const char* path,
+                                    const crd_dcp_secure_options* opt, crd_dcp_net** net);
 uint32_t crdi_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
 /// From the first local address of the transport (UDP; where there is none, one is opened beside
 /// the first that listens), or over the connection to `to` (TCP). false: it was dropped.

@@ -131,6 +131,7 @@ static const crdi_key session_keys[] = {
     {KEY("alive", TIME, crd_session_spec, alive), .range = CRDI_POSITIVE},
     {KEY("local", TEXT, crd_session_spec, local)},
     {KEY("key", PATH, crd_session_spec, key)},
+    {KEY("plain", BOOL, crd_session_spec, plain)},
     {KEY("capture", PATH, crd_session_spec, capture)},
 };
 

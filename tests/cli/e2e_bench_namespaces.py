@@ -43,15 +43,16 @@ class Namespaces(Field):
         return [*self.enter, "ip", "netns", "exec", host, "env", "--chdir", self.folder]
 
     def test_a_session_over_a_bad_link_between_two_hosts_is_accounted_for(self):
-        engine, machine = self.benches(prefix=self.at("hall"), listen="udp://10.2.0.1:0")
+        engine, machine = self.benches(("--plain",), ("--plain",), prefix=self.at("hall"),
+                                       listen="udp://10.2.0.1:0")
         link = self.emulator(engine, machine, "--delay", "5 ms", "--jitter", "1 ms", "--loss",
-                             "0.01", "--seed", "3", prefix=self.at("link"),
+                             "0.01", "--seed", "3", "--plain", prefix=self.at("link"),
                              listen=("udp://10.1.0.2:8081", "udp://10.1.0.2:8082"))
         # nobody reaches the benches but through the link
         past = subprocess.run([*self.at("desk"), "ip", "route", "get", "10.2.0.1"],
                               capture_output=True, text=True, check=False)
         self.assertNotEqual(past.returncode, 0, past.stdout)
-        self.system(*link.addresses, "3 s")
+        self.system(*link.addresses, "3 s", session=", plain: true")
         run = self.start(prefix=self.at("desk"))
         run.ended()
         self.assertEqual(self.report(run)["end"], "stop time")

@@ -32,9 +32,9 @@ ip -n link link set l0 up
 ip -n link link set l1 up
 ip -n bench link set b0 up
 touch namespaces
-ip netns exec bench $CARDAN dcp slave $FMU --listen $TRANSPORT://10.2.0.1:8080 \\
+ip netns exec bench $CARDAN dcp slave $FMU --plain --listen $TRANSPORT://10.2.0.1:8080 \\
     --write-description bench.dcpx > slave.out & slave=$!
-ip netns exec link $CARDAN dcp emulate --listen $TRANSPORT://10.1.0.2:8080 \\
+ip netns exec link $CARDAN dcp emulate --plain --listen $TRANSPORT://10.1.0.2:8080 \\
     --to $TRANSPORT://10.2.0.1:8080 --delay '2 ms' --jitter '1 ms' --json > link.out & link=$!
 for i in $(seq 600); do if [ -s slave.out ] && [ -s link.out ]; then break; fi; sleep 0.1; done
 ip netns exec master $CARDAN run far.yaml || code=$?
@@ -265,7 +265,7 @@ results: """
         self.write("near.yaml", f"cardan: 1\nunits:\n  {units}{{ fmu: {fmu('rot_2')} }}{rest}near.csv\n")
         self.cardan("run", "near.yaml")
         for transport in ("udp", "tcp"):
-            self.write("far.yaml", f'cardan: 1\nunits:\n  {units}{{ dcp: "{transport}://10.1.0.2:8080", '
+            self.write("far.yaml", f'cardan: 1\nunits:\n  {units}{{ dcp: "{transport}://10.1.0.2:8080", session: {{ plain: true }}, '
                                    f"description: bench.dcpx }}{rest}{transport}.csv\n")
             for name in ("namespaces", "slave.out", "link.out"):
                 if os.path.exists(self.path(name)):
@@ -333,7 +333,7 @@ results: """
             ((*pair, "--trace", "x.csv", "--delay", "1 s"), "expected no --delay"),
             ((*pair, "--far-address", "nowhere"), "--far-address 'nowhere'"),
             ((*pair, "--data-ports", "9"), "--data-ports '9', expected two ports"),
-            (("--listen", "udp://0.0.0.0:0", "--to", "udp://127.0.0.1:9"), "all interfaces"),
+            (("--listen", "udp://0.0.0.0:0", "--to", "udp://127.0.0.1:9", "--plain"), "all interfaces"),
             (("--listen", "udp://127.0.0.1:0", "--to", "tcp://127.0.0.1:9"), "same transport"),
             (("--listen", "http://127.0.0.1", "--to", "udp://127.0.0.1:9"), "unknown transport"),
         ]

@@ -57,6 +57,43 @@ class Key(EndToEnd):
         return done.stdout
 
 
+class BeyondThisHost(EndToEnd):
+    """Who listens or connects beyond loopback has a key, or says plain."""
+
+    def test_all_who_listen_or_connect_ask_for_a_key_or_the_word(self):
+        far = ("cardan: 1\nunits:\n  a: { dcp: 'udp://192.0.2.1:9', description: lo.dcpx,\n"
+               "    session: { contact: 0%s } }\nrun: { step: 10 ms, stop: 1 s }\n")
+        self.cardan("dcp", "key", "-o", "k.key")
+        self.cardan("dcp", "describe", fmu("lo_mono"), "-o", "lo.dcpx")
+        slave = ("dcp", "slave", fmu("lo_mono"))
+        for command in ((*slave, "--listen", "udp://0.0.0.0:0"),
+                        (*slave, "--listen", "udp://127.0.0.1:0", "--listen", "tcp://0.0.0.0:0"),
+                        ("bench", "em", "--listen", "udp://0.0.0.0:0"),
+                        ("learn", "serve", "--listen", "tcp:0.0.0.0:0"),
+                        ("learn", "serve", "--listen", "tcp:[::]:0"),
+                        ("dcp", "emulate", "--listen", "udp://0.0.0.0:0", "--to", "udp://127.0.0.1:9"),
+                        ("dcp", "emulate", "--listen", "udp://127.0.0.1:0", "--to", "udp://192.0.2.1:9"),
+                        ("dcp", "link", "--echo", "udp://0.0.0.0:0"),
+                        ("run", self.write("bare.yaml", far % ""))):
+            with self.subTest(command=command):
+                self.cardan(*command, code=2, says=("is beyond this host", "plain"))
+        self.cardan(*slave, "--key", "k.key", "--plain", code=2, says="a key and plain at once")
+        # with either word the run gets as far as asking; nobody is there
+        for word in ("plain: true", "key: k.key"):
+            done = self.cardan("run", self.write("word.yaml", far % (", " + word)), code=1)
+            self.assertNotIn("is beyond this host", done.stderr)
+
+    def test_a_bench_with_a_key_talks_to_who_has_it(self):
+        self.cardan("dcp", "key", "-o", "k.key")
+        bench = subprocess.Popen([CARDAN, "bench", "em", "--listen", "udp://0.0.0.0:0", "--key", "k.key"],
+                                 cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=self.environment(leaks=True))
+        self.addCleanup(lambda: (bench.kill(), bench.communicate()) if bench.poll() is None else 0)
+        port = re.match(r"listening at udp://0.0.0.0:(\d+)$", bench.stdout.readline())[1]
+        self.cardan("dcp", "scan", f"udp://127.0.0.1:{port}", "--key", "k.key")
+        self.cardan("dcp", "scan", f"udp://127.0.0.1:{port}", "--timeout", "0.2 s", code=1)
+
+
 class Can(EndToEnd):
     def test_a_file_of_can_is_checked(self):
         self.assertIn("ok: 30 messages, 0 errors", self.cardan("check", CAN).stdout)

@@ -15,7 +15,7 @@ typedef struct learn_options {
     double step, from, to;                                             // train
     double epochs, batch, rate, ridge, hold_out, protect, alpha, seed; // both; NaN: the default
     int method;                                                        // -1: the default
-    bool free_biases, force;
+    bool free_biases, force, plain;
 } learn_options;
 
 static const char* const methods[] = {"adam", "ridge", NULL};
@@ -156,6 +156,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o, crdi_result* out)
     CRD_TRY(take_count(cli->ctx, "keep", o->keep, 100, 5e7, &opt.keep));
     CRD_TRY(take_count(cli->ctx, "clients", o->clients, 1, 1024, &clients));
     opt.clients = (int)clients;
+    opt.plain = o->plain;
     CRD_TRY(read_training(cli->ctx, o, &opt.training));
     const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     CRD_TRY(crd_learn_server_create(cli->ctx, &opt, &s));
@@ -419,6 +420,9 @@ static const crdi_option rows[] = {
              .short_name = 'o'),
     OPT_TEXT(learn_options, name, "name", "NAME",
              "train: name of the element; that of --start, else of the signal unless given"),
+    OPT_FLAG(learn_options, plain, "plain",
+             "serve: listen beyond this host, although nothing is encrypted or authenticated: who "
+             "reaches it can send samples, and be an element"),
     OPT_FLAG(learn_options, force, "force", "train: write it also if it is not better"),
     OPT_CHOICE(learn_options, method, "method", methods,
                "gradient descent, or least squares written into the network; adam unless given"),
@@ -455,15 +459,16 @@ const crdi_command crdi_command_learn = {
         "samples that training has not seen. The elements try a network beside the old one before "
         "they keep it. They never wait for the server: if it dies they go on, and find it again. "
         "`learn train` does the same once, with a recording.",
-    .examples = {{"cardan learn serve --listen unix:/run/user/1000/learn.sock",
-                  "serve elements on this machine"},
-                 {"cardan learn serve --listen tcp:192.168.7.2:5400 --every 2000 --method ridge",
-                  "serve a bench network, train after 2000 samples by least squares"},
-                 {"cardan learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
-                  "an element from a recording"},
-                 {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
-                  "--start eros --method ridge --json",
-                  "what least squares would make of EROS"}},
+    .examples =
+        {{"cardan learn serve --listen unix:/run/user/1000/learn.sock",
+          "serve elements on this machine"},
+         {"cardan learn serve --listen tcp:192.168.7.2:5400 --plain --every 2000 --method ridge",
+          "serve a bench network, train after 2000 samples by least squares"},
+         {"cardan learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
+          "an element from a recording"},
+         {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
+          "--start eros --method ridge --json",
+          "what least squares would make of EROS"}},
     OPTIONS(rows, learn_options),
     .min_arguments = 1,
     .max_arguments = 2,

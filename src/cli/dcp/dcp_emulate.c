@@ -78,7 +78,7 @@ typedef struct emulate_options {
     const char *near, *far, *listen_key, *to_key, *capture, *ports;
     int seed, memory;
     double idle;
-    bool control_only, realtime;
+    bool control_only, realtime, plain;
 } emulate_options;
 
 typedef struct emulator {
@@ -364,17 +364,17 @@ fail:
     return st;
 }
 
-static crd_status open_net(emulator* x, const char* key_file, crd_dcp_net** out)
+static crd_status open_net(emulator* x, const char* key, const crd_dcp_address* there, int count,
+                           const char* words, crd_dcp_net** out)
 {
     crd_context* ctx = x->cli->ctx;
-    crd_status st = crd_dcp_net_create(ctx, out);
-    if (st < 0 || !key_file) { return st; }
-    crd_dcp_key key;
-    crd_dcp_net* secured = NULL;
-    st = crd_dcp_key_load(ctx, key_file, &key);
-    if (st >= 0) { st = crd_dcp_net_secure(ctx, *out, &key, NULL, &secured); }
-    crd_dcp_key_clear(&key);
-    if (st >= 0) { *out = secured; }
+    crd_status st = CRD_OK;
+    for (int i = 0; i < count; i++) {
+        CRD_TRY(crdi_dcp_check_plain(ctx, &there[i], key, x->o->plain && !key, words));
+    }
+    CRD_TRY(crd_dcp_net_create(ctx, out));
+    if (key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, key, NULL, out)); }
+fail:
     return st;
 }
 
@@ -394,8 +394,8 @@ static crd_status open_emulator(emulator* x)
     CRD_TRY(read_ip(ctx, "near-address", o->near, &opt.near_ip));
     CRD_TRY(read_ip(ctx, "far-address", o->far, &opt.far_ip));
     CRD_TRY(dcp_emulate_read_ports(ctx, o->ports, &opt));
-    CRD_TRY(open_net(x, o->listen_key, &x->near));
-    CRD_TRY(open_net(x, o->to_key, &x->far));
+    CRD_TRY(open_net(x, o->listen_key, x->at, x->count, "--listen-key FILE or --plain", &x->near));
+    CRD_TRY(open_net(x, o->to_key, x->to, x->count, "--to-key FILE or --plain", &x->far));
     if (opt.far_ip == 0) { opt.far_ip = crdi_dcp_net_source_ip(x->far, &x->to[0]); }
     if (o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, o->capture, &x->capture));
@@ -591,6 +591,9 @@ static const crdi_option rows[] = {
              "encrypt and authenticate the master's side with this key (cardan dcp key)"),
     OPT_FILE(emulate_options, to_key, "to-key", NULL,
              "encrypt and authenticate the slaves' side; two emulators make a tunnel"),
+    OPT_FLAG(emulate_options, plain, "plain",
+             "no key on a side although it is beyond this host: for slaves and masters that have "
+             "none, on a network that is trusted"),
     OPT_FILE(emulate_options, capture, "capture", "pcapng",
              "write all PDUs of both sides, for Wireshark and cardan dcp log"),
     OPT_COUNT(emulate_options, memory, "memory", "MIB",

@@ -11,7 +11,7 @@ typedef struct link_options {
     const char *key, *capture, *output;
     int count, payload, id; // -1: not given
     double interval, timeout, step;
-    bool echo;
+    bool echo, plain;
 } link_options;
 
 typedef struct measurement {
@@ -63,6 +63,7 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
     uint8_t* bytes = crdi_new(cli->ctx, crd_dcp_net_default_limits().max_pdu);
     if (!bytes) { return CRD_E_MEMORY; }
     CRD_TRY(crd_dcp_address_parse(cli->ctx, text, &at));
+    CRD_TRY(crdi_dcp_check_plain(cli->ctx, &at, o->key, o->plain, "--key FILE or --plain"));
     CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
     CRD_TRY(crd_dcp_net_listen(query.net, &at));
     CRD_TRY(say_listening(&at, out));
@@ -296,6 +297,8 @@ static const crdi_option rows[] = {
     OPT_FLAG(link_options, echo, "echo",
              "be the other end: listen at the address and send questions back with the times at "
              "which they came and went; SIGINT and SIGTERM end it"),
+    OPT_FLAG(link_options, plain, "plain",
+             "with --echo: answer everybody who reaches it, without a key, beyond this host, too"),
     OPT_INT(link_options, count, "count", "N", "packets; 1000 unless given"),
     OPT_TIME(link_options, interval, "interval", CRDI_POSITIVE,
              "from one to the next; 10 ms unless given. A slave that is registered answers others "
@@ -333,7 +336,8 @@ const crdi_command crdi_command_dcp_link = {
         "the packets, with two more if some are lost. The macro step proposed is the shortest of "
         "1, 2, 5, 10 ... ms that holds the jitter in one step and the latency in eight.",
     .examples = {{"cardan dcp link udp://192.168.2.7:8080", "to a slave"},
-                 {"cardan dcp link --echo udp://0.0.0.0:9000", "the other end, on all interfaces"},
+                 {"cardan dcp link --echo udp://0.0.0.0:9000 --plain",
+                  "the other end, on all interfaces"},
                  {"cardan dcp link udp://192.168.2.7:9000 --count 10000 --interval '2 ms' -o "
                   "link.csv",
                   "to an echo, and a recording"},

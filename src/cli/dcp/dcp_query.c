@@ -10,25 +10,14 @@ bool crdi_query_stopped(void* user)
     return crdi_interrupted();
 }
 
-static crd_status secure(crd_context* ctx, const char* path, crdi_query* p)
-{
-    crd_dcp_key key;
-    crd_dcp_net* secured = NULL;
-    crd_status st = crd_dcp_key_load(ctx, path, &key);
-    crd_dcp_secure_options opt = crd_dcp_secure_defaults();
-    opt.max_peers = 4096; // what scan asks at once
-    if (st >= 0) { st = crd_dcp_net_secure(ctx, p->net, &key, &opt, &secured); }
-    crd_dcp_key_clear(&key);
-    if (st >= 0) { p->net = secured; }
-    return st;
-}
-
 crd_status crdi_query_open(crd_context* ctx, const char* key, const char* capture, crdi_query* out)
 {
     crd_status st = CRD_OK;
     *out = (crdi_query){0};
     CRD_TRY(crd_dcp_net_create(ctx, &out->net));
-    if (key) { CRD_TRY(secure(ctx, key, out)); }
+    crd_dcp_secure_options opt = crd_dcp_secure_defaults();
+    opt.max_peers = 4096; // what scan asks at once
+    if (key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, key, &opt, &out->net)); }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, capture, &out->capture));
         crd_dcp_net_capture(out->net, out->capture);

@@ -42,6 +42,12 @@ typedef struct crdi_served {
         OPT_INT(crdi_served, max_size, "max-size", "BYTES",                                        \
                 "room for each string and binary; 1024 unless given")
 
+// What all who listen or connect say about keys.
+#define CRDI_KEY_OR_PLAIN "--key FILE (cardan dcp key makes one) or --plain"
+#define CRDI_PLAIN_HELP                                                                            \
+    "no key although other hosts reach it: everybody on that network can read, steer and stop. "   \
+    "At loopback nobody asks for it"
+
 // Loads the system and its settings. `out` is the caller's.
 crd_status crdi_served_load(crd_context* ctx, const crdi_served* o, const char* path,
                             crd_system** out);

@@ -1,6 +1,7 @@
 // cardan dcp slave: an FMU or system as a slave on a network.
 #include "cli/dcp/dcp_serve.h"
 #include "shared/base_interrupt.h"
+#include "shared/dcp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +19,7 @@ typedef struct slave_options {
     crdi_served served;
     const char *description, *written, *capture, *key;
     crdi_list listen, allow;
-    bool once, any_port, check_range;
+    bool once, any_port, check_range, plain;
     int priority;
 } slave_options;
 
@@ -137,19 +138,15 @@ static crd_status open_network(session* x)
     crd_status st = CRD_OK;
     crd_context* ctx = x->cli->ctx;
     CRD_TRY(crd_dcp_net_create(ctx, &x->net));
-    if (x->o->key) {
-        crd_dcp_key key;
-        CRD_TRY(crd_dcp_key_load(ctx, x->o->key, &key));
-        st = crd_dcp_net_secure(ctx, x->net, &key, NULL, &x->net);
-        crd_dcp_key_clear(&key);
-        CRD_TRY(st);
-    }
+    if (x->o->key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, x->o->key, NULL, &x->net)); }
     if (x->o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, x->o->capture, &x->capture));
         crd_dcp_net_capture(x->net, x->capture);
     }
     CRD_TRY(find_addresses(x));
     for (int i = 0; i < x->address_count; i++) {
+        CRD_TRY(
+            crdi_dcp_check_plain(ctx, &x->addresses[i], x->o->key, x->o->plain, CRDI_KEY_OR_PLAIN));
         CRD_TRY(crd_dcp_net_listen(x->net, &x->addresses[i]));
     }
 fail:
@@ -333,6 +330,7 @@ static const crdi_option rows[] = {
              "values outside of min and max are an error; else they are counted"),
     OPT_FILE(slave_options, key, "key", NULL,
              "encrypt and authenticate with this key (cardan dcp key)"),
+    OPT_FLAG(slave_options, plain, "plain", CRDI_PLAIN_HELP),
     OPT_FILE(slave_options, capture, "capture", "pcapng", "write all PDUs, for Wireshark"),
     OPT_FLAG(slave_options, once, "once",
              "end after the first session; its failure is the exit code then"),

@@ -1,6 +1,6 @@
 // Keys of secured networks, in files.
-#include "cardan/dcp.h"
 #include "shared/base.h"
+#include "shared/dcp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,4 +127,21 @@ crd_status crd_dcp_key_write(crd_context* ctx, const char* path, const crd_dcp_k
         return crdi_fail(ctx, CRD_E_IO, "%s: the key cannot be written: %s", path, strerror(why));
     }
     return CRD_OK;
+}
+
+crd_status crdi_dcp_net_secure_file(crd_context* ctx, const char* path,
+                                    const crd_dcp_secure_options* opt, crd_dcp_net** net)
+{
+    crd_dcp_key key;
+    crd_status st = crd_dcp_key_load(ctx, path, &key);
+    if (st >= 0) { st = crd_dcp_net_secure(ctx, *net, &key, opt, net); }
+    crd_dcp_key_clear(&key);
+    return st;
+}
+
+crd_status crdi_dcp_check_plain(crd_context* ctx, const crd_dcp_address* a, const char* key,
+                                bool plain, const char* words)
+{
+    return crdi_check_plain(ctx, crdi_dcp_address_text_of(a).text, a->ip >> 24 == 127, key != NULL,
+                            plain, words);
 }

@@ -353,18 +353,6 @@ static crd_status common_text(crdi_session* s, const char* key, size_t offset, c
 }
 #define COMMON_TEXT(s, field, out) common_text(s, #field, offsetof(crd_session_spec, field), out)
 
-static crd_status encrypt(crdi_session* s, const char* path)
-{
-    crd_dcp_key key;
-    crd_status st = crd_dcp_key_load(s->ctx, path, &key);
-    if (st < 0) { return st; }
-    crd_dcp_net* secured = NULL;
-    st = crd_dcp_net_secure(s->ctx, s->net, &key, NULL, &secured);
-    crd_dcp_key_clear(&key);
-    if (st >= 0) { s->net = secured; }
-    return st;
-}
-
 crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out) = crd_dcp_net_create;
 int64_t (*crdi_session_now)(void) = crdi_now_ns;
 
@@ -382,8 +370,13 @@ static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
         CRD_TRY(crd_dcp_address_parse(s->ctx, text, &a));
         o->local_ip = a.ip;
     }
+    for (int i = 0; i < s->count; i++) {
+        const crdi_dcp_unit* u = s->units[i];
+        CRD_TRY(crdi_dcp_check_plain(s->ctx, &u->address, key, u->base.spec->session.plain,
+                                     "session: { key: FILE } or session: { plain: true }"));
+    }
     CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
-    if (key) { CRD_TRY(encrypt(s, key)); }
+    if (key) { CRD_TRY(crdi_dcp_net_secure_file(s->ctx, key, NULL, &s->net)); }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(s->ctx, capture, &s->capture));
         crd_dcp_net_capture(s->net, s->capture);
