@@ -112,6 +112,7 @@ static crd_system* make_system(crd_context* ctx)
     s->run.step = 1e-3;
     s->run.stop = 1e-3 * CYCLES;
     s->run.threads = 1;
+    s->run.isolate = CRD_ISOLATE_NONE;
     s->run.pace.factor = 1;
     return s;
 }

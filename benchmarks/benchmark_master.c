@@ -3,7 +3,8 @@
 // FMUs. master/chain-monitors, master/bonds-monitors: what watching costs; the floor is the same
 // run without it. master/loops-guard: what the guard costs. master/chain-auto: what finding the
 // best prediction costs; the floor is hold. master/chain-default, master/loops-default: all of it
-// together; the floor is hold with everything off.
+// together; the floor is hold with everything off. master/scale: N units from their description to
+// the end of their first step, with all that is the default; the floor is the FMU's own part of it.
 #include "benchmark.h"
 
 #include <dlfcn.h>
@@ -96,6 +97,7 @@ static void open_chain(chain* c, const setting* s)
     c->sys->run.step = step;
     c->sys->run.stop = step * (double)s->steps;
     c->sys->run.threads = 1;
+    c->sys->run.isolate = CRD_ISOLATE_NONE;
     c->sys->run.monitor = s->monitor;
     c->sys->run.guard.action = s->guard ? CRD_GUARD_AUTO : CRD_GUARD_NONE;
     c->sys->results.path = s->results;
@@ -418,6 +420,115 @@ static void chain_default_cases(benchmark* b)
     }
 }
 
+// ---- many units --------------------------------------------------------------------------------
+
+// A system in memory, created, initialised and one step on; seconds.
+static double scale_cardan(int n)
+{
+    const setting s = {.version = 2,
+                       .n = n,
+                       .steps = 1,
+                       .predict = CRD_PREDICTION_AUTO,
+                       .monitor = ALL_MONITORS,
+                       .guard = true};
+    chain c = {0};
+    const int64_t begin = crdi_now_ns();
+    open_chain(&c, &s);
+    benchmark_must(c.ctx, crd_master_initialize(c.m));
+    benchmark_must(c.ctx, crd_master_advance(c.m, 1));
+    const double seconds = 1e-9 * (double)(crdi_now_ns() - begin);
+    close_chain(&c);
+    return seconds;
+}
+
+typedef struct {
+    void (*logger)(void*, const char*, int, const char*, const char*, ...);
+    void* (*allocate)(size_t, size_t);
+    void (*release)(void*);
+    void* rest[2];
+} callbacks2;
+
+static void no_log(void* environment, const char* instance, int status, const char* category,
+                   const char* message, ...)
+{
+    (void)environment, (void)instance, (void)status, (void)category, (void)message;
+}
+
+// The calls that the FMU gets for that, one instance after the other; opened and loaded before.
+static double scale_floor(int n)
+{
+    component (*instantiate)(const char*, int, const char*, const char*, const callbacks2*, int,
+                             int) = NULL;
+    int (*setup)(component, int, double, double, int, double) = NULL;
+    int (*enter)(component) = NULL, (*leave)(component) = NULL;
+    void (*release)(component) = NULL;
+    char path[512];
+    snprintf(path, sizeof path, "%s/fmi2/chain.fmu", BENCHMARK_FMUS);
+    crd_context* ctx = crd_context_create(NULL);
+    crd_fmu* fmu = NULL;
+    crd_fmu_options opt = crd_fmu_defaults();
+    benchmark_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
+    functions f = {0};
+    find_functions(&f, fmu, 2);
+    void* const found[] = {
+        symbol(f.library, "fmi2Instantiate"), symbol(f.library, "fmi2SetupExperiment"),
+        symbol(f.library, "fmi2EnterInitializationMode"),
+        symbol(f.library, "fmi2ExitInitializationMode"), symbol(f.library, "fmi2FreeInstance")};
+    memcpy(&instantiate, &found[0], sizeof(void*));
+    memcpy(&setup, &found[1], sizeof(void*));
+    memcpy(&enter, &found[2], sizeof(void*));
+    memcpy(&leave, &found[3], sizeof(void*));
+    memcpy(&release, &found[4], sizeof(void*));
+    const crd_variable* v = crd_fmu_describe(fmu)->variables;
+    const uint32_t u = v[crd_fmu_find(fmu, "u")].reference, y = v[crd_fmu_find(fmu, "y")].reference;
+    const char* guid = crd_fmu_describe(fmu)->token;
+    const callbacks2 callbacks = {no_log, calloc, free, {NULL, NULL}};
+    component* c = calloc((size_t)n, sizeof *c);
+    double value = 0;
+    const int64_t begin = crdi_now_ns();
+    for (int i = 0; i < n; i++) {
+        c[i] = instantiate("floor", 1, guid, "", &callbacks, 0, 0);
+        if (!c[i] || setup(c[i], 0, 0, 0, 1, 1e-3) > 1 || enter(c[i]) > 1 || leave(c[i]) > 1) {
+            abort();
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (f.set2(c[i], &u, 1, &value) > 1 || f.step2(c[i], 0, 1e-3, 1) > 1 ||
+            f.get2(c[i], &y, 1, &value) > 1) {
+            abort();
+        }
+    }
+    const double s = 1e-9 * (double)(crdi_now_ns() - begin);
+    for (int i = 0; i < n; i++) {
+        release(c[i]);
+    }
+    free(c);
+    dlclose(f.library);
+    crd_fmu_close(fmu);
+    crd_context_destroy(ctx);
+    return s;
+}
+
+// Units that are trivial: theirs is the smallest part. What is not linear shows between the rows.
+static void scale_cases(benchmark* b)
+{
+    static const int sizes[] = {1000, 10000};
+    for (int k = 0; k < 2; k++) {
+        const int n = sizes[k];
+        double cardan = INFINITY, floor = INFINITY;
+        for (int i = 0; i < REPEATS; i++) {
+            floor = fmin(floor, scale_floor(n));
+            cardan = fmin(cardan, scale_cardan(n));
+        }
+        const double each = 1e6 / n;
+        char name[64];
+        snprintf(name, sizeof name, "master/scale/fmi2/N=%d", n);
+        benchmark_report(b, name, cardan * each, "us", floor * each, 20,
+                         "%.2f us per unit, the FMU's own part %.2f us", cardan * each,
+                         floor * each);
+    }
+}
+
 const benchmark_case benchmark_master_cases[] = {
     {"master/chain", chain_cases},
     {"master/chain-csv", chain_csv_cases},
@@ -426,5 +537,6 @@ const benchmark_case benchmark_master_cases[] = {
     {"master/loops-guard", guard_cases},
     {"master/chain-auto", chain_auto_cases},
     {"master/chain-default", chain_default_cases},
+    {"master/scale", scale_cases},
     {NULL, NULL},
 };

@@ -19,7 +19,7 @@ def cardan(command, fmu, scratch, steps):
     lines = ["cardan: 1", "units:"]
     lines += [f"  u{i}: {{ fmu: {os.path.abspath(fmu)} }}" for i in range(N)]
     lines += ["connections:"] + [f"  - u{i}.y -> u{i + 1}.u" for i in range(N - 1)]
-    lines += [f"run: {{ step: {STEP}, stop: {steps * STEP}, threads: 1, predict: hold }}"]
+    lines += [f"run: {{ step: {STEP}, stop: {steps * STEP}, threads: 1, predict: hold, isolate: none }}"]
     path = os.path.join(scratch, "peers.yaml")
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(lines) + "\n")
