@@ -453,14 +453,18 @@ static crd_status unknown_key(crdi_reader* r, const crdi_node* n, const crdi_tab
                           crdi_clip(n->key).text, hint.text[0] ? hint.text : ".", all);
 }
 
-crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table,
-                             void* object, uint64_t* given)
+static crd_status no_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table)
 {
     char expected[500] = "a mapping with the keys ";
     const size_t start = strlen(expected);
     keys_join(table_names(table), expected + start, sizeof expected - start);
-    const crd_status st = crdi_expect_kind(r, n, CRDI_MAPPING, expected);
-    if (st < 0) { return st; }
+    return crdi_expect_kind(r, n, CRDI_MAPPING, expected);
+}
+
+crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table,
+                             void* object, uint64_t* given)
+{
+    if (n->kind != CRDI_MAPPING) { return no_mapping(r, n, table); }
     uint64_t seen = 0;
     for (const crdi_node* m = n->first; m; m = m->next) {
         int i = 0;

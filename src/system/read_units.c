@@ -295,6 +295,7 @@ static crd_unit_source read_units_source_of(uint64_t given)
 static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t given)
 {
     const uint64_t is = given & kind_keys();
+    if (is && !(is & (is - 1))) { return CRD_OK; }
     const name_text names = kind_names(~UINT64_C(0));
     if (is == 0 && r->base_units > 0) {
         return crdi_read_fail(r, CRD_E_NOT_FOUND, n->line,
@@ -306,11 +307,8 @@ static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t give
                               "nothing says what the unit is, expected one of the keys %s",
                               names.text);
     }
-    if (is & (is - 1)) {
-        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
-                              "more than one of the keys %s, expected one of them", names.text);
-    }
-    return CRD_OK;
+    return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                          "more than one of the keys %s, expected one of them", names.text);
 }
 
 // A unit that is there already stays what it is; generators and recordings may be exchanged.
