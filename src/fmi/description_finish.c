@@ -531,6 +531,7 @@ crd_status crdi_finish(crdi_parser* p)
     warn(p, &p->bad_combination, "has a causality and a variability that do not go together");
     warn(p, &p->odd_dependency,
          "has a DirectDependency on what is no variable, so that it may depend on every input");
+    warn(p, &p->repeated, "is called so here, as there is another one of its name, which counts");
     warn(p, &p->missing_start, "lacks the start value that its causality asks for");
 fail:
     crd_free(p->ctx, r.list);

@@ -150,7 +150,8 @@ typedef struct crdi_parser {
     const char** categories;
     size_t category_count, category_capacity;
 
-    crdi_oddity bad_combination, missing_start, odd_dependency;
+    crdi_oddity bad_combination, missing_start, odd_dependency, repeated;
+    int32_t repeats; // the variable whose name the new one has, -1: none
     struct {
         const char* text;
         size_t length;

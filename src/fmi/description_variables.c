@@ -199,13 +199,30 @@ static int32_t description_variables_add_variable(crdi_parser* p, const char* na
         crdi_no_memory(p);
         return -1;
     }
-    if (!fresh) {
-        crdi_bad(p, CRD_E_FORMAT, "variable '%s' is declared again; the first one is in line %u",
-                 crdi_show(name).text, f->variables[crdi_map_find(&f->names, name)].line);
-        return -1;
-    }
+    p->repeats = fresh ? -1 : crdi_map_find(&f->names, name);
     p->variable_count++;
     return (int32_t)i;
+}
+
+// Some tools write a local variable twice. Nobody connects it: the first one has the name, the
+// other is called by its line, too.
+static crd_status name_repeated(crdi_parser* p, crd_variable* v, bool may)
+{
+    if (p->repeats < 0) { return CRD_OK; }
+    bool fresh = false;
+    const char* name = crdi_arena_format(p->arena, "%s (line %u)", v->name, v->line);
+    if (!name) { return crdi_no_memory(p); }
+    if (may && crdi_map_add(&p->fmu->names, name, (int32_t)(v - p->fmu->variables), &fresh) < 0) {
+        return crdi_no_memory(p);
+    }
+    if (!fresh) {
+        return crdi_bad(p, CRD_E_FORMAT,
+                        "variable '%s' is declared again; the first one is in line %u",
+                        crdi_show(v->name).text, p->fmu->variables[p->repeats].line);
+    }
+    v->name = name;
+    if (p->repeated.count++ == 0) { p->repeated.first = (int32_t)(v - p->fmu->variables); }
+    return CRD_OK;
 }
 
 // FMI 1 has other words. What it calls a parameter becomes fixed here; which causality that means
@@ -271,6 +288,7 @@ static crd_status begin_variable(crdi_parser* p, const crdi_attributes* a)
     v->variability = CRD_VARIABILITY_COUNT; // the default depends on the type
     v->initial = CRD_INITIAL_COUNT;
     CRD_TRY(p->d->version == CRD_FMI_1 ? get_roles1(p, a, v) : get_roles(p, a, v));
+    CRD_TRY(name_repeated(p, v, v->causality == CRD_LOCAL && v->variability != CRD_FIXED));
     CRD_TRY(crdi_get_bool(p, v->name, "canHandleMultipleSetPerTimeInstant",
                           a->value[CRDI_AT_MULTIPLE_SET], &v->can_handle_multiple_set));
     CRD_TRY(crdi_get_bool(p, v->name, "intermediateUpdate", a->value[CRDI_AT_INTERMEDIATE_UPDATE],
@@ -459,7 +477,7 @@ crd_status crdi_variable_child(crdi_parser* p, const char* element, const char**
                                                          crdi_find(attributes, "description"));
     if (i < 0) { return p->status; }
     p->fmu->variables[i].alias_of = p->variable;
-    return CRD_OK;
+    return name_repeated(p, &p->fmu->variables[i], false);
 }
 
 // ---- the end of a variable ----------------------------------------------------------------------

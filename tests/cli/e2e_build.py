@@ -526,6 +526,28 @@ run: { step: 0.25 s, stop: 1 s }
             self.cardan("run", "chain.yaml", "-q", "-o", "out.csv", "--isolate", isolate)
             for signal in ("a.y", "b.y"):
                 self.assertEqual(self.column("out.csv", signal), [35] * 5, (isolate, signal))
+        # and as components of an SSP
+        connector = '<s:Connector name="%s" kind="%s"><c:Real/></s:Connector>'
+        connectors = "<s:Connectors>" + connector % ("u", "input") + connector % ("y", "output") + "</s:Connectors>"
+        self.pack("chain.ssp", {"SystemStructure.ssd": f"""<s:SystemStructureDescription version="1.0" name="chain"
+    xmlns:s="http://ssp-standard.org/SSP1/SystemStructureDescription" xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon"
+    xmlns:v="http://ssp-standard.org/SSP1/SystemStructureParameterValues">
+  <s:System name="chain"><s:Elements>
+    <s:Component name="a" type="application/x-fmu-sharedlibrary" source="resources/same.fmu">{connectors}
+      <s:ParameterBindings><s:ParameterBinding><s:ParameterValues><v:ParameterSet version="1.0" name="p"><v:Parameters>
+        <v:Parameter name="u"><v:Real value="35"/></v:Parameter></v:Parameters></v:ParameterSet></s:ParameterValues>
+      </s:ParameterBinding></s:ParameterBindings></s:Component>
+    <s:Component name="b" type="application/x-fmu-sharedlibrary" source="resources/same.fmu">{connectors}</s:Component>
+  </s:Elements><s:Connections>
+    <s:Connection startElement="a" startConnector="y" endElement="b" endConnector="u"/>
+  </s:Connections></s:System></s:SystemStructureDescription>"""})
+        with zipfile.ZipFile(self.path("chain.ssp"), "a") as z:
+            z.write(self.path("same.fmu"), "resources/same.fmu")
+        self.cardan("check", "chain.ssp")
+        for isolate in ("none", "all"):
+            self.cardan("run", "chain.ssp", "-q", "-o", "out.csv", "--isolate", isolate, "--step", "0.25", "--stop-time", "1")
+            for signal in ("a.y", "b.y"):
+                self.assertEqual(self.column("out.csv", signal), [35] * 5, (isolate, signal))
 
 
 if __name__ == "__main__":

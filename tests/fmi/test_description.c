@@ -409,6 +409,20 @@ static void defaults_follow_the_tables_of_the_standards(void** state)
     check_text(fx->log, ""); // none of them is odd
 }
 
+static void a_local_variable_that_is_declared_again_has_its_line_in_its_name(void** state)
+{
+    fixture* fx = *state;
+    crd_fmu* f = parse(fx, FMI2(VARIABLES(SCALAR("name='x' valueReference='1'", "<Real/>")
+                                              SCALAR("name='x' valueReference='2'", "<Real/>"))));
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    check_int(d->variable_count, 2);
+    check_text(d->variables[0].name, "x");
+    check_text(d->variables[1].name, "x (line 6)");
+    check_int(crd_fmu_find(f, "x"), 0);
+    check_contains(fx->log, "t.xml:6: variable 'x (line 6)' is called so here");
+    crd_fmu_close(f);
+}
+
 static void odd_combinations_and_missing_starts_are_warned_of_once(void** state)
 {
     fixture* fx = *state;
@@ -852,7 +866,7 @@ static void bad_values_are_named_with_their_attribute(void** state)
          "type 'T' is defined twice"},
         {FMI2(VARIABLES(SCALAR("name='x' valueReference='1'", "<Real/><Integer/>"))), "two types"},
         {FMI2(VARIABLES(SCALAR("name='x' valueReference='1'", "<Real/>")
-                            SCALAR("name='x' valueReference='2'", "<Real/>"))),
+                            SCALAR("name='x' valueReference='2' causality='output'", "<Real/>"))),
          "t.xml:6: variable 'x' is declared again; the first one is in line 5"},
         {FMI3(VARIABLES("<Int8 name='x' valueReference='1'><Alias name='x'/></Int8>")),
          "declared again"},
@@ -1196,6 +1210,7 @@ int main(void)
         TEST(fmus_that_need_clocks_are_refused),
         TEST(fmi3_types_hand_down_units_and_items),
         TEST(defaults_follow_the_tables_of_the_standards),
+        TEST(a_local_variable_that_is_declared_again_has_its_line_in_its_name),
         TEST(odd_combinations_and_missing_starts_are_warned_of_once),
         TEST(written_initial_is_kept),
         TEST(fmi2_aliases_share_a_reference_within_a_base_type),

@@ -65,10 +65,13 @@ static crd_status do_simply(crdi_proxy* u, crdi_channel_op op)
 
 // The spec as it is, with the folder for the path and without what an FMU does not look at;
 // structural parameters as texts, as they decide sizes. The others are set from here.
+// Settings come later, but for those that are wanted before: structural ones, and inputs of FMI 1,
+// which cannot be asked for them.
 static void fill_spec(crdi_mail* m, const void* with)
 {
     const crdi_proxy* u = with;
     const crdi_unit_core* core = u->base.core;
+    const bool one = strncmp(u->base.info.kind, "FMU 1.", 6) == 0;
     crdi_mail_put_u64(m, sizeof(crd_unit_spec));
     crdi_mail_put(m, u->base.spec, sizeof(crd_unit_spec));
     crdi_mail_put_text(m, u->base.name);
@@ -79,16 +82,24 @@ static void fill_spec(crdi_mail* m, const void* with)
         for (int32_t i = 0; i < core->setting_count; i++) {
             const crdi_setting* s = &core->settings[i];
             const crd_variable* v = &u->base.info.variables[s->variable];
-            if (v->causality != CRD_STRUCTURAL_PARAMETER) { continue; }
+            if (v->causality != CRD_STRUCTURAL_PARAMETER && !(one && v->causality == CRD_INPUT)) {
+                continue;
+            }
             count++;
             if (!pass) { continue; }
-            crd_text text;
+            crd_text text, start;
+            int32_t variable = 0;
+            bool differs = false;
             crd_text_init(&text, u->base.ctx);
-            crdi_text_add(&text, "%llu", (unsigned long long)s->values.integer[0]);
-            m->failed = m->failed || text.failed;
+            crd_text_init(&start, u->base.ctx);
+            if (crd_unit_describe_setting((crd_unit*)&u->base, i, &variable, &differs, &text,
+                                          &start) < 0) {
+                m->failed = true;
+            }
             crdi_mail_put_text(m, v->name);
-            crdi_mail_put_text(m, text.data);
+            crdi_mail_put_text(m, text.data ? text.data : "");
             crd_text_clear(&text);
+            crd_text_clear(&start);
         }
         if (!pass) { crdi_mail_put_u64(m, count); }
     }
