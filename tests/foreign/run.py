@@ -44,6 +44,7 @@ NOT_OURS = (
     ("a library is missing here", r"cannot open shared object file|version `\S+' not found"),
     ("no FMU", r"not a zip archive|no modelDescription\.xml|modelDescription\.xml:\d+"),
     ("needs the tool that made it", r"needs the tool"),
+    ("its sources lack functions", r"cannot be linked .*undefined reference"),
     ("needs clocks", r"clocks of FMI 3"),
     ("Scheduled Execution only", r"only Scheduled Execution"),
 )
@@ -158,7 +159,7 @@ class Fmu:
             self.when = self.times(info)
             self.tool = (info.get("capabilities") or {}).get("needs_execution_tool")
             if info.get("sources") and not set(info.get("platforms", [])) & LINUX:
-                self.cardan("build", "build", self.path, seconds=COMPILES)
+                self.cardan("build", "build", self.path, "--output", "built.fmu", seconds=COMPILES)
             self.cardan("check", "check", self.path)
             self.run("alone", self.path, "alone.csv")
             inputs = [v for v in info.get("variables", []) if v.get("causality") == "input" and
@@ -215,7 +216,9 @@ class Fmu:
 
     def fmpy(self):
         start, stop, step = self.when
-        code, _, err = command([self.o.fmpy, "-B", os.path.abspath(__file__), "--as-fmpy", self.path,
+        built = os.path.join(self.folder, "built.fmu")
+        path = built if os.path.exists(built) else self.path
+        code, _, err = command([self.o.fmpy, "-B", os.path.abspath(__file__), "--as-fmpy", path,
                                 repr(start), repr(stop), repr(step), "fmpy.csv"], self.folder,
                                self.o.seconds, self.o.memory)
         ours = self.row["stages"]["alone"]["result"] == "ok"
