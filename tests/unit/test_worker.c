@@ -1,6 +1,7 @@
 // FMUs in worker processes: equal to those in this process, and what goes wrong in one is told.
 #include <math.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -527,6 +528,100 @@ static void rows_give_the_same_bits_in_any_grouping(void** state)
     }
 }
 
+// Nonsense in all that a worker writes, at any time: its units may fail, and say so in a sentence;
+// nothing else happens.
+static uint64_t noise(uint64_t* seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 20;
+}
+
+static void scribble(crdi_proxy* const* units, int count, uint64_t* seed)
+{
+    crdi_control* c = units[0]->worker->control;
+    for (int i = 0; i < 4; i++) {
+        crdi_proxy* u = units[noise(seed) % (uint64_t)count];
+        crdi_answer* a = noise(seed) % 2 ? &c->row : u->answer;
+        const uint64_t x = noise(seed) % 3 ? noise(seed) : noise(seed) % 8;
+        uint32_t* const words[] = {(uint32_t*)&a->status, &a->flags, &a->log, &a->length};
+        _Atomic uint32_t* const others[] = {&c->unit,   &c->taken, &c->log_written,
+                                            &c->asleep, &c->bell,  &a->waited};
+        switch (noise(seed) % 5) {
+        case 0:
+            *words[noise(seed) % 4] = (uint32_t)x;
+            break;
+        case 1:
+            atomic_store(others[noise(seed) % 6], (uint32_t)x);
+            break;
+        case 2:
+            a->events = (int64_t)x, a->result = a->step_ns = ~x;
+            break;
+        case 3:
+            memset(u->text, (int)x, CRDI_CHANNEL_TEXT);
+            break;
+        default:
+            memset(c->log + x % CRDI_CHANNEL_LOG, (int)x, CRDI_CHANNEL_LOG - x % CRDI_CHANNEL_LOG);
+        }
+    }
+}
+
+static void what_a_worker_says_is_not_trusted(void** state)
+{
+    (void)state;
+    enum { UNITS = 3 };
+    uint64_t seed = 1;
+    int failed = 0;
+    for (int k = 0; k < 40; k++) {
+        crd_context* ctx = crd_context_create(NULL);
+        crd_unit_store* store = NULL;
+        check_ok(crd_unit_store_create(ctx, &store));
+        _Alignas(64) crd_lane lanes[UNITS];
+        crd_unit* units[UNITS];
+        bound in[UNITS], out[UNITS];
+        crd_advance* advance = NULL;
+        for (int i = 0; i < UNITS; i++) {
+            crd_unit_spec spec = fmu_spec(example("feedthrough", 2), "all");
+            spec.limit = 1;
+            check_ok(crd_unit_create_shared(ctx, store, &spec, &units[i]));
+        }
+        for (int i = 0; i < UNITS; i++) {
+            start(units[i], 0, 1);
+            in[i] = bind_names(units[i], "u");
+            out[i] = bind_names(units[i], "y");
+        }
+        for (int i = 0; i < UNITS; i++) {
+            advance = units[i]->ops->lane->join(units[i], i, in[i].b, &in[i].v, out[i].b, &out[i].v,
+                                                &lanes[i]);
+            check(advance != NULL);
+        }
+        crd_status st = CRD_OK;
+        volatile int at = 0;
+        for (int n = 0; n < 20 && st >= 0; n++) {
+            units[0]->ops->remote->begin_row(lanes, UNITS, 0.01 * n, 0.01);
+            const crdi_worker* w = ((crdi_proxy*)units[0])->worker;
+            while (n % 2 && atomic_load(&w->control->row.number) != w->row.number) {
+                sched_yield(); // behind its answer, or while it is at work
+            }
+            scribble((crdi_proxy* const*)units, UNITS, &seed);
+            st = advance(lanes, UNITS, 0.01 * n, 0.01, &at);
+            check(at >= 0 && at < UNITS);
+            if (st >= 0) {
+                st = units[n % UNITS]->ops->get(units[n % UNITS], out[n % UNITS].b,
+                                                &out[n % UNITS].v);
+            }
+        }
+        failed += st < 0;
+        for (int i = 0; i < UNITS; i++) {
+            unbind(&in[i]);
+            unbind(&out[i]);
+            crd_unit_destroy(units[i]);
+        }
+        crd_unit_store_destroy(store);
+        crd_context_destroy(ctx);
+    }
+    check(failed > 0); // it has met the master
+}
+
 // Units that are fast share a worker, those that take long are apart while there are cores; who is
 // not known may take long. Where there are no more workers the least busy one is taken.
 static void long_steps_get_workers_of_their_own(void** state)
@@ -767,6 +862,7 @@ int main(void)
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
         cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),
         cmocka_unit_test(rows_give_the_same_bits_in_any_grouping),
+        cmocka_unit_test(what_a_worker_says_is_not_trusted),
         cmocka_unit_test(long_steps_get_workers_of_their_own),
         cmocka_unit_test(the_cost_of_a_step_is_remembered),
         cmocka_unit_test(a_crash_in_a_row_names_the_unit),

@@ -118,7 +118,6 @@ static const int64_t LINGER = 1000; // ns
 static inline bool is_there(const crdi_channel_look* l)
 {
     __builtin_prefetch(l->values);
-    __builtin_prefetch(l->values + CRDI_CHANNEL_LINE);
     return atomic_load_explicit(l->number, memory_order_acquire) == l->wanted ||
            atomic_load_explicit(l->other, memory_order_acquire) == l->wanted;
 }

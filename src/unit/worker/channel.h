@@ -21,6 +21,7 @@ enum {
     CRDI_CHANNEL_TEXT = 4096,   // of a sentence
     CRDI_CHANNEL_LOG = 1 << 18, // bytes of log lines on their way
     CRDI_CHANNEL_ORDERS = CRD_MODEL_MAX_ORDER,
+    CRDI_CHANNEL_GAINS = 8, // of a unit, fetched after each step
 };
 // Address space, not memory: pages are there when they are touched.
 #define CRDI_CHANNEL_BYTES ((size_t)1 << 30)
@@ -36,6 +37,7 @@ enum {
     X(BIND, "prepare its values")                                                                  \
     X(UNBIND, "prepare its values")                                                                \
     X(WATCH, "prepare its values")                                                                 \
+    X(GAIN, "prepare its values")                                                                  \
     X(SET, "set its inputs")                                                                       \
     X(GET, "get its outputs")                                                                      \
     X(RATES, "get derivatives of its outputs")                                                     \
@@ -72,8 +74,9 @@ enum { CRDI_SET_VALUES, CRDI_SET_RATES, CRDI_SET_TEXTS }; // `area` of SET and S
 // Of those that are not, a failure comes out with the next of the unit.
 static inline bool crdi_request_is_answered(const crdi_request* r)
 {
-    return !(r->op == CRDI_OP_WATCH || r->op == CRDI_OP_SAVE || r->op == CRDI_OP_RESTORE ||
-             r->op == CRDI_OP_FREE || (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
+    return !(r->op == CRDI_OP_WATCH || r->op == CRDI_OP_GAIN || r->op == CRDI_OP_SAVE ||
+             r->op == CRDI_OP_RESTORE || r->op == CRDI_OP_FREE ||
+             (r->op == CRDI_OP_SET && r->area != CRDI_SET_TEXTS));
 }
 
 enum { CRDI_WANTS_STOP = 1, CRDI_FETCHED = 2, CRDI_LOOK = 4 };
@@ -140,7 +143,7 @@ static inline size_t crdi_channel_areas_at(void)
 
 // ---- values of a binding -----------------------------------------------------------------------
 //
-//   doubles (n) | integers (m) | derivatives, order 1 and 2 (2 n)
+//   doubles (n) | integers (m) | derivatives, order 1 and 2 (2 n), without gaps: few cache lines
 // Texts and binaries travel as a message: {u64 length, bytes} each.
 
 static inline size_t crdi_channel_round(size_t bytes)
@@ -157,22 +160,28 @@ typedef struct crdi_channel_area {
 static inline crdi_channel_area crdi_channel_area_at(char* memory, size_t at, const crd_binding* b)
 {
     crdi_channel_area a;
-    const size_t reals = crdi_channel_round((size_t)b->real_count * sizeof(double));
     a.real = (double*)(memory + at);
-    at += reals;
-    a.integer = (int64_t*)(memory + at);
-    at += crdi_channel_round((size_t)b->integer_count * sizeof(int64_t));
-    for (int k = 0; k < CRDI_CHANNEL_ORDERS; k++, at += reals) {
-        a.rate[k] = (double*)(memory + at);
+    a.integer = (int64_t*)(a.real + b->real_count);
+    for (int k = 0; k < CRDI_CHANNEL_ORDERS; k++) {
+        a.rate[k] = (double*)(a.integer + b->integer_count) + (size_t)k * (size_t)b->real_count;
     }
     return a;
 }
 
 static inline size_t crdi_channel_area_bytes(const crd_binding* b)
 {
-    return (1 + CRDI_CHANNEL_ORDERS) * crdi_channel_round((size_t)b->real_count * sizeof(double)) +
-           crdi_channel_round((size_t)b->integer_count * sizeof(int64_t));
+    return (1 + CRDI_CHANNEL_ORDERS) * (size_t)b->real_count * sizeof(double) +
+           (size_t)b->integer_count * sizeof(int64_t);
 }
+
+// A derivative of one variable with respect to another, fetched after each step. GAIN has its
+// number in `handle`, the seed in `t`, and `area` is where the values of all of them are; -1: no
+// more.
+
+typedef struct crdi_channel_gain {
+    int32_t unknown, known; // `length`: both
+    double seed;
+} crdi_channel_gain;
 
 // ---- seats -------------------------------------------------------------------------------------
 //

@@ -260,6 +260,7 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
     const uint32_t number = ++w->number;
     // `taken` is looked at twice in a round only: its line is the worker's.
     if ((number & (CRDI_CHANNEL_SLOTS / 2 - 1)) == 0 &&
+        number - w->answered >= CRDI_CHANNEL_SLOTS / 2 &&
         number - atomic_load(&c->taken) >= CRDI_CHANNEL_SLOTS / 2) {
         wait_for_slot(w, number + CRDI_CHANNEL_SLOTS / 2);
     }

@@ -271,6 +271,47 @@ fail:
     return st;
 }
 
+// ---- derivatives of variables ------------------------------------------------------------------
+
+bool crdi_proxy_find_gain(crdi_proxy* u, const crdi_channel_gain* g, double* value)
+{
+    if (u->fetched != u->epoch || u->in_row) { return false; }
+    for (int32_t i = 0; i < u->gain_count; i++) {
+        const crdi_channel_gain* k = &u->gains[i];
+        if (k->unknown != g->unknown || k->known != g->known || k->seed != g->seed) { continue; }
+        *value = ((const double*)(u->worker->memory + u->gains_at))[i];
+        u->gains_read = u->epoch;
+        return true;
+    }
+    return false;
+}
+
+// Not of a unit whose model is evaluated to be read; see `watch`.
+void crdi_proxy_watch_gain(crdi_proxy* u, const crdi_channel_gain* g)
+{
+    crdi_worker* w = u->worker;
+    if (!u->steps || u->gain_count == CRDI_CHANNEL_GAINS || w->failed ||
+        u->base.info.flags & CRD_UNIT_CAN_REFRESH) {
+        return;
+    }
+    for (int32_t i = 0; i < u->gain_count; i++) {
+        if (u->gains[i].unknown == g->unknown && u->gains[i].known == g->known) { return; }
+    }
+    crdi_worker_lock(&w->lock);
+    if (!u->gains_at) { u->gains_at = crdi_worker_area(w, CRDI_CHANNEL_GAINS * sizeof(double)); }
+    if (u->gains_at != SIZE_MAX) {
+        const crdi_request r = {.op = CRDI_OP_GAIN,
+                                .handle = u->gain_count,
+                                .length = (uint64_t)(uint32_t)g->unknown << 32 | (uint32_t)g->known,
+                                .area = u->gains_at,
+                                .t = g->seed};
+        u->gains[u->gain_count++] = *g;
+        u->gains_read = u->epoch;
+        crdi_worker_push(u, &r);
+    }
+    crdi_worker_unlock(&w->lock);
+}
+
 // ---- steps -------------------------------------------------------------------------------------
 
 void crdi_proxy_push_step(crdi_proxy* u, double t, double h)
@@ -301,6 +342,13 @@ void crdi_proxy_stop_watching(crdi_proxy* u)
         p->watch = 0;
         if (u->watched == p->area.real) { u->watched = NULL; }
         const crdi_request r = {.op = CRDI_OP_WATCH, .handle = p->handle};
+        crdi_worker_lock(&u->worker->lock);
+        crdi_worker_push(u, &r);
+        crdi_worker_unlock(&u->worker->lock);
+    }
+    if (u->gain_count && u->epoch - u->gains_read > MOST_UNREAD) {
+        const crdi_request r = {.op = CRDI_OP_GAIN, .handle = -1};
+        u->gain_count = 0;
         crdi_worker_lock(&u->worker->lock);
         crdi_worker_push(u, &r);
         crdi_worker_unlock(&u->worker->lock);

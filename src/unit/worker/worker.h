@@ -100,21 +100,25 @@ struct crdi_proxy {
     int32_t index; // in the worker
     crdi_answer* answer;
     char* text;
-    uint32_t number;       // of its last request that is answered
-    uint16_t op;           // of its last request
-    uint32_t vain;         // waits in which it was looked for in vain
-    bool created;          // the worker has the unit
-    bool begun;            // a step is under way
-    bool steps;            // it is initialised: what is read will be read again
-    bool said;             // the end of the worker
-    int restarts;          // so far
-    char remark[320];      // base.remark
-    int64_t limit;         // of a call, ns
-    int64_t events;        // as the worker counts
-    int16_t waiting;       // bindings that were set
-    uint64_t epoch;        // changes when values do
-    uint64_t fetched;      // epoch of the last step after which the worker has read what is watched
-    bool in_row;           // that step was one of a row
+    uint32_t number;  // of its last request that is answered
+    uint16_t op;      // of its last request
+    uint32_t vain;    // waits in which it was looked for in vain
+    bool created;     // the worker has the unit
+    bool begun;       // a step is under way
+    bool steps;       // it is initialised: what is read will be read again
+    bool said;        // the end of the worker
+    int restarts;     // so far
+    char remark[320]; // base.remark
+    int64_t limit;    // of a call, ns
+    int64_t events;   // as the worker counts
+    int16_t waiting;  // bindings that were set
+    uint64_t epoch;   // changes when values do
+    uint64_t fetched; // epoch of the last step after which the worker has read what is watched
+    bool in_row;      // that step was one of a row
+    crdi_channel_gain gains[CRDI_CHANNEL_GAINS];
+    int32_t gain_count;
+    size_t gains_at;       // 0: no room yet
+    uint64_t gains_read;   // as `read` of a binding
     const double* watched; // what is read first after a step, NULL: not known
     int32_t handles;       // of bindings so far
     int32_t states;        // of saved states so far
@@ -226,6 +230,9 @@ void crdi_proxy_forget_row(crdi_worker* w); // waits for one that nobody has ask
 crd_advance* crdi_proxy_join(crd_unit* unit, int id, const crd_binding* in,
                              const crd_values* inputs, const crd_binding* out, crd_values* outputs,
                              crd_lane* lane);
+// One of the derivatives that the worker has fetched after the step; else from now on it does.
+bool crdi_proxy_find_gain(crdi_proxy* u, const crdi_channel_gain* g, double* value);
+void crdi_proxy_watch_gain(crdi_proxy* u, const crdi_channel_gain* g);
 // restart.c: the step that its worker did not survive, in another one.
 crd_status crdi_proxy_restart(crdi_proxy* u, double t, double h);
 // What was set goes to the worker, without waiting; under lock.

@@ -116,6 +116,8 @@ static void forget_process(crdi_worker* w)
         u->waiting = 0;
         u->events = 0;
         u->watched = NULL;
+        u->gain_count = 0;
+        u->gains_at = 0;
         for (crdi_proxy_binding* p = u->bindings; p; p = p->next) {
             p->handle = -1;
             p->waits = p->rates_only = false;
@@ -416,13 +418,19 @@ static crd_status proxy_directional(crd_unit* unit, const int32_t* unknowns, int
                                     const int32_t* knowns, int nk, const double* seed,
                                     double* result)
 {
+    crdi_proxy* u = (crdi_proxy*)unit;
+    const bool one = nu == 1 && nk == 1;
+    const crdi_channel_gain g = {one ? *unknowns : 0, one ? *knowns : 0, one ? *seed : 0};
+    if (one && crdi_proxy_find_gain(u, &g, result)) { return CRD_OK; }
     direction d = {unknowns, knowns, nu, nk, seed, result};
     const crdi_proxy_call c = {.request = {.op = CRDI_OP_DIRECTIONAL, .handle = -1},
                                .fill = fill_direction,
                                .take = take_direction,
                                .with = &d,
                                .into = &d};
-    return crdi_proxy_do((crdi_proxy*)unit, &c);
+    const crd_status st = crdi_proxy_do(u, &c);
+    if (one && st >= 0) { crdi_proxy_watch_gain(u, &g); }
+    return st;
 }
 
 typedef struct {

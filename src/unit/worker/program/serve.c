@@ -207,6 +207,16 @@ static crd_status serve_watch(crdi_server* s, crdi_served* u, const crdi_request
     return CRD_OK;
 }
 
+static crd_status serve_gain(crdi_server* s, crdi_served* u, const crdi_request* r)
+{
+    u->gain_count = r->handle + 1;
+    if (r->handle < 0) { return CRD_OK; }
+    u->gain_values = (double*)(s->memory + r->area);
+    u->gains[r->handle] = (crdi_channel_gain){
+        .unknown = (int32_t)(r->length >> 32), .known = (int32_t)(uint32_t)r->length, .seed = r->t};
+    return CRD_OK;
+}
+
 static crd_status serve_set(crdi_server* s, crdi_served* u, const crdi_request* r)
 {
     crdi_bound* b = &u->bound[r->handle];
@@ -217,7 +227,7 @@ static crd_status serve_set(crdi_server* s, crdi_served* u, const crdi_request* 
         st = crdi_mail_get_bytes(&m, s->ctx, b->values.bytes, b->binding->bytes_count);
         if (st < 0) { return crdi_fail(u->unit->ctx, st, "%s", crd_error_text(s->ctx)); }
     }
-    s->inputs = (const char*)b->area.real;
+    if (s->count == 1) { s->inputs = (const char*)b->area.real; }
     if (r->area != CRDI_SET_RATES) { st = ops->set(u->unit, b->binding, &b->values); }
     if (st >= 0 && r->order > 0) {
         const double* const d[] = {b->area.rate[0], b->area.rate[1]};
@@ -240,6 +250,17 @@ static crd_status get_rates(crdi_served* u, crdi_bound* b, int order)
     return u->unit->ops->derivatives->get(u->unit, b->binding, order, b->area.rate[order - 1]);
 }
 
+static crd_status fetch_gains(crdi_served* u)
+{
+    crd_status st = CRD_OK;
+    for (int32_t i = 0; i < u->gain_count && st >= 0; i++) {
+        const crdi_channel_gain* g = &u->gains[i];
+        st = u->unit->ops->derivatives->directional(u->unit, &g->unknown, 1, &g->known, 1, &g->seed,
+                                                    &u->gain_values[i]);
+    }
+    return st;
+}
+
 bool crdi_served_fetch(crdi_served* u, int32_t but)
 {
     crd_status st = CRD_OK;
@@ -251,6 +272,7 @@ bool crdi_served_fetch(crdi_served* u, int32_t but)
             if (b->watch & (1u << k)) { st = get_rates(u, b, k); }
         }
     }
+    if (st >= 0 && u->gain_count && but < 0) { st = fetch_gains(u); }
     return st >= 0;
 }
 
@@ -369,6 +391,8 @@ static crd_status serve_rare(crdi_server* s, crdi_served* u, const crdi_request*
         return crdi_serve_seat(s, u, r, in);
     case CRDI_OP_WATCH:
         return serve_watch(s, u, r);
+    case CRDI_OP_GAIN:
+        return serve_gain(s, u, r);
     case CRDI_OP_GET:
         return serve_get(u, r, out);
     case CRDI_OP_RATES:

@@ -30,6 +30,9 @@ typedef struct crdi_served {
     int32_t* watched; // handles, in the order in which they are fetched
     size_t watched_capacity;
     int32_t watched_count;
+    crdi_channel_gain gains[CRDI_CHANNEL_GAINS];
+    double* gain_values;
+    int32_t gain_count;
     void** states;
     size_t state_capacity;
     int32_t state_count;
