@@ -38,10 +38,16 @@ typedef struct world {
     const crd_dcp_slave* slave;
 } world;
 
+// In NRT steps lead through COMPUTING, COMPUTED and SENDING_D.
+static bool runs(const world* w)
+{
+    const crd_dcp_state s = w->slave ? crd_dcp_slave_state(w->slave) : CRD_DCP_ALIVE;
+    return s >= CRD_DCP_RUNNING && s <= CRD_DCP_SENDING_D;
+}
+
 static bool driven(const world* w)
 {
-    return w->slave && crd_dcp_slave_state(w->slave) == CRD_DCP_RUNNING &&
-           w->time <= w->fed + watchdog + 3 * period;
+    return runs(w) && w->time <= w->fed + watchdog + 3 * period;
 }
 
 static void rig_set(void* user, int i, double value)
@@ -255,7 +261,7 @@ static void feed(hand* h, uint8_t what, const crd_dcp_address* from)
                             .payload_length = 40};
     if (mine) {
         crd_dcp_slave_advance(h->s, h->now); // what is due before it comes
-        if (crd_dcp_slave_state(h->s) == CRD_DCP_RUNNING) { h->w->fed = h->w->time; }
+        if (runs(h->w)) { h->w->fed = h->w->time; }
         h->data++;
         h->number++;
     }
