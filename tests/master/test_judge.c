@@ -200,8 +200,10 @@ static void the_larger_of_both_defects_counts_and_the_scale_may_be_given(void** 
 {
     fake* k = make(*state);
     crdi_prediction* f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
+    crd_defect_sum output = {0};
+    f->output = &output;
     f->scale_given = 10;
-    crd_defect_add(&f->output, 5e-3, 5e-3, 4e-3, 4e-3);
+    crd_defect_add(f->output, 5e-3, 5e-3, 4e-3, 4e-3);
     const crd_master_report* r = judge(k);
     check_near(r->flows[0].output_rms, 4e-3, 1e-15);
     check_near(r->flows[0].relative, 4e-4, 1e-15);

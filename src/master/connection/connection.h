@@ -118,25 +118,29 @@ struct crdi_prediction {
     int64_t uses[CRD_PREDICT_COUNT]; // run
     int64_t same, switches;          // run: steps in which it chose the same; its changes before
     double usual;                    // run: square of its change in a step, 16 times
-    crd_select select;               // run: predict: auto
-    crdi_level_signal watch;         // run: the same in a network
+    union {
+        crd_select select;       // run: predict: auto
+        crdi_level_signal watch; // run: the same in a network
+    };
+    int64_t jumps; // run: of a network
 
     const crdi_connection* of;
     const struct crdi_member *source, *target;
-    const char* label;      // "second.v2 -> first.v2"
+    const char* label;      // "second.v2 -> first.v2", where steps are controlled or iterated
     const double* rates[2]; // derivatives of the output, NULL: the source does not give them
     const double* middle;   // output at mid-step, NULL: nobody samples it
     double* slope[2];       // in the target's derivatives, NULL: it takes values only
     double horizon;         // s, that it is predicted for at least
-    crd_select_options select_options;
-    double scale_given;    // 0: the largest magnitude so far
-    double tolerance;      // of an iteration, 0: run's times scale
-    crd_sample guess;      // run: the end, of an iteration
-    double held;           // run: of a bond that probes, its prediction
-    crd_history before;    // run: `past` before the last step, where a shadow needs it
-    double shape;          // run: of an iterated step, of u - y the Legendre coefficient above the
-                           // degree that the unit takes
-    crd_defect_sum output; // run: of all steps
+    bool careful;           // a controlled step: fewer predictors to choose from
+    double select_tol;      // what is good enough, of its scale; 0: the best is chosen
+    double scale_given;     // 0: the largest magnitude so far
+    double tolerance;       // of an iteration, 0: run's times scale
+    crd_sample guess;       // run: the end, of an iteration
+    double held;            // run: of a bond that probes, its prediction
+    crd_history* before;    // run: `past` before the last step, where a shadow needs it
+    double shape;           // run: of an iterated step, of u - y the Legendre coefficient above the
+                            // degree that the unit takes
+    crd_defect_sum* output; // run: of all steps, with `middle`
 };
 
 /// Connections with `predict: auto` in one loop: a strongly connected part of the graph. They are
@@ -381,6 +385,8 @@ int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k); ///<
 /// Derivatives that its target takes and its source gives, and what `auto` chooses from then.
 void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f);
 void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f);
+/// What `auto` chooses from.
+crd_select_options crdi_prediction_select_options(const crdi_prediction* f);
 crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f);
 void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first);
 /// What the source gives now, in the input's unit.

@@ -19,6 +19,11 @@ static bool is_asked_for(const crdi_plan* plan, const crdi_end* e, char* name, s
     const crd_results_spec* r = &plan->sys->results;
     const crd_variable* v = crdi_variable_at(plan, e);
     char index[16] = "";
+    int asking = 0;
+    for (int i = 0; i < r->pattern_count; i++) {
+        asking += asks_for_defects(r->patterns[i]);
+    }
+    if (!asking) { return false; }
     if (v->rank > 0) { snprintf(index, sizeof index, "[%d]", e->element + 1); }
     snprintf(name, size, "%s%s%s%s%s", plan->sys->single ? "" : plan->members[e->member].unit->name,
              plan->sys->single ? "" : ".", v->name, index, ending);
@@ -31,7 +36,7 @@ static bool is_asked_for(const crdi_plan* plan, const crdi_end* e, char* name, s
 bool crdi_defect_is_recorded(const crdi_plan* plan, const crdi_connection* k)
 {
     char name[1024];
-    return plan->sys->results.pattern_count > 0 && is_asked_for(plan, &k->to, name, sizeof name);
+    return is_asked_for(plan, &k->to, name, sizeof name);
 }
 
 crd_status crdi_defect_offer(const crdi_plan* plan, const crdi_prediction* f,

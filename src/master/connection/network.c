@@ -148,7 +148,7 @@ bool crdi_network_sample(crdi_prediction* f, double h, bool event)
     }
     find_errors(f, h, error);
     const bool jumped = crdi_level_push(&f->watch, f->end.y[0], error);
-    f->select.jumps += jumped || event;
+    f->jumps += jumped || event;
     f->disturbed = jumped || event;
     if (event || f->network->level.changed) { crdi_level_restart(&f->watch); }
     return jumped || event || f->network->level.changed;
@@ -184,6 +184,11 @@ static crd_status start_shadow(crd_master* m, crdi_network* n)
     if (st < 0) { return st == CRD_E_MEMORY ? st : CRD_OK; }
     n->level.fixed = !s->allowed[1] && !s->allowed[2]; // hold is all that is stable
     if (m->plan->times.multirate) { return CRD_OK; }   // errors are not followed there
+    for (int k = 0; k < n->flow_count; k++) {
+        crdi_prediction* f = &m->connections.predictions[n->flows[k]];
+        f->before = crdi_arena_new(&m->arena, 1, sizeof *f->before);
+        if (!f->before) { return CRD_E_MEMORY; }
+    }
     n->shadow = s;
     crdi_level_begin(&n->level, s->first);
     return CRD_OK;
@@ -205,11 +210,11 @@ static crd_poly missed(const crdi_prediction* f, int level, double h, const crd_
 {
     crd_poly u;
     if (!f->known) {
-        u = crd_predict(crdi_network_predictor(f, level), &f->before, h);
+        u = crd_predict(crdi_network_predictor(f, level), f->before, h);
     } else if (level == 0) {
         u = (crd_poly){.c = {f->past.sample[0].y[0]}};
     } else {
-        const crd_sample *a = &f->before.sample[0], *b = &f->past.sample[0];
+        const crd_sample *a = &f->before->sample[0], *b = &f->past.sample[0];
         u = crd_poly_hermite(a, a->order + 1, b, b->order + 1, h);
     }
     return crd_poly_minus(&u, truth);
@@ -222,7 +227,7 @@ static void shadow_step(crdi_connections* c, crdi_network* n, bool rough, double
         if (!s->allowed[l]) { continue; }
         for (int k = 0; k < n->flow_count; k++) {
             crdi_prediction* f = &c->predictions[n->flows[k]];
-            const crd_poly truth = crd_history_reconstruct(&f->before, h, &f->end);
+            const crd_poly truth = crd_history_reconstruct(f->before, h, &f->end);
             n->delta[n->links[k]] = missed(f, l, h, &truth);
             n->scale[n->links[k]] = f->size > 0 ? 1 / f->size : 0;
         }

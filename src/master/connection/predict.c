@@ -72,10 +72,11 @@ int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k)
 // What a unit integrates is the running mean of an error, in which noise cancels.
 static const double SMOOTH = 0.8;
 
-// What `auto` chooses from. Without derivatives, those that are made of differences of values do.
-static crd_select_options candidates(const crdi_prediction* f)
+// Without derivatives, those that are made of differences of values do.
+crd_select_options crdi_prediction_select_options(const crdi_prediction* f)
 {
     crd_select_options o = crd_select_defaults();
+    o.tol = f->select_tol;
     o.smooth = SMOOTH;
     o.hold_only = !f->slope[0];
     if (!f->rates[0] && o.hold_only) {
@@ -83,6 +84,7 @@ static crd_select_options candidates(const crdi_prediction* f)
     } else if (!f->rates[1]) {
         o.candidates &= ~(1u << CRD_PREDICT_HERMITE);
     }
+    if (f->careful) { o.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3); }
     return o;
 }
 
@@ -90,7 +92,7 @@ static crd_select_options candidates(const crdi_prediction* f)
 void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f)
 {
     if (f->predict != CRD_PREDICTION_AUTO || !plan->controlled) { return; }
-    f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
+    f->careful = true;
 }
 
 // Almost every connection: what it is predicted from, and what it becomes, are means of values, and
@@ -115,9 +117,9 @@ void crdi_prediction_use_orders(const crdi_plan* plan, crdi_prediction* f)
         f->rates[d] = given ? a->rates[d] + k->from.slot : NULL;
         f->slope[d] = taken ? &b->slopes[d][k->to.slot] : NULL;
     }
-    f->select_options = candidates(f);
+    f->careful = false;
     if (plan->controlled && !plan->sys->run.control.absolute) {
-        f->select_options.tol = plan->sys->run.control.tolerance; // times scale, once that is known
+        f->select_tol = plan->sys->run.control.tolerance; // times scale, once that is known
     }
     f->plain = is_plain(plan, f);
 }
@@ -141,12 +143,17 @@ crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_predic
                            .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
                            .stamp = -1};
     k->prediction = f;
-    if (a->middles) { f->middle = a->middles + k->from.slot; }
+    if (a->middles) {
+        f->middle = a->middles + k->from.slot;
+        f->output = crdi_arena_new(plan->arena, 1, sizeof *f->output);
+        if (!f->output) { return CRD_E_MEMORY; }
+    }
     crdi_prediction_use_orders(plan, f);
     f->event_count = a->async ? &a->run->jumps : &a->unit->events;
     k->from_name = crdi_end_name(plan, plan->arena, &k->from);
     k->to_name = crdi_end_name(plan, plan->arena, &k->to);
     if (!k->from_name || !k->to_name) { return CRD_E_MEMORY; }
+    if (!plan->controlled && !plan->iterated) { return CRD_OK; }
     f->label = crdi_arena_format(plan->arena, "%s -> %s", k->from_name, k->to_name);
     return f->label ? CRD_OK : CRD_E_MEMORY;
 }
@@ -182,9 +189,10 @@ static void __attribute__((cold, noinline)) note_blind(crdi_prediction* f, int o
     if (f->blind) { return; }
     f->blind = true;
     crdi_log(u->ctx, CRD_LOG_WARNING,
-             "unit '%s': derivative %d of output '%s' is not finite; %s is predicted from its "
-             "values where that is so",
-             u->name, order, u->info.variables[f->of->from.variable].name, f->label);
+             "unit '%s': derivative %d of output '%s' is not finite; %s -> %s is predicted from "
+             "its values where that is so",
+             u->name, order, u->info.variables[f->of->from.variable].name, f->of->from_name,
+             f->of->to_name);
 }
 
 crd_sample crdi_prediction_sample(crdi_prediction* f)
@@ -224,8 +232,10 @@ static crd_predictor predictor(const crdi_prediction* f, double h)
 {
     if (f->network) { return crdi_network_predictor(f, f->network->level.now); }
     switch (f->predict) {
-    case CRD_PREDICTION_AUTO:
-        return crd_select_choice(&f->select_options, &f->select, h);
+    case CRD_PREDICTION_AUTO: {
+        const crd_select_options o = crdi_prediction_select_options(f);
+        return crd_select_choice(&o, &f->select, h);
+    }
     case CRD_PREDICTION_HOLD:
         return CRD_PREDICT_HOLD;
     case CRD_PREDICTION_LINEAR:
@@ -595,7 +605,7 @@ static bool is_settled(crdi_prediction* f)
 static bool __attribute__((noinline)) choose(crdi_prediction* f, double h, bool event)
 {
     crd_select* s = &f->select;
-    crd_select_options o = f->select_options;
+    crd_select_options o = crdi_prediction_select_options(f);
     o.tol *= crdi_prediction_scale(f);
     const bool cut = crd_select_step(&o, s, &f->past, h, &f->end) || event;
     if (event) { crd_select_event(&o, s); }
@@ -616,7 +626,7 @@ accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event,
     const bool counts = usual || was_applied(m, f, t);
     if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
     if (!usual && counts && f->middle) {
-        crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms);
+        crd_defect_add(f->output, t, h, f->output_rms, f->output_rms);
     }
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
@@ -627,7 +637,7 @@ accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event,
     } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
         cut = choose(f, h, event);
     }
-    if (!usual && f->network && f->network->shadow && f->network->looks) { f->before = f->past; }
+    if (!usual && f->network && f->network->shadow && f->network->looks) { *f->before = f->past; }
     if (usual || (f->plain && f->past.count == CRD_HISTORY)) { // no derivatives, steps are equal
         crd_sample* y = f->past.sample;
         y[3].y[0] = y[2].y[0];
@@ -708,7 +718,8 @@ void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sa
     if (f->network) {
         f->watch = (crdi_level_signal){.y = s.y[0], .count = 1, .size = f->size};
     } else if (f->predict == CRD_PREDICTION_AUTO) {
-        crd_select_start(&f->select_options, &f->select, &s);
+        const crd_select_options o = crdi_prediction_select_options(f);
+        crd_select_start(&o, &f->select, &s);
     }
 }
 

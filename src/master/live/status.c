@@ -45,7 +45,8 @@ static void show_prediction(const crdi_prediction* f, crdi_live_link_state* out)
     const crd_defect_sum* c = &f->connection;
     const bool any = c->steps > 0 || c->broken > 0;
     const double rms = any ? crd_defect_rms(c) : 0;
-    const double output = f->output.steps > 0 ? crd_defect_rms(&f->output) : (double)NAN;
+    const double output =
+        f->output && f->output->steps > 0 ? crd_defect_rms(f->output) : (double)NAN;
     out->defect = any ? f->rms : 0;
     out->scale = crdi_prediction_scale(f);
     out->relative = isnan(rms) ? rms : (isnan(output) ? rms : fmax(rms, output)) / out->scale;

@@ -45,8 +45,18 @@ static index_text index_of(int32_t element, bool shown)
 const char* crdi_end_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e)
 {
     const crd_variable* v = crdi_variable_at(plan, e);
-    return crdi_arena_format(arena, "%s.%s%s", plan->members[e->member].unit->name, v->name,
-                             index_of(e->element, v->rank > 0).text);
+    const index_text index = index_of(e->element, v->rank > 0);
+    const char* const parts[] = {plan->members[e->member].unit->name, ".", v->name, index.text};
+    size_t lengths[4], at = 0;
+    for (int i = 0; i < 4; i++) {
+        at += lengths[i] = strlen(parts[i]);
+    }
+    char* text = crdi_arena_new(arena, at + 1, 1); // without printf: there may be a million of them
+    at = 0;
+    for (int i = 0; text && i < 4; at += lengths[i++]) {
+        memcpy(text + at, parts[i], lengths[i]);
+    }
+    return text;
 }
 
 const char* crdi_end_short_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e)

@@ -282,7 +282,8 @@ static double controlled_begin(crd_master* m)
     for (int i = 0; i < m->connections.prediction_count; i++) {
         const crdi_prediction* f = &m->connections.predictions[i];
         if (f->predict == CRD_PREDICTION_AUTO) {
-            h = fmin(h, crd_select_ceiling(&f->select_options, &f->select));
+            const crd_select_options o = crdi_prediction_select_options(f);
+            h = fmin(h, crd_select_ceiling(&o, &f->select));
         }
     }
     m->clock.h = fit(m, fmax(h, m->control.options.floor));

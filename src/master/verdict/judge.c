@@ -183,10 +183,10 @@ static void report_prediction(const crd_master* m, const crdi_prediction* f, crd
     r->rms = any ? crd_defect_rms(c) : 0;
     r->max = c->broken ? (double)NAN : c->max;
     r->max_time = c->max_time;
-    r->output_rms = f->output.steps > 0 ? crd_defect_rms(&f->output) : (double)NAN;
+    r->output_rms = f->output && f->output->steps > 0 ? crd_defect_rms(f->output) : (double)NAN;
     r->relative = larger(r->rms, r->output_rms) / r->scale;
     if (isnan(r->rms)) { r->relative = (double)NAN; }
-    r->jumps = f->select.jumps;
+    r->jumps = f->network ? f->jumps : f->select.jumps;
     r->switches = f->network ? f->network->level.switches : f->select.switches;
 }
 
