@@ -47,7 +47,7 @@ static crd_status check_beside(const crd_fmi* i, const crd_fmi* other)
                ? CRD_OK
                : crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
                            "%s: %s can be instantiated only once per process and the instance %s "
-                           "is there already",
+                           "is there already; 'isolate: process' gives each a process of its own",
                            i->name, crd_fmu_path(i->fmu), other->name);
 }
 
