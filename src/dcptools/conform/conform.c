@@ -696,7 +696,9 @@ crd_status crdi_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_ad
     p->opt = opt;
     crdi_conform_choose(&p->choice, d, control, opt->data_port);
     st = find_slave(ctx, p);
-    if (st == CRD_E_NOT_FOUND && bring_back(p)) { st = CRD_OK; }
+    if (st == CRD_E_NOT_FOUND && opt->restart) {
+        st = bring_back(p) ? CRD_OK : crdi_fail_in(ctx, st, "%s", "behind the restart command");
+    }
     const char* lost = NULL; // the case behind which it did not come back
     for (int i = 0; st >= 0 && i < crdi_conform_case_count && !p->cancelled; i++) {
         const crdi_conform_case* c = &crdi_conform_cases[i];
