@@ -172,6 +172,14 @@ class Conform(Probe):
         self.assertEqual(v["nrt.steps"], "pass")
         slave.end()
 
+    def test_our_bench_passes_what_leads_through_runs_errors_and_resets(self):
+        bench = Waiting(self, "bench", "em", "--listen", "udp://127.0.0.1:0",
+                        "--write-description", "em.dcpx")
+        done, v = self.verdicts(bench.addresses[0], "--description", "em.dcpx", "--only", "[dehr]*",
+                                "--timeout", "20 s", "--patience", "60 s")
+        self.assertEqual([c for c in done["cases"] if c["verdict"] not in ("pass", "skip")], [])
+        self.assertEqual((v["rt.run"], v["heartbeat.missed"], v["reset.stopped"]), ("pass",) * 3)
+
     def test_our_slave_passes_over_tcp_and_patterns_choose(self):
         slave = self.slave()
         done, v = self.verdicts(slave.addresses[1], "--description", "slave.dcpx", "--mode", "nrt",
