@@ -2,6 +2,7 @@
 type, right and wrong sequence ids, in every state that can be stayed in. Nothing acts on them, and
 the slave has counted every one."""
 
+import csv
 import json
 import re
 import socket
@@ -141,6 +142,56 @@ class Injection(EndToEnd):
         self.assertEqual(end["requests"], m.seq + states)
         self.assertEqual(end["dropped"], sent - states)
         self.assertGreater(end["data_foreign"], 0)
+
+    def test_nobody_but_the_master_turns_a_bench(self):
+        """As an attacker would do it who has seen ids and numbers: 6000 1/min and 200 N.m, ahead."""
+        process, to = self.start("bench", "em", "--listen", "udp://127.0.0.1:0", "--ideal",
+                                 "--watchdog", "20 s", "--heartbeat", "60 s", "--trace", "em.csv",
+                                 "--write-description", "em.dcpx")
+        root = ElementTree.parse(self.path("em.dcpx")).getroot()
+        names = ("torque_ref", "speed_ref", "voltage_ref", "oil_ref")
+        found = {v.get("name"): int(v.get("valueReference")) for v in root.iter("Variable")}
+        self.outside, m, injected = self.strangers(), Master(self, to), 0
+
+        def data(ahead, torque, speed):
+            return struct.pack("<BHHdddd", 0xF0, (m.data + ahead) & 0xFFFF, 20, torque, speed, 300, 25)
+
+        m.change(0x01, 1, uuid.UUID(root.get("uuid")).bytes + bytes([1, 1, 0]))  # SRT
+        m.ask(0x20, struct.pack("<II", 1, 1000))
+        for pos, name in enumerate(names):
+            m.ask(0x22, struct.pack("<HHQB", 20, pos, found[name], 9))
+        m.ask(0x2B, struct.pack("<HB", 20, 0))
+        m.ask(0x26, struct.pack("<HBHI", 20, 0, to[1], 0x7F000001))
+        for kind, state, body in ((0x03, 3, b""), (0x04, 5, b""), (0x06, 10, struct.pack("<q", 0)),
+                                  (0x06, 11, struct.pack("<q", 0))):
+            m.change(kind, state, body)
+            for s in self.outside:
+                s.sendto(data(0, 200, 6000), to)
+                injected += 1
+        for _ in range(200):  # as fast as the bench answers
+            self.assertEqual(m.ask(0x80, want=0xB2)[4], 11)
+            for s in self.outside:
+                for ahead in (0, 1, 40):
+                    s.sendto(data(ahead, 200, 6000), to)
+                    injected += 1
+            m.socket.sendto(data(0, 0, 500), to)
+            m.data += 1
+        m.change(0x09, 16)
+        m.change(0x02, 0)
+        process.terminate()
+        out, err = process.communicate(timeout=PATIENCE)
+        end = json.loads(out.splitlines()[-1])
+        self.assertEqual(end["data_in"], m.data, err)
+        self.assertEqual(end["data_foreign"] + end["data_dropped"], injected)  # before CONFIGURED
+        self.assertGreater(end["data_foreign"], 1000)
+        with open(self.path("em.csv"), encoding="utf-8", newline="") as f:
+            rows = list(csv.DictReader(f))
+        most = {k: max(abs(float(row[k])) for row in rows)
+                for k in ("speed_ref [rpm]", "speed [rpm]", "torque_ref [N.m]")}
+        self.assertGreater(most["speed [rpm]"], 1)  # it was driven
+        self.assertLessEqual(most["speed_ref [rpm]"], 500)
+        self.assertLess(most["speed [rpm]"], 550)
+        self.assertEqual(most["torque_ref [N.m]"], 0)
 
 
 if __name__ == "__main__":
