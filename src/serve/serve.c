@@ -190,6 +190,7 @@ void crdi_serve_destroy(crdi_serve* s)
     crd_context* ctx = s->ctx;
     crd_dcp_slave_destroy(s->slave);
     s->slave = NULL;
+    crdi_serve_bench_close(s->bench);
     crdi_serve_close(s);
     crd_unit_store_destroy(s->store);
     crd_context_destroy(s->log);
@@ -270,14 +271,16 @@ crd_status crdi_serve_start(crdi_serve* s, const crd_dcp_link* link,
     s->link = *link;
     s->watch = watch;
     s->watch_user = user;
-    const crd_dcp_plant plant = crdi_serve_plant(s);
+    const crd_dcp_plant plant = s->bench ? crdi_serve_bench_plant(s->bench) : crdi_serve_plant(s);
     const crd_dcp_link through = {.user = s,
                                   .send = pass_send,
                                   .listen = link->listen ? pass_listen : NULL,
                                   .connect = link->connect ? pass_connect : NULL,
                                   .close = link->close ? pass_close : NULL,
                                   .hold = link->hold ? pass_hold : NULL};
-    return crd_dcp_slave_create(s->ctx, s->d, &plant, &through, &o, &s->slave);
+    const crd_status st = crd_dcp_slave_create(s->ctx, s->d, &plant, &through, &o, &s->slave);
+    if (st == CRD_OK && s->bench) { crdi_serve_bench_attach(s->bench, s->slave); }
+    return st;
 }
 
 crd_dcp_slave* crdi_serve_slave(crdi_serve* s)
@@ -304,6 +307,10 @@ void crdi_serve_turn(crdi_serve* s, crd_dcp_net* net, double most)
 void crdi_serve_leave(crdi_serve* s, double now)
 {
     if (!s->slave || crd_dcp_slave_state(s->slave) == CRD_DCP_ALIVE) { return; }
+    if (s->bench) {
+        crdi_serve_bench_stop(s->bench, now);
+        return;
+    }
     crd_dcp_slave_stop(s->slave, now);
     const crd_dcp_state state = crd_dcp_slave_state(s->slave);
     if (state != CRD_DCP_STOPPING && state < CRD_DCP_STOPPED) {

@@ -5,11 +5,13 @@
 //   describe.c  ports become a slave description
 //   use.c       a description that was given instead
 //   plant.c     what the slave asks of the units: values, states, steps
+//   bench.c     a unit as a bench: between the slave and the plant
 #pragma once
 #include "cardan/dcp.h"
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "shared/base.h"
+#include "shared/dcp_bench.h"
 #include "shared/master_crash.h"
 #include "shared/serve.h"
 #include "shared/unit.h"
@@ -71,6 +73,8 @@ typedef enum crdi_plant_phase {
     CRDI_PLANT_BROKEN, // failed or crashed
 } crdi_plant_phase;
 
+typedef struct crdi_serve_bench crdi_serve_bench; // bench.c
+
 struct crdi_serve {
     crd_context* ctx;
     crd_context* log; // over ctx: lines of the units pass crdi_serve_take_line
@@ -105,7 +109,8 @@ struct crdi_serve {
     char failure[512];
 
     crd_dcp_slave* slave;
-    crd_dcp_link link; // that was given
+    crdi_serve_bench* bench; // NULL: a plain slave
+    crd_dcp_link link;       // that was given
     crdi_serve_watch* watch;
     void* watch_user;
 
@@ -134,6 +139,12 @@ crd_dcp_plant crdi_serve_plant(crdi_serve* s);
 /// Creates the units (nothing runs): those that there are go.
 crd_status crdi_serve_make(crdi_serve* s);
 void crdi_serve_close(crdi_serve* s);
+
+// bench.c
+crd_dcp_plant crdi_serve_bench_plant(crdi_serve_bench* b);
+void crdi_serve_bench_attach(crdi_serve_bench* b, crd_dcp_slave* slave);
+void crdi_serve_bench_stop(crdi_serve_bench* b, double now);
+void crdi_serve_bench_close(crdi_serve_bench* b);
 
 // serve.c
 crd_log_sink crdi_serve_take_line; // of s->log; any thread

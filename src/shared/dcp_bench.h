@@ -35,6 +35,8 @@ crd_status crdi_dcp_limits_parse(crd_context* ctx, const char* text, size_t leng
                                  crdi_dcp_limits* out);
 /// As snprintf; what is printed reads back as the same.
 int crdi_dcp_limits_print(const crdi_dcp_limits* l, char* out, size_t room);
+/// As crd_dimension_parse, but 1/min is a speed of rotation.
+bool crdi_bench_dimension(const char* unit, crd_dimension* out);
 /// NULL: nothing is said about it.
 const crdi_dcp_limit* crdi_dcp_limits_find(const crdi_dcp_limits* l, const char* name);
 /// Whether a test case keeps to the limits of `who`. CRD_E_RANGE: names the limit.

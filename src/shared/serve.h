@@ -43,6 +43,11 @@ const crd_dcp_description* crdi_serve_description(const crdi_serve* s);
 /// addresses and start values are the description's. Before crdi_serve_start.
 /// CRD_E_RANGE, CRD_E_NOT_FOUND: what does not fit, and what would.
 crd_status crdi_serve_use(crdi_serve* s, const crd_dcp_description* d);
+/// The unit is a bench: roles, limits, checklist and stop by a file (borrowed, outlives it). Before
+/// crdi_serve_start, with its own description. CRD_E_RANGE: what of the file does not fit the unit.
+struct crdi_bench_file;
+crd_status crdi_serve_as_bench(crdi_serve* s, const struct crdi_bench_file* f);
+bool crdi_serve_at_rest(const crdi_serve* s); ///< nothing moves, or it is no bench
 /// All of it for a description alone: the caller's.
 crd_status crdi_serve_describe(crd_context* ctx, crd_system* sys, const crdi_serve_options* opt,
                                crd_dcp_description** out);

@@ -48,3 +48,35 @@ typedef struct crdi_unit_kind {
     bool is_remote;       ///< reached over a network
 } crdi_unit_kind;
 const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source);
+
+// ---- bench files -------------------------------------------------------------------------------
+
+enum { CRDI_BENCH_FILE_QUANTITIES = 16, CRDI_BENCH_FILE_ITEMS = 31 };
+
+/// A quantity of a bench file: texts as they stand there, NULL or NAN: not given.
+typedef struct crdi_bench_file_quantity {
+    const char *name, *set, *measured, *limits, *trip;
+    int role; ///< crd_dcp_role
+    double conditioning, safe, cool_down;
+    int line, limits_line, trip_line, set_line, measured_line;
+} crdi_bench_file_quantity;
+
+/// A file that makes a bench of a unit: `cardan dcp slave X --bench FILE`. docs/benches.md.
+typedef struct crdi_bench_file {
+    const char* file; ///< as it was given
+    crdi_bench_file_quantity quantities[CRDI_BENCH_FILE_QUANTITIES];
+    int quantity_count;
+    const char* items[CRDI_BENCH_FILE_ITEMS];     ///< of the checklist
+    const char* variables[CRDI_BENCH_FILE_ITEMS]; ///< that say whether they are met
+    int item_lines[CRDI_BENCH_FILE_ITEMS];
+    int item_count;
+    const char *avoid, *initial;
+    int avoid_line, initial_line;
+    double tolerance, induced, watchdog, heartbeat, period; ///< NAN: not given
+    double safe_speed, turn_speed, stop_rate, standstill, patience, cool_patience;
+} crdi_bench_file;
+
+/// Texts live in `arena`. What can be told without the unit is told here, with file and line:
+/// roles twice, a stop that it cannot do, a rate without a range.
+crd_status crdi_bench_file_load(crd_context* ctx, const char* path, crd_arena* arena,
+                                crdi_bench_file* out);

@@ -401,6 +401,7 @@ static int drive_anything(hand* h, uint64_t* seed, int values)
         if (uniform(seed, 0, 1) < 0.02) { h->set[0] = odd[(int)uniform(seed, 0, 8)]; }
         if (uniform(seed, 0, 1) < 0.02) { h->set[1] = odd[(int)uniform(seed, 0, 8)]; }
         go(h, h->r.now + 0.01);
+        if (n == 1) { h->steepest = 0; } // the first starts from the measured speed, to 0.1 1/min
         if (!isfinite(h->set[0]) || !isfinite(h->set[1])) { h->set[0] = h->set[1] = 0; }
     }
     const double speed = h->type->speed_overshoot, torque = h->type->torque_overshoot;

@@ -2,6 +2,7 @@
 #include "cli/dcp/dcp_serve.h"
 #include "shared/base_interrupt.h"
 #include "shared/dcp.h"
+#include "shared/system.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +18,7 @@ static const double TURN = 0.2; // s: a signal that comes just before waiting is
 
 typedef struct slave_options {
     crdi_served served;
-    const char *description, *written, *capture, *key;
+    const char *description, *written, *capture, *key, *bench;
     crdi_list listen, allow;
     bool once, any_port, check_range, plain;
     int priority;
@@ -30,6 +31,7 @@ typedef struct session {
     crd_system* sys;
     crd_dcp_description* given;
     crdi_serve* serve;
+    crdi_bench_file bench;
     crd_dcp_net* net;
     crd_dcp_capture* capture;
     crd_dcp_address addresses[MOST];
@@ -191,6 +193,10 @@ static crd_status open_slave(session* x)
     opt.address_count = x->address_count;
     CRD_TRY(crdi_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
     if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
+    if (x->o->bench) {
+        CRD_TRY(crdi_bench_file_load(x->cli->ctx, x->o->bench, &x->sys->arena, &x->bench));
+        CRD_TRY(crdi_serve_as_bench(x->serve, &x->bench));
+    }
     if (x->o->written) { CRD_TRY(write_description(x)); }
     const crd_dcp_link link = crd_dcp_net_link(x->net);
     CRD_TRY(crdi_serve_start(x->serve, &link, &limits, dcp_slave_watch, x));
@@ -272,11 +278,13 @@ static void close_session(session* x)
 static void take_leave(session* x)
 {
     static const double patience = 1; // s
-    const double until = crd_dcp_net_now(x->net) + patience;
+    double until = crd_dcp_net_now(x->net) + patience;
+    const int before = crdi_interrupt_count();
     crdi_serve_leave(x->serve, crd_dcp_net_now(x->net));
     while (crd_dcp_slave_state(crdi_serve_slave(x->serve)) != CRD_DCP_ALIVE &&
-           crd_dcp_net_now(x->net) < until) {
+           crd_dcp_net_now(x->net) < until && crdi_interrupt_count() <= before) {
         crdi_serve_turn(x->serve, x->net, 0.01);
+        if (!crdi_serve_at_rest(x->serve)) { until = crd_dcp_net_now(x->net) + patience; }
     }
 }
 
@@ -318,6 +326,9 @@ static const crdi_option rows[] = {
              "given"),
     OPT_FILE(slave_options, description, "description", "dcpx|dcp",
              "description to use instead of the one that would be made; has to fit"),
+    OPT_FILE(slave_options, bench, "bench", "yaml",
+             "a bench: roles, limits, checklist and stop of this file, with the safety core "
+             "between master and unit (docs/benches.md)"),
     OPT_FILE(slave_options, written, "write-description", "dcpx|dcp",
              "write the description that is used, with the addresses"),
     OPT_LIST(slave_options, allow, "allow", "NETWORK",

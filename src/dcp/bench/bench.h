@@ -119,7 +119,6 @@ struct crd_dcp_bench {
 /// A limit in a unit; false: of another dimension.
 bool crdi_bench_range(const crdi_dcp_limit* l, const char* unit, const crd_dimension* dimension,
                       crdi_safety_range* out);
-bool crdi_bench_dimension(const char* unit, crd_dimension* out);
 /// A value in the unit of a limit as one in another unit of the same dimension.
 double crdi_bench_convert(double x, const crdi_dcp_limit* from, const char* unit,
                           const crd_dimension* dimension);

@@ -101,7 +101,7 @@ crdi_dcp_master_state crdi_dcp_master_state_of(const crd_dcp_state* slaves, int 
 // A set value of ours: what is sent keeps to what was agreed, as the bench does.
 typedef struct peer_axis {
     char name[32];
-    char unit_text[16];
+    char unit[16];
     int bit, input; // of bench.clamped; variable
     crdi_safety_axis axis;
     crdi_safety_clamps outside, fast;
@@ -148,7 +148,43 @@ fail:
     return st;
 }
 
-// The envelope of each set value, in the unit of the bench's limit or else of who limits it.
+// The unit of a set value: that of its variable, else that of who limits it first.
+static void choose_unit(const crdi_dcp_bench_peer* p, peer_axis* a, const crdi_dcp_limit* first,
+                        crd_dimension* out)
+{
+    const char* unit = p->d->variables[a->input].unit;
+    *out = first->dimension;
+    memcpy(a->unit, first->unit, sizeof a->unit);
+    crd_dimension own;
+    if (unit && *unit && strlen(unit) < sizeof a->unit && crdi_bench_dimension(unit, &own) &&
+        crd_dimension_equal(&own, out)) {
+        *out = own;
+        snprintf(a->unit, sizeof a->unit, "%.15s", unit);
+    }
+}
+
+// False: nothing is left that all of them allow.
+static bool make_axis(const crdi_dcp_bench_peer* p, peer_axis* a,
+                      const crdi_dcp_limits* const* limits, bool* limited)
+{
+    crd_dimension dimension;
+    *limited = false;
+    a->outside.since = a->fast.since = NAN;
+    a->axis.own = crdi_safety_unbounded();
+    crdi_safety_axis_open(&a->axis);
+    for (int k = 0; k < 3; k++) {
+        const crdi_dcp_limit* l = crdi_dcp_limits_find(limits[k], a->name);
+        crdi_safety_range r;
+        if (!l) { continue; }
+        if (!*limited) { choose_unit(p, a, l, &dimension); }
+        *limited = true;
+        if (!crdi_bench_range(l, a->unit, &dimension, &r) || !crdi_safety_narrow(&a->axis, &r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static crd_status make_axes(crdi_dcp_bench_peer* p, const crdi_dcp_limits* bench,
                             const crdi_dcp_limits* planned, const crdi_dcp_limits* own)
 {
@@ -156,29 +192,18 @@ static crd_status make_axes(crdi_dcp_bench_peer* p, const crdi_dcp_limits* bench
     crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
     const int count = crdi_dcp_bench_pairs(p->d, pairs);
     for (int i = 0; i < count; i++) {
+        if (pairs[i].input < 0) { continue; }
         peer_axis* a = &p->axes[p->axis_count];
-        const crdi_dcp_limit* first = NULL;
+        bool limited;
         *a = (peer_axis){.bit = i, .input = pairs[i].input, .sent = NAN};
-        a->outside.since = a->fast.since = NAN;
-        a->axis.own = crdi_safety_unbounded();
-        crdi_safety_axis_open(&a->axis);
-        for (int k = 0; k < 3; k++) {
-            const crdi_dcp_limit* l = crdi_dcp_limits_find(all[k], pairs[i].name);
-            crdi_safety_range r;
-            if (!l) { continue; }
-            if (!first) { first = l; }
-            if (!crdi_bench_range(l, first->unit, &first->dimension, &r) ||
-                !crdi_safety_narrow(&a->axis, &r)) {
-                return crdi_fail(p->ctx, CRD_E_RANGE,
-                                 "limit %s: the bench, the test case and this side leave nothing "
-                                 "that all of them allow",
-                                 pairs[i].name);
-            }
-        }
-        if (!first || pairs[i].input < 0) { continue; }
         memcpy(a->name, pairs[i].name, sizeof a->name);
-        memcpy(a->unit_text, first->unit, sizeof a->unit_text);
-        p->axis_count++;
+        if (!make_axis(p, a, all, &limited)) {
+            return crdi_fail(p->ctx, CRD_E_RANGE,
+                             "limit %s: the bench, the test case and this side leave nothing that "
+                             "all of them allow",
+                             a->name);
+        }
+        p->axis_count += limited;
     }
     return CRD_OK;
 }
@@ -335,7 +360,7 @@ static void tell_clamp(const peer_axis* a, char* out, size_t room)
 {
     const crdi_safety_range* r = &a->axis.agreed;
     snprintf(out, room, "clamped: %s = %g %s, used %g, limits %g to %g", a->name, a->outside.wanted,
-             a->unit_text, a->outside.used, r->min, r->max);
+             a->unit, a->outside.used, r->min, r->max);
 }
 
 void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double now, crd_context* log)
@@ -370,13 +395,13 @@ bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, 
     if (c->count == 0) { return true; }
     char limit[64];
     if (fast) {
-        snprintf(limit, sizeof limit, "a rate of %g %s/s", r->rate, a->unit_text);
+        snprintf(limit, sizeof limit, "a rate of %g %s/s", r->rate, a->unit);
     } else {
-        snprintf(limit, sizeof limit, "%g to %g %s", r->min, r->max, a->unit_text);
+        snprintf(limit, sizeof limit, "%g to %g %s", r->min, r->max, a->unit);
     }
     snprintf(out, room,
              "%s was %g %s and was kept at %g, %s was agreed; %lld set value%s, %lld time%s%s",
-             a->name, c->wanted, a->unit_text, c->used, limit, (long long)c->values,
+             a->name, c->wanted, a->unit, c->used, limit, (long long)c->values,
              c->values == 1 ? "" : "s", (long long)c->count, c->count == 1 ? "" : "s",
              isnan(c->since) ? "" : ", still so at the end");
     return true;
