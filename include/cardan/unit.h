@@ -247,7 +247,7 @@ struct crd_unit {
     /// What the unit has to say for the record: it writes `remark`, then raises the number. The
     /// master looks after each step of the unit and makes it an event.
     int64_t remarks;
-    const char* remark;          ///< its own
+    const char* remark;          ///< its own, there from create on; NULL: it never has one
     struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
 };
 

@@ -98,8 +98,9 @@ typedef struct crdi_plan {
     const char** unit_names; // (member_count)
     double* outputs;         // real outputs of all members in a row
     size_t output_count;
-    bool has_remote; // some unit computes elsewhere
-    int* refreshed;  // members whose outputs are evaluated again, in order
+    bool has_remote;  // some unit computes elsewhere
+    bool has_remarks; // some unit may have something to say for the record
+    int* refreshed;   // members whose outputs are evaluated again, in order
     int refresh_count;
 
     crdi_connection* connections;

@@ -24,6 +24,7 @@ crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
         p->pinned = sys->units[i].pinned;
         plan->unit_names[i] = p->unit->name;
         plan->has_remote = plan->has_remote || CRDI_UNIT_HAS(p->unit, remote, begin);
+        plan->has_remarks = plan->has_remarks || p->unit->remark;
         p->unit->wish = wish;
         plan->member_count++;
     }

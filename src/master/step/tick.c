@@ -9,7 +9,7 @@ void crdi_tick_plan(crd_master* m)
     m->duties.cycle = m->live || p->paced;
     m->duties.step =
         p->rolls_back || p->iterated || m->solvers || m->connections.prediction_count > 0;
-    m->duties.after = m->connections.accepts || p->estimated || p->has_remote || p->paced ||
+    m->duties.after = m->connections.accepts || p->estimated || p->has_remarks || p->paced ||
                       p->rule->next || m->exchange || m->energy.bond_count > 0 ||
                       crdi_guard_is_on(m) || crdi_record_is_open(m);
 }
@@ -51,7 +51,7 @@ static crd_status tick_after(crd_master* m, double now)
     if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
     if (m->plan->estimated) { crdi_estimate_step(m, m->clock.h); }
     tick_reach(m, m->clock.n + 1, now);
-    if (m->plan->has_remote) { crdi_events_note_remarks(m); }
+    if (m->plan->has_remarks) { crdi_events_note_remarks(m); }
     if (m->plan->rule->next) { CRD_TRY(m->plan->rule->next(m)); }
     if (m->energy.bond_count) { crdi_bonds_balance(m); }
     crdi_guard_step(m);

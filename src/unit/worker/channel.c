@@ -112,9 +112,7 @@ static inline void relax(void)
 #endif
 }
 
-static const int64_t LINGER = 1000; // ns
-
-// Two lines, as the sixteen values in them are more than most units have.
+// The line of the first values comes along.
 static inline bool is_there(const crdi_channel_look* l)
 {
     __builtin_prefetch(l->values);
@@ -137,7 +135,7 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
             }
             relax();
         }
-        if (!crdi_channel_lingers(l->most)) { sched_yield(); }
+        if (crdi_channel_is_crowded(l->most)) { sched_yield(); }
         const int64_t now = crdi_now_ns();
         if (!end) { end = now + l->most; }
         if (now >= end) { break; }
@@ -149,12 +147,8 @@ bool crdi_channel_spin(const crdi_channel_look* l, uint32_t* vain)
 void crdi_channel_sleep(const crdi_channel_look* l, const crdi_channel_bed* b, int64_t ns)
 {
     const uint32_t seen = atomic_load(b->word);
-    const bool linger = !atomic_exchange(b->asleep, 1) && crdi_channel_lingers(l->most);
-    for (const int64_t end = linger ? crdi_now_ns() + LINGER : 0;;) {
-        if (is_there(l)) { return; }
-        if (!linger || crdi_now_ns() >= end) { break; }
-        relax();
-    }
+    atomic_exchange(b->asleep, 1);
+    if (is_there(l)) { return; }
     const struct timespec limit = {ns / 1000000000, ns % 1000000000};
     syscall(SYS_futex, b->word, FUTEX_WAIT, seen, &limit, NULL, 0); // shared: not FUTEX_PRIVATE
 }

@@ -22,6 +22,8 @@ enum {
     CRDI_CHANNEL_LOG = 1 << 18, // bytes of log lines on their way
     CRDI_CHANNEL_ORDERS = CRD_MODEL_MAX_ORDER,
     CRDI_CHANNEL_GAINS = 8, // of a unit, fetched after each step
+    CRDI_FEW_INPUTS = 3,    // of a row, which lie in its request and its answer
+    CRDI_FEW_OUTPUTS = 5,
 };
 // Address space, not memory: pages are there when they are touched.
 #define CRDI_CHANNEL_BYTES ((size_t)1 << 30)
@@ -59,15 +61,23 @@ typedef enum crdi_channel_op { CRDI_CHANNEL_OPS(CRDI_CHANNEL_ENUM) CRDI_OP_COUNT
 typedef struct crdi_request {
     _Atomic uint32_t number;
     uint16_t op;    // crdi_channel_op
-    int16_t order;  // SET, STEP: derivatives of inputs that follow; RATES: which
+    int16_t order;  // SET, STEP: derivatives of inputs that follow; RATES: which; ROW: see below
     uint32_t unit;  // index in the worker
     int32_t handle; // binding (-1: none) or saved state
-    uint64_t area;  // BIND: offset of the values; CREATE: of the unit's line; WATCH: what
     double t, h;
     uint64_t length; // bytes of the message; ROW: seats, from number `handle` on
-    uint64_t pad[2];
+    union {
+        uint64_t area; // BIND: offset of the values; CREATE: of the unit's line; WATCH: what
+        double few[CRDI_FEW_INPUTS]; // ROW
+    };
 } crdi_request;
 _Static_assert(sizeof(crdi_request) == CRDI_CHANNEL_LINE, "a request is a cache line");
+
+// `order` of a row whose values are few; 0: they are not.
+static inline int16_t crdi_row_order(int inputs, int outputs)
+{
+    return (int16_t)(1 + inputs + 8 * outputs);
+}
 
 enum { CRDI_SET_VALUES, CRDI_SET_RATES, CRDI_SET_TEXTS }; // `area` of SET and STEP
 
@@ -88,13 +98,17 @@ typedef struct crdi_answer {
     _Atomic uint32_t waited; // by the master: somebody sleeps until it changes
     int32_t status;
     uint32_t flags;
-    int64_t events;
-    double next_event;
-    uint32_t log;     // bytes of log lines written
-    uint32_t length;  // of the sentence
-    uint64_t result;  // bytes of the message, SAVE: nothing
-    uint64_t step_ns; // that a step takes, 0: not known
-    uint64_t pad[1];
+    uint32_t log;    // bytes of log lines written
+    uint32_t length; // of the sentence
+    union {
+        struct {
+            int64_t events;
+            double next_event;
+            uint64_t result;  // bytes of the message, SAVE: nothing
+            uint64_t step_ns; // that a step takes, 0: not known
+        };
+        double few[CRDI_FEW_OUTPUTS]; // of a row
+    };
 } crdi_answer;
 _Static_assert(sizeof(crdi_answer) == CRDI_CHANNEL_LINE, "an answer is a cache line");
 
@@ -217,28 +231,20 @@ crd_status crdi_mail_get_bytes(crdi_mail* m, crd_context* ctx, crd_bytes* values
 
 // Where there are more processes than cores whoever looks lets others run in between, and soon
 // sleeps.
-//
-// Whoever raises a number and then sees nobody asleep has to be sure that a sleeper sees the
-// number: with a barrier in between, which costs as much as the step of a small unit. Where both
-// sides look for long before they sleep it is left out, and the sleeper lingers: what was raised is
-// seen by then, as a processor keeps no store to itself for a microsecond.
-static inline bool crdi_channel_lingers(int64_t spin_ns)
+static inline bool crdi_channel_is_crowded(int64_t spin_ns)
 {
-    return spin_ns >= 10000;
+    return spin_ns < 10000;
 }
 
-static inline void crdi_channel_raise(_Atomic uint32_t* number, uint32_t value, int64_t spin_ns)
+// With a barrier: whoever then sees nobody asleep is seen by who goes to sleep. It costs nothing,
+// as the store leaves the processor the sooner for it.
+static inline void crdi_channel_raise(_Atomic uint32_t* number, uint32_t value)
 {
-    if (crdi_channel_lingers(spin_ns)) {
-        atomic_store_explicit(number, value, memory_order_release);
-        atomic_signal_fence(memory_order_seq_cst);
-    } else {
-        atomic_exchange(number, value);
-    }
+    atomic_exchange(number, value);
 }
 
 // What is looked at: a number, which may come at one of two places, and the values that are read as
-// soon as it is there, whose first lines come along. Never NULL.
+// soon as it is there, the first line of which comes along. Never NULL.
 typedef struct crdi_channel_look {
     _Atomic uint32_t *number, *other;
     uint32_t wanted;

@@ -216,7 +216,7 @@ size_t crdi_worker_area(crdi_worker* w, size_t bytes)
 
 size_t crdi_worker_seat_area(crdi_worker* w, int which, size_t bytes)
 {
-    enum { BLOCK = 4096 };
+    enum { BLOCK = 4096 - CRDI_CHANNEL_LINE }; // inputs and outputs not at the same place of a page
     crdi_worker_block* b = &w->values[which];
     if (bytes > b->end - b->at) {
         const size_t all = bytes > BLOCK ? bytes : BLOCK, at = crdi_worker_area(w, all);
@@ -270,7 +270,7 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
     slot->order = r->order;
     slot->unit = (uint32_t)u->index;
     slot->handle = r->handle;
-    slot->area = r->area;
+    memcpy(slot->few, r->few, sizeof slot->few);
     slot->t = r->t;
     slot->h = r->h;
     slot->length = r->length;
@@ -280,7 +280,7 @@ void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
         u->number = number;
     }
     u->op = r->op;
-    crdi_channel_raise(&slot->number, number, w->spin_ns);
+    crdi_channel_raise(&slot->number, number);
     if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
         atomic_fetch_add(&c->bell, 1);
         crdi_channel_wake(&c->bell);

@@ -9,8 +9,8 @@ typedef struct {
     crdi_proxy_binding *in, *out;
     const double* inputs;
     double* outputs;
-    double* to;         // the seat's inputs
-    const double* from; // and outputs
+    double* to;         // where its inputs go, the seat or the request
+    const double* from; // and its outputs come from
     crdi_worker* rows;  // first lane of a row that is under way: its workers
     uint32_t in_bytes, out_bytes;
     int id;
@@ -18,6 +18,8 @@ typedef struct {
     uint32_t life;  // of the worker in which it has the seat
     int32_t seated; // first lane: how many of the row have a seat
     bool begun;     // first lane
+    bool planned;   // first lane
+    int16_t order;  // crdi_row_order of the units of its worker
 } lane_data;
 _Static_assert(sizeof(lane_data) <= sizeof(crd_lane), "a lane is too small");
 
@@ -44,14 +46,51 @@ static void begin_alone(lane_data* d, double t, double h)
     crdi_proxy_push_step(u, t, h);
 }
 
+// Where the units of a worker that are in a row have few values these travel with request and
+// answer.
+static void plan_few(crd_lane* first, int count)
+{
+    enum { MOST = CRDI_FEW_INPUTS + CRDI_FEW_OUTPUTS };
+    for (int i = 0; i < count && count <= MOST; i++) {
+        lane_data* d = lane_at(first, i);
+        crdi_worker* w = d->unit->worker;
+        size_t in = 0, out = 0, in_at = 0, out_at = 0;
+        for (int k = 0; k < count; k++) {
+            const lane_data* e = lane_at(first, k);
+            if (k == i) { in_at = in, out_at = out; }
+            if (e->unit->worker != w) { continue; }
+            in += e->in_bytes / sizeof(double);
+            out += e->out_bytes / sizeof(double);
+        }
+        if (in > CRDI_FEW_INPUTS || out > CRDI_FEW_OUTPUTS || !has_seat(d)) { continue; }
+        d->order = crdi_row_order((int)in, (int)out);
+        d->to = w->few + in_at;
+        d->from = w->control->row.few + out_at;
+    }
+    lane_at(first, 0)->planned = true;
+}
+
+// One of a row with few values is not in it: no order any more.
+static void check_few(crd_lane* first, int count)
+{
+    bool all = true;
+    for (int i = 0; i < count; i++) {
+        all = all && has_seat(lane_at(first, i));
+    }
+    for (int i = 0; i < count && !all; i++) {
+        lane_data* d = lane_at(first, i);
+        if (d->order) { d->life = d->unit->worker->life - 1; } // by itself from now on
+    }
+}
+
 static void push_row(crdi_worker* w, double t, double h)
 {
-    const crdi_request r = {.op = CRDI_OP_ROW,
-                            .handle = w->row.first,
-                            .length = (uint64_t)w->row.count,
-                            .t = t,
-                            .h = h};
-    crdi_worker_push(w->row.lead, &r);
+    const crdi_worker_row* k = &w->row;
+    crdi_request r = {
+        .op = CRDI_OP_ROW, .handle = k->first, .length = (uint64_t)k->count, .t = t, .h = h};
+    r.order = k->order;
+    if (k->order) { memcpy(r.few, w->few, sizeof r.few); }
+    crdi_worker_push(k->lead, &r);
     crdi_worker_unlock_push(w);
 }
 
@@ -68,6 +107,7 @@ static inline void sit_down(lane_data* d, lane_data* owner)
                                    .owner = owner,
                                    .first = d->seat,
                                    .id = d->id,
+                                   .order = d->order,
                                    .outputs = d->from,
                                    .next = owner->rows};
         owner->rows = w;
@@ -89,6 +129,8 @@ void crdi_proxy_begin_row(crd_lane* first, int count, double t, double h)
 {
     lane_data* owner = lane_at(first, 0);
     if (owner->begun) { return; }
+    if (!owner->planned) { plan_few(first, count); }
+    if (owner->order) { check_few(first, count); }
     owner->rows = NULL;
     owner->seated = 0;
     for (int i = 0; i < count; i++) {
@@ -254,7 +296,7 @@ static bool take_seat(crdi_proxy* u, lane_data* d)
     d->to = (double*)(w->memory + s.in_at);
     d->from = (const double*)(w->memory + s.out_at);
     d->life = w->life;
-    if (d->out) { d->out->seat = d->from; }
+    if (d->out) { d->out->seat = d->from; } // also of a row with few values
     return true;
 }
 

@@ -53,6 +53,7 @@ typedef struct crdi_worker_row {
     uint32_t number;
     int32_t status;
     uint32_t flags;
+    int16_t order; // crdi_row_order
     const double* outputs;
     struct crdi_worker* next; // that has others of the same row of lanes
 } crdi_worker_row;
@@ -83,6 +84,7 @@ typedef struct crdi_worker {
     int32_t seats;               // so far
     uint32_t life;               // counts its processes
     crdi_worker_row row;         // that is under way
+    double few[CRDI_FEW_INPUTS]; // its inputs, if they are few
     uint32_t number;             // of the last request
     uint32_t slot;               // that it is in
     uint32_t answered;           // a number, and so all before it are

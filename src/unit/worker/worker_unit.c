@@ -551,7 +551,7 @@ crd_status crdi_worker_wrap(crd_context* ctx, crd_unit_store* store, crd_unit** 
         const crd_fmu* fmu = ((const crdi_fmi_unit*)inner)->fmu;
         u->base = *inner;
         u->base.ops = &ops;
-        u->base.remark = u->remark;
+        u->base.remark = inner->spec->restart > 0 ? u->remark : NULL;
         u->inner = inner;
         u->epoch = 1;
         u->index = -1;

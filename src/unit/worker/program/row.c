@@ -123,6 +123,27 @@ static inline bool has_news(crdi_served* u)
     return true;
 }
 
+static void take_few(crdi_server* s, const crdi_request* r)
+{
+    const double* from = r->few;
+    for (const crdi_seat *k = &s->seats[r->handle], *end = k + r->length; k < end; k++) {
+        for (int32_t i = 0; k->in && i < k->in->real_count; i++) {
+            k->inputs.real[i] = *from++;
+        }
+    }
+    s->inputs = NULL; // nothing else is looked at
+}
+
+static void give_few(const crdi_server* s, const crdi_request* r, crdi_answer* a)
+{
+    double* to = a->few;
+    for (const crdi_seat *k = &s->seats[r->handle], *end = k + r->length; k < end; k++) {
+        for (int32_t i = 0; k->out && i < k->out->real_count; i++) {
+            *to++ = k->outputs.real[i];
+        }
+    }
+}
+
 void crdi_serve_row(crdi_server* s, const crdi_request* r)
 {
     crdi_answer* a = &s->control->row;
@@ -130,7 +151,11 @@ void crdi_serve_row(crdi_server* s, const crdi_request* r)
     int32_t failed = -1;
     uint32_t flags = CRDI_FETCHED;
     s->in_call = true;
-    s->inputs = (const char*)s->seats[first].inputs.real;
+    if (r->order) {
+        take_few(s, r);
+    } else {
+        s->inputs = (const char*)s->seats[first].inputs.real;
+    }
     const crd_status st = step_row(s, first, r, &failed);
     bool news = false;
     for (int32_t i = first; i < end && st >= 0; i++) {
@@ -144,6 +169,7 @@ void crdi_serve_row(crdi_server* s, const crdi_request* r)
     for (int32_t i = first; i < end && (news || st < 0); i++) {
         crdi_served_report(s->seats[i].u, s->ctx, i == failed ? st : CRD_OK, 0);
     }
+    if (r->order) { give_few(s, r, a); }
     a->status = st;
     a->flags = flags | (news ? (uint32_t)CRDI_LOOK : 0);
     crdi_serve_answer(s, a, r);

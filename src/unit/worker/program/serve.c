@@ -438,8 +438,7 @@ void crdi_serve_answer(crdi_server* s, crdi_answer* a, const crdi_request* r)
 {
     const uint32_t number = atomic_load_explicit(&r->number, memory_order_relaxed);
     a->log = atomic_load_explicit(&s->control->log_written, memory_order_relaxed);
-    crdi_channel_raise(&a->number, number,
-                       atomic_load_explicit(&s->control->spin_ns, memory_order_relaxed));
+    crdi_channel_raise(&a->number, number);
     if (__builtin_expect(atomic_load_explicit(&a->waited, memory_order_relaxed), 0)) {
         crdi_channel_wake(&a->number);
     }
