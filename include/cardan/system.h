@@ -473,6 +473,8 @@ typedef struct crd_run_spec {
     crd_defect_scheme feedthrough; ///< default CRD_DEFECT_FRESH
     unsigned monitor;              ///< CRD_MONITOR_...; default defect and energy
     crd_guard_spec guard;
+    double watchdog;       ///< s without a sign of life after which the guard process stops the
+                           ///< benches; 0: there is no such process; NaN: 2 s
     int threads;           ///< 0: measured at the start
     crd_isolation isolate; ///< which units run in worker processes; default CRD_ISOLATE_FOREIGN
     int loop_iterations;   ///< initialisation, default 50

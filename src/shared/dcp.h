@@ -306,6 +306,17 @@ const crd_dcp_resolution* crdi_dcp_usual_resolution(const crd_dcp_description* d
 /// The longest that it offers of which at most `most` make a step; false: there is none.
 bool crdi_dcp_divide_step(const crd_dcp_description* d, double step, int most, uint32_t* numerator,
                           uint32_t* denominator);
+/// What another process needs to go on as the master of a slave, from the same sockets.
+typedef struct crdi_dcp_hold {
+    uint8_t id;
+    uint16_t seq; // of the next request
+    crd_dcp_state state;
+} crdi_dcp_hold;
+/// false: the slave is not registered by this master (any more).
+bool crdi_dcp_master_holds(const crd_dcp_master* m, int slave, crdi_dcp_hold* out);
+/// The slave is as if this master had registered it: crd_dcp_master_halt and _stop bring it down.
+void crdi_dcp_master_adopt(crd_dcp_master* m, int slave, const crdi_dcp_hold* as);
+
 /// s, INFINITY: it does not monitor its master.
 double crdi_dcp_heartbeat(const crd_dcp_description* d);
 /// Whether STC_do_step may have this many steps, and CFG_steps of a group with this output.
@@ -431,3 +442,9 @@ bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* from, const c
 /// PDUs with one call of the system, and in one segment of a stream. May be nested. A datagram that
 /// cannot be sent then is counted in `dropped`, although send said true.
 void crdi_dcp_net_hold(crd_dcp_net* n, bool on);
+/// While `*fence` is not 0 nothing is sent: somebody else speaks to the slaves now. Borrowed.
+void crdi_dcp_net_set_fence(crd_dcp_net* n, const _Atomic int* fence);
+/// For another process that shall be able to speak in our place: the socket that PDUs to this
+/// address leave by, -1: none (yet). There it is adopted, and belongs to the network then.
+int crdi_dcp_net_socket_to(const crd_dcp_net* n, const crd_dcp_address* to);
+crd_status crdi_dcp_net_adopt(crd_dcp_net* n, int fd, const crd_dcp_address* to);

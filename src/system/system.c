@@ -100,7 +100,8 @@ crd_run_spec crdi_run_spec_defaults(void)
         .guard = {.max_defect = NAN, .max_energy = NAN, .max_error = NAN, .place = {"", 0}},
         .isolate = crdi_isolation_default(CRD_ISOLATE_FOREIGN),
         .loop_iterations = 50,
-        .loop_tolerance = 1e-10};
+        .loop_tolerance = 1e-10,
+        .watchdog = NAN};
 }
 
 static crd_status create_named(crd_context* ctx, const char* file, crd_system** out)

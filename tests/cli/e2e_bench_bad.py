@@ -26,7 +26,7 @@ class BadThings(Field):
     def test_a_master_that_is_killed_leaves_benches_that_stop_by_themselves(self):
         engine, machine = self.benches()
         self.system(engine.address, machine.address, "30 s")
-        run = self.start()
+        run = self.start("field", "--no-watchdog")
         self.turning(engine, machine)
         begin = time.monotonic()
         time.sleep(1.5)
@@ -142,7 +142,7 @@ class BadThings(Field):
     def test_a_master_that_stands_still_finds_benches_that_have_stopped(self):
         engine, machine = self.benches()
         self.system(engine.address, machine.address, "30 s")
-        run = self.start()
+        run = self.start("field", "--no-watchdog")
         self.turning(engine, machine)
         run.send(signal.SIGSTOP)
         self.check_stop(engine, "watchdog", watchdog=0.3)

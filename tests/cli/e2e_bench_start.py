@@ -133,7 +133,7 @@ class Start(Field):
         engine, machine = self.benches()
         self.system(engine.address, machine.address, "30 s")
         self.write("s.csv", "of yesterday")
-        run = self.start("field", "--session-record", "s.csv")
+        run = self.start("field", "--session-record", "s.csv", "--no-watchdog")
         machine.until("run")
         run.send(signal.SIGKILL)
         run.process.wait()

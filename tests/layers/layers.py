@@ -10,7 +10,7 @@ import sys
 
 ROWS = [
     ["cli", "web", "python"],
-    ["study", "testbench", "reproduce", "serve", "dcptools"],
+    ["study", "testbench", "reproduce", "serve", "dcptools", "guard"],
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],

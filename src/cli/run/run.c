@@ -17,6 +17,7 @@ typedef struct run_options {
     const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full;
     crdi_input input;
     crdi_watch_options live;
+    crdi_guarding guarding;
     crdi_list parameters, set, variables;
     int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
     bool unit_row, iterate, no_quality, allow_nan;
@@ -396,11 +397,17 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     if (st < 0) {
         record_refusal(s);
     } else { // whoever is killed leaves no record of an earlier run, and one can be written
-        st = record_nothing(s, "the run has not come to its end, or not yet");
+        st = record_nothing(s, crdi_unfinished_session);
     }
+    crdi_ward* ward = NULL;
+    crdi_guarding guarding = o->guarding;
+    guarding.quiet = o->common.quiet;
+    if (st == CRD_OK) { st = crdi_guarding_start(cli, m, s, &guarding, &ward); }
     p.master = m; // nobody is told before it runs
     if (st == CRD_OK) { st = run_master(cli, m, s, o, out); }
+    if (ward) { crdi_ward_let_go(ward); }
     crd_master_destroy(m);
+    crdi_ward_destroy(ward);
     return st;
 }
 
@@ -523,6 +530,7 @@ static const crdi_option rows[] = {
     OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,
              "with --pace: exit code 3 if a cycle began more than TIME after its deadline"),
     CRDI_LIVE_OPTIONS(run_options, live),
+    CRDI_GUARD_OPTIONS(run_options, guarding),
     OPT_FLAG(run_options, allow_nan, "allow-nan",
              "outputs of FMUs that are not a number (NaN) pass to inputs and results instead of "
              "ending the run; their connections hold, and their defects are not known"),

@@ -4,6 +4,7 @@
 #include "cardan/master.h"
 #include "cli/cli.h"
 #include "shared/pace.h"
+#include "shared/unit_ward.h"
 
 // ---- run_report.c
 typedef struct crdi_run_end {
@@ -73,6 +74,34 @@ typedef struct crdi_watch_options {
                  "9870 unless changed there"),                                                     \
         OPT_LIST(object, field.stream_signals, "stream-signals", "PATTERN",                        \
                  "signals that are streamed, with * and ?; all unless given")
+
+// The process that guards the benches of a run.
+typedef struct crdi_guarding {
+    double watchdog;  // s, NaN: what the system says
+    bool none, quiet; // quiet: by the command, its address is not printed
+    const char *address, *token, *input;
+} crdi_guarding;
+
+#define CRDI_GUARD_OPTIONS(object, field)                                                          \
+    OPT_TIME(object, field.watchdog, "watchdog", CRDI_POSITIVE,                                    \
+             "of runs with test benches: a process of its own stops them in order when the run "   \
+             "is killed, stopped or stuck for this long; what the system says, else 2 s"),         \
+        OPT_FLAG(object, field.none, "no-watchdog",                                                \
+                 "no such process: nobody outside of the run watches its benches"),                \
+        OPT_TEXT(object, field.address, "estop-address", "ADDRESS[:PORT]",                         \
+                 "where that process serves the emergency stop; 127.0.0.1:8422 unless given, and " \
+                 "a free port if that one is taken"),                                              \
+        OPT_TEXT(object, field.token, "estop-token", "TOKEN",                                      \
+                 "that the address of the emergency stop has to bear; random unless given"),       \
+        OPT_TEXT(object, field.input, "estop-input", "key:DEVICE[:CODE]|gpio:FILE",                \
+                 "a key or button of this machine as emergency stop: key:/dev/input/event3 "       \
+                 "(any key, or the one with this code), or gpio:FILE, where any change of the "    \
+                 "value counts, as does a device that vanishes")
+
+void crdi_tell(crdi_cli* cli, const char* what, const char* value); // a line on standard error
+crd_status crdi_guarding_start(crdi_cli* cli, crd_master* m, const struct crd_system* s,
+                               const crdi_guarding* o, crdi_ward** out);
+extern const char crdi_unfinished_session[]; // what a session record says until the end
 
 typedef struct crdi_watch {
     struct crdi_live* live;

@@ -40,7 +40,7 @@ crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o)
     return CRD_OK;
 }
 
-static void run_live_tell(crdi_cli* cli, const char* what, const char* value)
+void crdi_tell(crdi_cli* cli, const char* what, const char* value)
 {
     char line[1200];
     const int n = snprintf(line, sizeof line, "%-8s %s\n", what, value);
@@ -85,7 +85,7 @@ crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_optio
         st = name_option(cli->ctx, st, o);
         goto fail;
     }
-    if (o->ui) { run_live_tell(cli, "live", crdi_web_url(out->web)); }
+    if (o->ui) { crdi_tell(cli, "live", crdi_web_url(out->web)); }
     return CRD_OK;
 fail:
     crdi_watch_stop(out, 0);
@@ -96,9 +96,9 @@ void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st)
 {
     if (!w->web || crdi_interrupted()) { return; }
     if (st < 0) {
-        run_live_tell(cli, "failed", crd_error_text(cli->ctx));
+        crdi_tell(cli, "failed", crd_error_text(cli->ctx));
     } // the command ends with it, later
-    run_live_tell(cli, "live", "the page stays until Ctrl-C");
+    crdi_tell(cli, "live", "the page stays until Ctrl-C");
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
     while (!crdi_interrupted()) {
         nanosleep(&pause, NULL); // a signal ends it early

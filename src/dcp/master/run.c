@@ -515,6 +515,26 @@ crd_status crd_dcp_master_wait(crd_dcp_master* m, double time)
     }
 }
 
+// ---- from one process to another -----------------------------------------------------------
+
+bool crdi_dcp_master_holds(const crd_dcp_master* m, int slave, crdi_dcp_hold* out)
+{
+    const crdi_dcp_peer* p = &m->peers[slave];
+    *out = (crdi_dcp_hold){.id = p->id, .seq = p->seq, .state = p->status.state};
+    return p->touched && p->status.state != CRD_DCP_ALIVE;
+}
+
+void crdi_dcp_master_adopt(crd_dcp_master* m, int slave, const crdi_dcp_hold* as)
+{
+    crdi_dcp_peer* p = &m->peers[slave];
+    (void)crdi_dcp_master_clock(m);
+    begin_again(m, p);
+    p->id = p->own_id = as->id;
+    p->seq = as->seq;
+    p->status.state = as->state;
+    p->registered = p->touched = true;
+}
+
 // ---- down --------------------------------------------------------------------------------------
 
 static void close_streams(crd_dcp_master* m)

@@ -133,6 +133,10 @@ bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd
                             const uint8_t* bytes, size_t length)
 {
     crd_dcp_address from = at ? *at : (crd_dcp_address){0};
+    if (n->fence && atomic_load_explicit(n->fence, memory_order_relaxed)) {
+        n->counts.dropped++;
+        return false;
+    }
     const bool known = to->transport == CRD_DCP_TCP
                            ? length <= n->limits.max_pdu
                            : to->transport == CRD_DCP_UDP && length <= CRDI_DCP_MOST_UDP;
@@ -175,6 +179,24 @@ int crd_dcp_net_descriptor(const crd_dcp_net* n)
 {
     if (n->ops->descriptor) { return n->ops->descriptor(n); }
     return n->inner ? crd_dcp_net_descriptor(n->inner) : -1;
+}
+
+void crdi_dcp_net_set_fence(crd_dcp_net* n, const _Atomic int* fence)
+{
+    n->fence = fence;
+    if (n->inner) { crdi_dcp_net_set_fence(n->inner, fence); }
+}
+
+int crdi_dcp_net_socket_to(const crd_dcp_net* n, const crd_dcp_address* to)
+{
+    if (n->ops->socket_to) { return n->ops->socket_to(n, to); }
+    return n->inner ? crdi_dcp_net_socket_to(n->inner, to) : -1;
+}
+
+crd_status crdi_dcp_net_adopt(crd_dcp_net* n, int fd, const crd_dcp_address* to)
+{
+    return n->ops->adopt ? n->ops->adopt(n, fd, to)
+                         : crdi_fail(n->ctx, CRD_E_UNSUPPORTED, "network: it has no sockets");
 }
 
 void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at)

@@ -2,6 +2,8 @@
 #pragma once
 #include "shared/dcp.h"
 
+#include <stdatomic.h>
+
 #define CRDI_DCP_RETRY 0.1 // s between two attempts to connect to the same peer
 
 // Functions get arguments that have been looked at: a transport that is UDP or TCP, lengths within
@@ -26,6 +28,8 @@ typedef struct crdi_dcp_net_ops {
                                                                                         // connect
     void (*hold)(crd_dcp_net* n, bool on); // NULL: everything leaves at once
     crd_status (*set_limits)(crd_dcp_net* n, const crd_dcp_net_limits* limits); // NULL: kept only
+    int (*socket_to)(const crd_dcp_net* n, const crd_dcp_address* to);          // NULL: none
+    crd_status (*adopt)(crd_dcp_net* n, int fd, const crd_dcp_address* to);     // NULL: it cannot
     uint32_t (*source_ip)(const crd_dcp_net* n, const crd_dcp_address* to); // NULL: of the first
                                                                             // that listens
 } crdi_dcp_net_ops;
@@ -38,6 +42,7 @@ struct crd_dcp_net {
     crd_dcp_net_counts counts;
     crd_dcp_capture* capture; // borrowed
     crd_dcp_net* inner;       // of a network around another, NULL
+    const _Atomic int* fence; // not 0: nothing is sent any more; NULL
 };
 
 void crdi_dcp_net_init(crd_dcp_net* n, crd_context* ctx, const crdi_dcp_net_ops* ops);

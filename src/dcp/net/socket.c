@@ -558,6 +558,48 @@ static int socket_descriptor(const crd_dcp_net* base)
     return n->epoll;
 }
 
+static int socket_to(const crd_dcp_net* base, const crd_dcp_address* to)
+{
+    const crdi_socket_net* n = (const crdi_socket_net*)base;
+    const crdi_endpoint* e = n->first;
+    if (to->transport == CRD_DCP_TCP) {
+        e = find_stream(n, to, NULL);
+        return e && e->phase == OPEN ? e->fd : -1;
+    }
+    while (e && e->kind != DATAGRAM) {
+        e = e->next;
+    }
+    return e ? e->fd : -1;
+}
+
+static crd_status socket_adopt(crd_dcp_net* base, int fd, const crd_dcp_address* to)
+{
+    crdi_socket_net* n = (crdi_socket_net*)base;
+    crd_dcp_address local = {.transport = to->transport};
+    crdi_net_local_of(fd, &local);
+    for (const crdi_endpoint* e = n->first; e; e = e->next) {
+        if (e->kind == DATAGRAM && crd_dcp_address_equal(&e->local, &local)) {
+            close(fd); // the same one again
+            return CRD_OK;
+        }
+    }
+    const bool udp = to->transport == CRD_DCP_UDP;
+    crdi_endpoint* e = crdi_net_endpoint_new(n, udp ? DATAGRAM : STREAM);
+    if (!e) {
+        close(fd);
+        return CRD_E_MEMORY;
+    }
+    e->fd = fd;
+    e->local = local;
+    if (udp) { return CRD_OK; }
+    e->outgoing = true;
+    e->peer = *to;
+    n->base.counts.connections++;
+    if (crdi_net_watch(n, e, EPOLL_CTL_ADD)) { return CRD_OK; }
+    crdi_net_endpoint_free(n, e);
+    return fail_system(base->ctx, "cannot be watched", to, errno);
+}
+
 static void socket_close(crd_dcp_net* base, const crd_dcp_address* at)
 {
     crdi_socket_net* n = (crdi_socket_net*)base;
@@ -601,6 +643,8 @@ static const crdi_dcp_net_ops ops = {
     .hold = socket_hold,
     .descriptor = socket_descriptor,
     .source_ip = socket_source_ip,
+    .socket_to = socket_to,
+    .adopt = socket_adopt,
 };
 
 crd_status crd_dcp_net_create(crd_context* ctx, crd_dcp_net** out)

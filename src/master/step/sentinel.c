@@ -33,6 +33,7 @@ struct crdi_sentinel {
 // One per process: signal handlers have no other way to it.
 static struct crdi_sentinel* only;
 static char sentence[1024];
+static char fence_cause[512]; // before it is posted
 static volatile sig_atomic_t said;
 
 // ---- the sentence ------------------------------------------------------------------------------
@@ -96,6 +97,11 @@ static void word(const crd_master* m, const crdi_crash_news* n)
                        : n->what == CRDI_CRASH_THREAD
                            ? "ended a thread of Cardan with pthread_exit()"
                            : NULL;
+    if (n->what == CRDI_CRASH_FENCE) {
+        snprintf(sentence, sizeof sentence, "the guard has taken the benches %s: %s", when,
+                 fence_cause);
+        return;
+    }
     if (n->foreign) {
         word_foreign(m, what ? what : signal_name, when);
         return;
@@ -167,9 +173,9 @@ static void hold_cycle(const struct crdi_sentinel* s)
 }
 
 // Whatever turns is to come to rest; when the sentence is out, as this may take memory.
-static void rest_benches(crd_master* m)
+static void rest_benches(crd_master* m, bool fenced)
 {
-    for (int i = 0; i < m->plan->member_count; i++) {
+    for (int i = 0; i < m->plan->member_count && !fenced; i++) {
         crd_unit* u = m->plan->members[i].unit;
         if (m->plan->members[i].run->alive && CRDI_UNIT_HAS(u, remote, halt)) {
             u->ops->remote->halt(u);
@@ -192,13 +198,43 @@ static _Noreturn void end_process(const struct crdi_sentinel* s, const crdi_cras
         m->life.end_member = news->member;
         m->plan->members[news->member].run->alive = false;
     }
-    if (!m->life.message[0]) { snprintf(m->life.message, sizeof m->life.message, "%s", sentence); }
+    if (!m->life.message[0] ||
+        news->what == CRDI_CRASH_FENCE) { // what fails behind that is a result
+        snprintf(m->life.message, sizeof m->life.message, "%s", sentence);
+    }
     const bool recorded = crdi_record_rescue(m, sentence);
     (void)crdi_session_write(m);
     say(m, news->member, recorded);
     said = 1;
-    rest_benches(m);
+    rest_benches(m, news->what == CRDI_CRASH_FENCE);
     _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
+bool crdi_master_has_machines(const crd_master* m, double* period)
+{
+    unsigned flags = 0;
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const crd_unit* u = m->plan->members[i].unit;
+        if (crdi_unit_board(u)) { flags |= u->info.flags; }
+    }
+    const double factor = m->plan->paced ? m->plan->sys->run.pace.factor : 1;
+    const bool on_clock = m->plan->paced || (flags & CRD_UNIT_IN_REAL_TIME);
+    *period = on_clock ? (double)m->plan->times.longest_ticks * m->plan->times.tick / factor : 0;
+    return (flags & (CRD_UNIT_IN_REAL_TIME | CRD_UNIT_DATES_OUTPUTS)) != 0;
+}
+
+int crdi_master_pulse(const crd_master* m, int64_t* steps)
+{
+    *steps = __atomic_load_n(&m->clock.n, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&m->life.finished, __ATOMIC_RELAXED)) { return 1; }
+    return __atomic_load_n(&m->life.started, __ATOMIC_RELAXED) ? 0 : -1;
+}
+
+void crdi_master_fence(const char* cause)
+{
+    snprintf(fence_cause, sizeof fence_cause, "%s", cause);
+    crdi_crash_post(&(crdi_crash_news){.what = CRDI_CRASH_FENCE, .member = -1});
+    crdi_crash_wake();
 }
 
 // ---- watching ----------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ typedef struct crdi_dcp_unit {
     crdi_dcp_gauges gauges[CRDI_BOARD_QUANTITIES];
     crdi_dcp_medium media[4]; // of the newest report
     int medium_count;
+    int ward; // its row there + 1, 0: none yet
 } crdi_dcp_unit;
 
 // ---- describe.c

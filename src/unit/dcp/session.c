@@ -107,11 +107,20 @@ void crdi_session_end_heartbeats(crdi_session* s)
 
 // ---- what happens, in words --------------------------------------------------------------------
 
+// Whoever guards the benches knows of each whether it is ours, and where it is.
+static void tell_ward(crdi_session* s, crdi_dcp_unit* u)
+{
+    if (!s->ward) { return; }
+    const crd_dcp_slave_spec spec = {.name = u->base.name, .control = u->address, .mode = u->mode};
+    u->ward = 1 + crdi_ward_note(s->ward, u->ward - 1, s->ward_session, s->master, u->slave, &spec);
+}
+
 static void take_notice(void* user, const crd_dcp_notice* n)
 {
     crdi_session* s = user;
     crdi_dcp_unit* u = s->units[n->slave];
     if (!u) { return; } // its unit is gone, the others go on
+    if (n->kind == CRD_DCP_NOTICE_STATE) { tell_ward(s, u); }
     if (u->bench) { crdi_dcp_bench_peer_notice(u->bench, n); }
     const crd_dcp_slave_status t = crd_dcp_master_status(s->master, n->slave);
     crdi_dcp_board_notice(u, n, &t);
@@ -377,6 +386,8 @@ static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
     }
     CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
     if (key) { CRD_TRY(crdi_dcp_net_secure_file(s->ctx, key, NULL, &s->net)); }
+    s->ward = crdi_ward_of_process();
+    if (s->ward) { s->ward_session = crdi_ward_join(s->ward, s->net, key); }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(s->ctx, capture, &s->capture));
         crd_dcp_net_capture(s->net, s->capture);

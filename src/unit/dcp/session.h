@@ -1,6 +1,7 @@
 // The session of DCP slaves between its files: session.c makes, plans and opens it, session_run.c
 // runs it.
 #pragma once
+#include "shared/unit_ward.h"
 #include "unit/dcp/dcp_unit.h"
 
 #include <pthread.h>
@@ -22,6 +23,8 @@ struct crdi_session {
 
     crd_dcp_net* net;
     crd_dcp_capture* capture;
+    crdi_ward* ward; // borrowed; NULL: nobody guards it
+    int ward_session;
     crd_dcp_master* master;
     const volatile bool* interrupted;
     const bool* emergency; // atomic

@@ -1,13 +1,12 @@
 // A worker process: how it begins, is waited for, and ends.
 #include "shared/archive.h"
+#include "unit/program.h"
 #include "unit/worker/worker.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,72 +25,25 @@ static const int64_t TELL = 200000000; // a worker that hangs may take so long t
 
 // ---- where the executable is -------------------------------------------------------------------
 
-// Beside the library or the command in a build tree, in libexec of an installed one.
-static bool find_beside(const char* file, const char* name, int mode, char out[PATH_MAX])
-{
-    static const char* const places[] = {"", "../libexec/cardan/", "../../libexec/cardan/", "../",
-                                         "../../"};
-    char real[PATH_MAX];
-    if (!file || !realpath(file, real)) { return false; }
-    char* slash = strrchr(real, '/');
-    if (!slash) { return false; }
-    *slash = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int n = snprintf(out, PATH_MAX, "%s/%s%s", real, places[i], name);
-        if (n > 0 && n < PATH_MAX && access(out, mode) == 0) { return true; }
-    }
-    return false;
-}
-
-static bool find_ours(const char* name, int mode, char out[PATH_MAX])
-{
-    static const char here = 0; // something of ours, wherever it was linked to
-    Dl_info info;
-    return (dladdr(&here, &info) && find_beside(info.dli_fname, name, mode, out)) ||
-           find_beside("/proc/self/exe", name, mode, out);
-}
-
 bool crdi_worker_find_own(char out[PATH_MAX])
 {
-    return find_ours("fmus/cardan-own-fmus", R_OK, out);
+    return crdi_program_beside("fmus/cardan-own-fmus", R_OK, out);
 }
 
 crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX])
 {
-    const char* given = secure_getenv("CARDAN_WORKER");
-    if (given && given[0]) {
-        snprintf(out, PATH_MAX, "%s", given);
-        if (access(out, X_OK) == 0) { return CRD_OK; }
-        return crdi_fail(ctx, CRD_E_NOT_FOUND,
-                         "CARDAN_WORKER is '%.200s', which cannot be executed: %s", given,
-                         strerror(errno));
-    }
-    if (find_ours("cardan-worker", X_OK, out)) { return CRD_OK; }
-    return crdi_fail(ctx, CRD_E_NOT_FOUND,
-                     "the executable cardan-worker, in whose process it would run, was not found "
-                     "beside the library or the command nor in libexec/cardan; set CARDAN_WORKER "
-                     "to its path, or trust the FMU and choose 'isolate: none'");
+    return crdi_program_find(ctx, "cardan-worker", "CARDAN_WORKER",
+                             "trust the FMU and choose 'isolate: none'", out);
 }
 
 // ---- beginning ---------------------------------------------------------------------------------
 
 static crd_status make_memory(crdi_worker* w, crd_context* ctx)
 {
-    struct rlimit files; // it counts as a file; only for a moment, as other threads write real ones
-    const bool limited = getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != files.rlim_max;
-    const struct rlimit most = {files.rlim_max, files.rlim_max};
-    if (limited) { setrlimit(RLIMIT_FSIZE, &most); }
-    w->memory_fd = memfd_create("cardan-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    const bool made = w->memory_fd >= 0 && ftruncate(w->memory_fd, (off_t)CRDI_CHANNEL_BYTES) == 0;
-    if (limited) { setrlimit(RLIMIT_FSIZE, &files); }
-    // A worker that made it shorter would end us with SIGBUS.
-    if (!made || fcntl(w->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        return crdi_fail(ctx, CRD_E_IO, "no memory for a worker process: %s", strerror(errno));
-    }
-    void* p = mmap(NULL, CRDI_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                   w->memory_fd, 0);
-    if (p == MAP_FAILED) {
-        return crdi_fail(ctx, CRD_E_MEMORY, "no memory for a worker process: %s", strerror(errno));
+    void* p = NULL;
+    const int error = crdi_program_memory("cardan-worker", CRDI_CHANNEL_BYTES, &w->memory_fd, &p);
+    if (error) {
+        return crdi_fail(ctx, CRD_E_IO, "no memory for a worker process: %s", strerror(error));
     }
     w->memory = p;
     w->control = p;
@@ -106,37 +58,6 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     w->seats = 0;
     w->life++;
     return CRD_OK;
-}
-
-// With nothing of ours but standard output, the memory and the socket: a session of its own, no
-// signal blocked or ignored.
-static int spawn(const char* program, int memory_fd, int life_fd, pid_t* pid)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&how);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    // Both may be where the other goes to: first out of the way.
-    const int from[] = {fcntl(memory_fd, F_DUPFD_CLOEXEC, 10), fcntl(life_fd, F_DUPFD_CLOEXEC, 10)};
-    posix_spawn_file_actions_adddup2(&files, from[0], CRDI_CHANNEL_FD);
-    posix_spawn_file_actions_adddup2(&files, from[1], CRDI_CHANNEL_LIFE_FD);
-    posix_spawn_file_actions_addclosefrom_np(&files, CRDI_CHANNEL_LIFE_FD + 1);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setflags(&how,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char* const arguments[] = {"cardan-worker", NULL};
-    const int error = posix_spawn(pid, program, &files, &how, arguments, environ);
-    posix_spawnattr_destroy(&how);
-    posix_spawn_file_actions_destroy(&files);
-    for (int i = 0; i < 2; i++) {
-        if (from[i] >= 0) { close(from[i]); }
-    }
-    return error;
 }
 
 static void clear_process(crdi_worker* w)
@@ -166,7 +87,8 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
         goto fail;
     }
     w->life_fd = ends[0];
-    const int error = spawn(program, w->memory_fd, ends[1], &w->pid);
+    _Static_assert(CRDI_CHANNEL_FD == 3 && CRDI_CHANNEL_LIFE_FD == 4, "where spawn puts them");
+    const int error = crdi_program_spawn(program, "cardan-worker", w->memory_fd, ends[1], &w->pid);
     close(ends[1]);
     for (int32_t i = 0, others = 0; i < w->unit_count && w->users > 1; i++) {
         if (!w->units[i]) { continue; }
