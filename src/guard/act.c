@@ -24,17 +24,13 @@ static bool serve_meanwhile(void* user)
 static crd_status make_session(guard* g, guard_session* s, const crdi_ward_message* m)
 {
     crd_status st = CRD_OK;
-    crd_dcp_net* secured = NULL;
     crd_dcp_master_options o = crd_dcp_master_defaults();
     o.patience = o.rest = most_rest;
     o.log = false;
     o.cancelled = serve_meanwhile;
     o.user = g;
     CRD_TRY(crd_dcp_net_create(g->ctx, &s->net));
-    if (m->secured) {
-        CRD_TRY(crd_dcp_net_secure(g->ctx, s->net, &m->key, NULL, &secured));
-        s->net = secured;
-    }
+    if (m->key[0]) { CRD_TRY(crdi_dcp_net_secure_file(g->ctx, m->key, NULL, &s->net)); }
     CRD_TRY(crd_dcp_master_create(g->ctx, s->net, &o, &s->master));
 fail:
     return st;
@@ -109,7 +105,6 @@ bool guard_take_message(guard* g)
     if (n == (ssize_t)sizeof m && fd >= 0 && take_socket(g, &m, fd) < 0) {
         fprintf(stderr, "cardan guard: %s\n", crd_error_text(g->ctx));
     }
-    crd_dcp_key_clear(&m.key);
     return true;
 }
 
@@ -199,7 +194,7 @@ static void close_session_record(guard* g, const char* cause)
     crd_text_clear(&old);
 }
 
-int guard_act(guard* g, const char* cause, bool orphaned)
+int guard_act(guard* g, const char* cause)
 {
     crdi_ward_page* p = g->page;
     char said[4 * GUARD_TEXT] = "", line[8 * GUARD_TEXT], clock[16];
@@ -210,10 +205,12 @@ int guard_act(guard* g, const char* cause, bool orphaned)
     localtime_r(&utc.tv_sec, &t);
     strftime(clock, sizeof clock, "%H:%M:%S", &t);
     g->acting = true;
-    snprintf(p->cause, sizeof p->cause, "%s", cause);
+    if (cause != p->cause) { snprintf(p->cause, sizeof p->cause, "%s", cause); }
     atomic_store(&p->fence, 1);
     const bool good = stop_benches(g, said, sizeof said);
     const double seconds = 1e-9 * (double)(crdi_now_ns() - begin);
+    // Looked at behind it: a large process that is killed takes its time to go.
+    const bool orphaned = guard_master_is_gone(g) || guard_master_is_stopped(g);
     if (orphaned) { close_session_record(g, cause); }
     const int n = snprintf(line, sizeof line, "cardan guard: %s.%03d %s%s, after %.1f s%s%s\n",
                            clock, (int)(utc.tv_nsec / 1000000), cause, said, seconds,

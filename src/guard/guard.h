@@ -30,9 +30,13 @@ typedef struct guard {
 
 bool guard_take_message(guard* g);      // from the ward; false: there is none now
 bool guard_has_benches(const guard* g); // some slave is registered
-// The fence goes up, the benches come down, the record is closed, and it is said. `orphaned`: the
-// master will not do anything any more. Returns the exit code.
-int guard_act(guard* g, const char* cause, bool orphaned);
+// The fence goes up, the benches come down, the record is closed where the master does not do that
+// itself, and it is said. Returns the exit code.
+int guard_act(guard* g, const char* cause);
+
+// ---- main.c
+bool guard_master_is_gone(const guard* g); // also if nobody has waited for it yet
+bool guard_master_is_stopped(const guard* g);
 
 // ---- stop.c
 // Opens page and input. On failure the context says why.

@@ -34,19 +34,19 @@ static void harden(guard* g)
         sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = PRIORITY}) == 0;
 }
 
-static bool is_stopped(int process)
+bool guard_master_is_stopped(const guard* g)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    snprintf(path, sizeof path, "/proc/%d/stat", g->page->master);
     const size_t n = crdi_file_head(path, text, sizeof text);
     const char* name_end = n ? strrchr(text, ')') : NULL; // "123 (name) T ..."
     return name_end && name_end[1] == ' ' && name_end[2] == 'T';
 }
 
-static bool is_gone(const guard* g)
+bool guard_master_is_gone(const guard* g)
 {
     struct pollfd p = {.fd = g->master, .events = POLLIN};
-    return poll(&p, 1, 0) > 0; // also of one that nobody has waited for yet
+    return poll(&p, 1, 0) > 0;
 }
 
 // What is wrong with the master, "" if nothing. `awake`: since when this process has not slept
@@ -58,13 +58,13 @@ static void judge(const guard* g, int64_t now, int64_t awake, char cause[GUARD_T
     const int64_t silent = now - (beat > awake ? beat : awake);
     const int64_t still = now - (cycle > awake ? cycle : awake);
     cause[0] = 0;
-    if (is_gone(g)) {
+    if (guard_master_is_gone(g)) {
         snprintf(cause, GUARD_TEXT, "the master (process %d) is gone: it was killed or has crashed",
                  p->master);
     } else if (silent > p->watchdog_ns) {
         snprintf(cause, GUARD_TEXT, "the master (process %d) has had no heart beat for %.1f s%s",
                  p->master, 1e-9 * (double)silent,
-                 is_stopped(p->master) ? ": it is stopped (SIGSTOP)" : "");
+                 guard_master_is_stopped(g) ? ": it is stopped (SIGSTOP)" : "");
     } else if (p->cycle_ns > 0 && atomic_load(&p->phase) == CRDI_WARD_RUNNING &&
                still > p->cycle_ns) {
         snprintf(cause, GUARD_TEXT,
@@ -82,18 +82,15 @@ static int watch(guard* g)
     for (;;) {
         const bool pressed = guard_stop_look(g, GUARD_LOOK_MS, cause);
         while (g->ward >= 0 && guard_take_message(g)) {}
-        if (pressed) { return guard_act(g, cause, false); }
+        if (pressed) { return guard_act(g, cause); }
         const int64_t now = crdi_now_ns();
         if (now - last > p->watchdog_ns / 2) { awake = now; } // we have slept, perhaps all of us
         last = now;
         if (atomic_load(&p->phase) == CRDI_WARD_OVER) { return 0; }
-        if (atomic_load(&p->fence)) { return guard_act(g, p->cause, is_gone(g)); } // a guard died
+        if (atomic_load(&p->fence)) { return guard_act(g, p->cause); } // a guard died
         judge(g, now, awake, cause);
-        if (cause[0] && guard_has_benches(g)) {
-            const bool orphaned = is_gone(g) || is_stopped(p->master);
-            return guard_act(g, cause, orphaned);
-        }
-        if (is_gone(g)) { return 0; } // nothing of it turns
+        if (cause[0] && guard_has_benches(g)) { return guard_act(g, cause); }
+        if (guard_master_is_gone(g)) { return 0; } // nothing of it turns
     }
 }
 

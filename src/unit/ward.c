@@ -42,7 +42,7 @@ struct crdi_ward {
     pthread_mutex_t lock; // of what follows, and of sending
     struct {
         crd_dcp_net* net; // borrowed
-        const char* key; // file, borrowed; NULL
+        const char* key;  // file, borrowed; NULL
     } sessions[MOST_SESSIONS];
     int session_count;
     int sockets[CRDI_WARD_SLAVES]; // duplicates, for a guard that comes later
@@ -65,8 +65,9 @@ const char* crdi_ward_url(const crdi_ward* w)
 static void send_socket(crdi_ward* w, int slave)
 {
     const int session = w->page->slaves[slave].session;
-    crdi_ward_message m = {
-        .slave = slave, .secured = w->sessions[session].secured, .key = w->sessions[session].key};
+    const char* key = w->sessions[session].key;
+    crdi_ward_message m = {.slave = slave};
+    snprintf(m.key, sizeof m.key, "%s", key ? key : "");
     struct iovec part = {&m, sizeof m};
     union {
         struct cmsghdr head;

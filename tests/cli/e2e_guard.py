@@ -18,6 +18,8 @@ ALL = os.environ.get("CARDAN_KILLS") == "all"
 KEY_EVENT = struct.Struct("llHHi")  # struct input_event
 EV_KEY = 1
 TOKEN = "0123456789abcdef"
+# A large process on a busy machine may be dying for longer than its watchdog.
+GONE = r"the master \(process \d+\) (is gone|has had no heart beat for)"
 
 
 class Guarded(Field):
@@ -128,8 +130,7 @@ class Master(Guarded):
         run.send(signal.SIGKILL)
         run.process.wait()
         self.check_rest()
-        self.guard_says(r"the master \(process \d+\) is gone.* after [\d.]+ s; recorded up to there: "
-                        r"field.mf4")
+        self.guard_says(GONE + r".* after [\d.]+ s; recorded up to there: field.mf4")
         self.engine.wait_for(lambda: None if os.path.exists(f"/proc/{guard}") else True, "its end")
         self.check_recording(0.1, finished=False)
         self.assertIn("the guard has ended it: the master",
@@ -152,7 +153,7 @@ class Master(Guarded):
         run.send(signal.SIGKILL)
         run.process.wait()
         self.check_rest()
-        self.guard_says("is gone")
+        self.guard_says(GONE)
 
     def test_a_run_that_does_not_go_on_is_ended(self):
         """Its cycle waits for a slave for ever, everything else of the process lives."""
@@ -179,7 +180,7 @@ class Master(Guarded):
         self.run_.send(signal.SIGKILL)
         self.run_.process.wait()
         self.check_rest()
-        self.guard_says("is gone")
+        self.guard_says(GONE)
 
 
 class Guard(Guarded):
@@ -202,7 +203,7 @@ class Guard(Guarded):
         run.send(signal.SIGKILL)  # the third knows everything that the first one knew
         run.process.wait()
         self.check_rest()
-        self.guard_says("is gone")
+        self.guard_says(GONE)
 
     def test_a_run_to_its_end_leaves_no_guard_behind(self):
         run = self.begin(stop="0.5 s")

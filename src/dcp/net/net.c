@@ -195,6 +195,7 @@ int crdi_dcp_net_socket_to(const crd_dcp_net* n, const crd_dcp_address* to)
 
 crd_status crdi_dcp_net_adopt(crd_dcp_net* n, int fd, const crd_dcp_address* to)
 {
+    if (!n->ops->adopt && n->inner) { return crdi_dcp_net_adopt(n->inner, fd, to); }
     return n->ops->adopt ? n->ops->adopt(n, fd, to)
                          : crdi_fail(n->ctx, CRD_E_UNSUPPORTED, "network: it has no sockets");
 }
