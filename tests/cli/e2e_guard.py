@@ -169,6 +169,16 @@ class Master(Guarded):
         self.guard_says("the run stands still: no step for 2.* lives")
         self.check_fenced("the run stands still")
 
+    def test_with_a_key_the_same_holds(self):
+        self.cardan("dcp", "key", "-o", "k.key")
+        key = ("--key", self.path("k.key"))
+        run = self.begin(ice=key, em=key, session=", key: k.key")
+        self.turning(self.engine, self.machine)
+        run.send(signal.SIGKILL)
+        run.process.wait()
+        self.check_rest()
+        self.guard_says(GONE)
+
     def test_over_tcp_the_same_holds(self):
         self.engine = Bench(self, "ice", "--speed-up", "500", "--watchdog", self.watchdog,
                             listen="tcp://127.0.0.1:0")
