@@ -98,13 +98,16 @@ static void sweep(const char* base, const owner* self)
 }
 
 static char prefix[PATH_MAX]; // of the folders that were made last
+static pid_t prefix_owner;
 
 void crdi_scratch_abandon(void)
 {
     static const char* const command[] = {"sh", "-c", "rm -rf -- \"$1\"*", "sh", prefix, NULL};
     pid_t child = 0;
     char* const* arguments = (char* const*)(uintptr_t)command;
-    if (prefix[0] && posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0) {
+    // A fork has those of its parent until it makes some of its own.
+    if (prefix_owner == getpid() &&
+        posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0) {
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
     }
 }
@@ -122,6 +125,7 @@ crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* whe
         folder = crdi_arena_format(arena, "%s/cardan-%ld-%llu-%llu-XXXXXX", base, self.pid,
                                    self.start, self.space);
         if (!folder) { return CRD_E_MEMORY; }
+        prefix_owner = getpid();
         snprintf(prefix, sizeof prefix, "%.*s", (int)(strlen(folder) - strlen("XXXXXX")), folder);
     }
     if (!folder || !mkdtemp(folder)) { // mode 0700

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "fmi/instance.h"
 #include "fmi/python.h"
@@ -247,8 +248,13 @@ static crd_status library_open(crd_fmi* i, void** out)
     const size_t n = strlen(path); // which the reason may begin with
     if (why && strncmp(why, path, n) == 0 && why[n] == ':') { why += n + 2; }
     const bool tool = i->needs_execution_tool && !python;
-    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s%s%s",
+    struct statvfs place;
+    const bool barred = statvfs(path, &place) == 0 && (place.f_flag & ST_NOEXEC);
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s%s%s%s",
                      i->fmu->path, crdi_fmi_library_name(i), why ? why : "no reason given",
+                     barred ? "; it lies on a file system that is mounted noexec, set TMPDIR to a "
+                              "folder on another one"
+                            : "",
                      tool ? "; the FMU needs the tool that made it: " : "",
                      tool ? i->d->generation_tool : "", python && !interpreter ? "; " : "",
                      python && !interpreter ? crdi_python_advice : "");

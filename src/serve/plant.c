@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const crd_place from_master = {"the DCP master", 0};
 
@@ -65,6 +66,8 @@ crd_status crdi_serve_make(crdi_serve* s)
     } else {
         crd_master_options opt = crd_master_defaults();
         opt.open_end = opt.guard_crashes = opt.no_statistics = true;
+        opt.last_words = s->opt.last_words;
+        opt.last_words_user = s->opt.last_words_user;
         CRD_TRY(crd_master_create(s->log, s->sys, &opt, &s->master));
         for (int i = 0; i < s->unit_count; i++) {
             s->stations[i].unit = crd_master_get_unit(s->master, i);
@@ -92,11 +95,21 @@ static void destroy_unit(void* with)
     s->running = -1;
 }
 
+// After a crash in this process, where that is wanted.
+static void end_process(const crdi_serve* s, const char* sentence, const char* unit)
+{
+    const crd_last_words words = {.sentence = sentence, .unit = unit, .results = ""};
+    if (!s->opt.last_words) { return; }
+    s->opt.last_words(s->opt.last_words_user, &words);
+    _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
 // A unit may crash when it is freed; what it had is lost then.
 static void destroy_units(crdi_serve* s)
 {
     if (s->unit && crdi_crash_catch(&s->running, destroy_unit, s)) {
         s->running = -1;
+        end_process(s, "the unit crashed when it was freed", "");
         crdi_log(s->log, CRD_LOG_WARNING, "the unit crashed when it was freed");
     }
     s->unit = NULL;
@@ -583,17 +596,19 @@ static crd_status word_crash(crdi_serve* s, int signal_number)
 {
     const int unit = s->running;
     crd_unit* u = s->stations[unit].unit;
-    const char* call = crdi_unit_last_call(u);
+    const char *call = crdi_unit_last_call(u), *name = sigdescr_np(signal_number);
+    char text[400];
     s->running = -1;
     if (signal_number == CRDI_CRASH_EXIT) {
-        (void)crdi_fail(s->log, CRD_E_CRASH,
-                        "unit '%s': tried to end the process with exit() in %s", u->name, call);
+        snprintf(text, sizeof text, "unit '%.100s': tried to end the process with exit() in %s",
+                 u->name, call);
     } else {
-        (void)crdi_fail(s->log, CRD_E_CRASH, "unit '%s': crashed in %s (%s)", u->name, call,
-                        strsignal(signal_number));
+        snprintf(text, sizeof text, "unit '%.100s': crashed in %s (%s)", u->name, call,
+                 name ? name : "a signal");
     }
+    end_process(s, text, u->name);
     crdi_unit_abandon(u);
-    return CRD_E_CRASH;
+    return crdi_fail(s->log, CRD_E_CRASH, "%s", text);
 }
 
 static void run_request(void* with)

@@ -15,6 +15,7 @@
 #include "cardan/system.h"
 
 typedef struct crdi_serve crdi_serve; ///< opaque
+struct crd_last_words;
 
 typedef struct crdi_serve_options {
     const char* name;   ///< of the slave; NULL: the model's, else the title, else the file's
@@ -25,6 +26,11 @@ typedef struct crdi_serve_options {
     uint32_t max_steps; ///< of one STC_do_step and between two sendings; default 1000000
     const crd_dcp_address* addresses; ///< where it will listen, in the description
     int address_count;                ///< 0: udp://127.0.0.1:8080
+    /// Called when a unit has crashed in this process, whose heap may be damaged or locked: tells,
+    /// without it, and ends the process. NULL: the slave goes to ERRORHANDLING, as with units that
+    /// crash in a worker.
+    void (*last_words)(void* user, const struct crd_last_words* words);
+    void* last_words_user;
 } crdi_serve_options;
 
 crdi_serve_options crdi_serve_defaults(void);

@@ -4,6 +4,7 @@
 #include "cardan/unit.h"
 #include "shared/base.h"
 
+#include <limits.h>
 #include <string.h>
 
 /// One element of a variable as a setting would write it, into the result of its kind. Not for
@@ -21,6 +22,9 @@ void crdi_unit_wish_stop(crd_unit* u);
 /// Which units of the store run in worker processes where they say nothing themselves. Before they
 /// are created.
 void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation);
+
+/// The executable of worker processes. CRD_E_NOT_FOUND: there is none.
+crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX]);
 
 // ---- optional functions, with what they are where a kind says nothing ---------------------------
 

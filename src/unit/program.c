@@ -29,12 +29,15 @@ static bool find_beside(const char* file, const char* name, int mode, char out[P
     return false;
 }
 
-bool crdi_program_beside(const char* name, int mode, char out[PATH_MAX])
+bool crdi_program_beside(const char* name, const char* variable, int mode, char out[PATH_MAX])
 {
+    const char* given = variable ? secure_getenv(variable) : NULL;
     static const char here = 0; // something of ours, wherever it was linked to
     Dl_info info;
-    return (dladdr(&here, &info) && find_beside(info.dli_fname, name, mode, out)) ||
-           find_beside("/proc/self/exe", name, mode, out);
+    return (given && find_beside(given, name, mode, out)) ||
+           (dladdr(&here, &info) && find_beside(info.dli_fname, name, mode, out)) ||
+           find_beside("/proc/self/exe", name, mode, out) ||
+           find_beside(CRDI_LIBEXEC "/cardan-worker", name, mode, out); // has the library inside
 }
 
 crd_status crdi_program_find(crd_context* ctx, const char* name, const char* variable,
@@ -44,10 +47,12 @@ crd_status crdi_program_find(crd_context* ctx, const char* name, const char* var
     if (given && given[0]) {
         snprintf(out, PATH_MAX, "%s", given);
         if (access(out, X_OK) == 0) { return CRD_OK; }
-        return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s is '%.200s', which cannot be executed: %s",
-                         variable, given, strerror(errno));
+        return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                         "%s is '%.200s', which cannot be executed: %s; "
+                         "name another one, or %s",
+                         variable, given, strerror(errno), without);
     }
-    if (crdi_program_beside(name, X_OK, out)) { return CRD_OK; }
+    if (crdi_program_beside(name, NULL, X_OK, out)) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_NOT_FOUND,
                      "the executable %s was not found beside the library or the command nor in "
                      "libexec/cardan; set %s to its path, or %s",
@@ -73,7 +78,8 @@ int crdi_program_memory(const char* name, size_t bytes, int* fd, void** out)
     return 0;
 }
 
-int crdi_program_spawn(const char* program, const char* name, int fd3, int fd4, pid_t* pid)
+int crdi_program_spawn(const char* program, const char* name, const char* argument, int fd3,
+                       int fd4, pid_t* pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
@@ -92,7 +98,7 @@ int crdi_program_spawn(const char* program, const char* name, int fd3, int fd4, 
     posix_spawnattr_setsigdefault(&how, &all);
     posix_spawnattr_setflags(&how,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char* const arguments[] = {(char*)(uintptr_t)name, NULL};
+    char* const arguments[] = {(char*)(uintptr_t)name, (char*)(uintptr_t)argument, NULL};
     const int error = posix_spawn(pid, program, &files, &how, arguments, environ);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);

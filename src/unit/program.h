@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 // A file of ours: in a build tree beside the library or the command, in libexec of an installed
-// one. `mode` as of access(2).
-bool crdi_program_beside(const char* name, int mode, char out[PATH_MAX]);
+// one; first beside what the variable of the environment says (NULL: none). `mode` as of access(2).
+bool crdi_program_beside(const char* name, const char* variable, int mode, char out[PATH_MAX]);
 // An executable: in a build tree beside the library or the command, in libexec of an installed one,
 // or where the variable of the environment says. `without`: what to write to go without it.
 crd_status crdi_program_find(crd_context* ctx, const char* name, const char* variable,
@@ -15,5 +15,7 @@ crd_status crdi_program_find(crd_context* ctx, const char* name, const char* var
 // Memory to be shared with it, of a size that nobody can change. The same errors as spawn.
 int crdi_program_memory(const char* name, size_t bytes, int* fd, void** out);
 // With nothing of ours but standard output and error and two descriptors, there 3 and 4: a session
-// of its own, no signal blocked or ignored. 0, or the system's number of the error.
-int crdi_program_spawn(const char* program, const char* name, int fd3, int fd4, pid_t* pid);
+// of its own, with one argument (NULL: none), no signal blocked or ignored. 0, or the system's
+// number of the error.
+int crdi_program_spawn(const char* program, const char* name, const char* argument, int fd3,
+                       int fd4, pid_t* pid);

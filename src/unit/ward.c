@@ -184,7 +184,7 @@ static crd_status start_guard(crdi_ward* w)
         if (w->sockets[i] >= 0) { send_socket(w, i); }
     }
     const int error =
-        crdi_program_spawn(w->program, "cardan-guard", ends[1], w->page_fd, &w->guard);
+        crdi_program_spawn(w->program, "cardan-guard", NULL, ends[1], w->page_fd, &w->guard);
     close(ends[1]);
     if (error) {
         w->guard = 0;

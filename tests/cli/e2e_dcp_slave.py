@@ -338,6 +338,26 @@ class DcpSlave(EndToEnd):
         self.assertIn("crashed in fmi2DoStep", err)
         self.assertIn("1 session,", out)
 
+    def test_an_fmu_that_crashes_in_the_slaves_own_process_ends_it(self):
+        # Its heap may be damaged or locked: one sentence, and nothing after it.
+        system = ("cardan: 1\nunits:\n  bad: { fmu: %s, parameters: { mode: %d, when: 0.015 } }\n%srun: { step: 0.01 }\n")
+        for more in ("", "  other: { fmu: %s }\n" % fmu("lo_mono")):
+            for mode, says in ((7, "crashed in fmi2DoStep (Segmentation fault)"), (12, "with exit() in fmi2DoStep")):
+                self.write("s.yaml", system % (fmu("faulty"), mode, more))
+                s, m = self.slave("s.yaml", "--listen", "udp://127.0.0.1:0", "--isolate", "none")
+                s.code = 1
+                m.register(NRT)
+                m.configure([], ["bad.y"], 1, 100)
+                m.prepare()
+                m.run()
+                m.step()
+                m.step()
+                m.send(struct.pack("<BHBBI", 0x07, m.seq, 1, m.state(), 1))
+                _, err = s.end()
+                self.assertIn("unit 'bad'", err)
+                self.assertIn(says, err)
+                self.assertEqual(err.count("unit 'bad'"), 1, err)
+
     def test_a_given_description_is_used_or_refused(self):
         self.cardan("dcp", "describe", fmu("lo_fd2"), "-o", "own.dcpx")
         with open(self.path("own.dcpx"), encoding="utf-8") as f:

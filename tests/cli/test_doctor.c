@@ -204,6 +204,7 @@ static void answer(crdi_facts* f)
     f->fifo_error = 0;
     f->resolution = 1;
     f->landlock = 4;
+    f->worker = 1;
     f->synchronised = 1;
     f->clock_offset = 40;
     f->clock_error = 200;
@@ -778,7 +779,7 @@ static void everything_that_can_be_wrong_has_a_line_to_type(void** state)
     crdi_wish_usual_ports(&f->wish);
     crdi_doctor_look(root, &f->wish, &f->facts);
     f->facts.fifo_error = EPERM;
-    f->facts.synchronised = f->facts.landlock = f->facts.seccomp = 0;
+    f->facts.synchronised = f->facts.landlock = f->facts.seccomp = f->facts.worker = 0;
     for (int i = 0; i < f->facts.nic_count; i++) {
         crdi_nic* n = &f->facts.nics[i];
         n->rx_usecs = 50;
@@ -802,6 +803,7 @@ static void everything_that_can_be_wrong_has_a_line_to_type(void** state)
     check_result(f, "clock-sync", CRDI_WARN, "not synchronised");
     check_result(f, "user-namespaces", CRDI_WARN, "not allowed");
     check_result(f, "landlock", CRDI_WARN, "none");
+    check_result(f, "worker", CRDI_WARN, "not found");
 }
 
 static void a_named_card_that_is_not_there_is_told(void** state)

@@ -429,7 +429,7 @@ static void a_crash_in_a_run_leaves_the_record_whole(void** state)
         s->run.step = 0.1;
         s->run.stop = 1;
         s->run.threads = threads;
-        s->run.isolate = CRD_ISOLATE_FOREIGN;
+        s->run.isolate = CRD_ISOLATE_ALL;
         s->results.path = file;
         setenv("CARDAN_TEST_MISDEED", "segv:DoStep:bad", 1);
         const crd_master_options opt = crd_master_defaults();

@@ -191,6 +191,8 @@ static crd_status open_slave(session* x)
     CRD_TRY(read_allowed(x, &limits));
     opt.addresses = x->addresses;
     opt.address_count = x->address_count;
+    opt.last_words = crdi_last_words;
+    opt.last_words_user = x->cli;
     CRD_TRY(crdi_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
     if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
     if (x->o->bench) {

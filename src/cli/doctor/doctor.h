@@ -149,6 +149,7 @@ typedef struct crdi_facts {
     int fifo_error;                    // errno of trying SCHED_FIFO, 0: works, -1: not tried
     int64_t resolution;                // ns of the clock
     int64_t landlock;                  // ABI; 0: none
+    int64_t worker;                    // 1: cardan-worker is there
     int64_t synchronised;              // 0, 1
     int64_t clock_offset, clock_error; // ns
     int64_t tai;                       // s

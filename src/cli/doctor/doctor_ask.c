@@ -1,5 +1,6 @@
 // What only system calls tell: may this process run in real time, what can its network cards do.
 #include "cli/doctor/doctor.h"
+#include "shared/unit.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -92,6 +93,10 @@ void crdi_doctor_ask(const crdi_wish* w, crdi_facts* f)
     ask_clock(f);
     const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     f->landlock = abi > 0 ? abi : 0;
+    crd_context* quiet = crd_context_create(NULL);
+    char program[PATH_MAX];
+    if (quiet) { f->worker = crdi_worker_find(quiet, program) >= 0; }
+    crd_context_destroy(quiet);
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (int i = 0; fd >= 0 && i < f->nic_count; i++) {
         if (!f->nics[i].missing) { ask_nic(fd, &f->nics[i]); }

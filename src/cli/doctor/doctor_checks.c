@@ -735,6 +735,10 @@ const crdi_check crdi_checks[] = {
     CHECK("seccomp", SANDBOX, "seccomp", WISH, WISH, WISH, "takes system calls away from it",
           FACT(seccomp), .good = true, .yes = "there", .no = "none",
           .fix = "use a kernel with SECCOMP_FILTER: every distribution has one"),
+    CHECK("worker", SANDBOX, "cardan-worker", WISH, WISH, WISH,
+          "foreign FMUs run in its process, or not at all", FACT(worker), .good = true,
+          .yes = "there", .no = "not found",
+          .fix = "install it in libexec/cardan, or set CARDAN_WORKER to its path"),
     CHECK("bubblewrap", SANDBOX, "bubblewrap", NO, NO, NO, "starts Cardan inside of all that",
           FACT(bubblewrap), .good = true, .yes = "installed", .no = "not installed"),
 

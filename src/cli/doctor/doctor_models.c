@@ -2,6 +2,7 @@
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "cli/doctor/doctor.h"
+#include "shared/archive.h"
 #include "shared/fmi_build.h"
 
 #include <errno.h>
@@ -69,6 +70,15 @@ static void send_message(int fd, const message* m)
     crdi_write_all(fd, (const char*)m, sizeof *m); // up to PIPE_BUF: whole
 }
 
+// A model has crashed: its sentence, and this process ends.
+static void tell_crash(void* user, const crd_last_words* w)
+{
+    message bad = {.unit = -1, .st = CRD_E_CRASH};
+    snprintf(bad.text, sizeof bad.text, "%.399s", w->sentence);
+    send_message(*(const int*)user, &bad);
+    crdi_scratch_abandon();
+}
+
 // In a process of its own: a model that crashes or hangs takes nothing else with it.
 // The system stays the parent's, with everything that it has unpacked.
 static _Noreturn void dry_run(crd_context* ctx, const crd_system* s, double duration,
@@ -78,6 +88,8 @@ static _Noreturn void dry_run(crd_context* ctx, const crd_system* s, double dura
     crd_master* m = NULL;
     crd_master_options opt = crd_master_defaults();
     opt.guard_crashes = true;
+    opt.last_words = tell_crash;
+    opt.last_words_user = &fd;
     opt.stop = stop;
     const int64_t limit = (int64_t)(duration * 1e9);
     CRD_TRY(crd_master_create(ctx, s, &opt, &m));

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,7 +28,7 @@ static const int64_t TELL = 200000000; // a worker that hangs may take so long t
 
 bool crdi_worker_find_own(char out[PATH_MAX])
 {
-    return crdi_program_beside("fmus/cardan-own-fmus", R_OK, out);
+    return crdi_program_beside("fmus/cardan-own-fmus", "CARDAN_WORKER", R_OK, out);
 }
 
 crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX])
@@ -38,12 +39,40 @@ crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX])
 
 // ---- beginning ---------------------------------------------------------------------------------
 
-static crd_status make_memory(crdi_worker* w, crd_context* ctx)
+// Memory that can be handed to another program is a file without a name, not in /dev/shm. A worker
+// that made it shorter would end us with SIGBUS. NULL: there is none, errno says why.
+static void* map_file(crdi_worker* w)
 {
     void* p = NULL;
-    const int error = crdi_program_memory("cardan-worker", CRDI_CHANNEL_BYTES, &w->memory_fd, &p);
-    if (error) {
-        return crdi_fail(ctx, CRD_E_IO, "no memory for a worker process: %s", strerror(error));
+    errno = crdi_program_memory("cardan-worker", CRDI_CHANNEL_BYTES, &w->memory_fd, &p);
+    return p;
+}
+
+// Where files must not be so large (ulimit -f), a segment of System V: it is told by its number, is
+// gone with the last that uses it, and has one length for ever.
+static void* map_segment(crdi_worker* w)
+{
+    w->segment = shmget(IPC_PRIVATE, CRDI_CHANNEL_BYTES, IPC_CREAT | SHM_NORESERVE | 0600);
+    if (w->segment < 0) { return NULL; }
+    void* p = shmat(w->segment, NULL, 0);
+    const int error = errno;
+    shmctl(w->segment, IPC_RMID, NULL);
+    errno = error;
+    return p == (void*)-1 ? NULL : p;
+}
+
+static crd_status make_memory(crdi_worker* w, crd_context* ctx)
+{
+    struct rlimit files;
+    w->segment = -1;
+    const bool limited =
+        getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < CRDI_CHANNEL_BYTES;
+    void* p = limited ? map_segment(w) : map_file(w);
+    if (!p) {
+        return crdi_fail(ctx, CRD_E_MEMORY,
+                         "%zu MB of address space to share with a worker process: %s; raise the "
+                         "limit (ulimit -v), or trust the FMU and choose 'isolate: none'",
+                         CRDI_CHANNEL_BYTES >> 20, strerror(errno));
     }
     w->memory = p;
     w->control = p;
@@ -88,7 +117,11 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
     }
     w->life_fd = ends[0];
     _Static_assert(CRDI_CHANNEL_FD == 3 && CRDI_CHANNEL_LIFE_FD == 4, "where spawn puts them");
-    const int error = crdi_program_spawn(program, "cardan-worker", w->memory_fd, ends[1], &w->pid);
+    char segment[16];
+    snprintf(segment, sizeof segment, "%d", w->segment);
+    if (w->segment >= 0) { w->memory_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+    const int error = crdi_program_spawn(program, "cardan-worker", w->segment < 0 ? NULL : segment,
+                                         w->memory_fd, ends[1], &w->pid);
     close(ends[1]);
     for (int32_t i = 0, others = 0; i < w->unit_count && w->users > 1; i++) {
         if (!w->units[i]) { continue; }
@@ -97,7 +130,8 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
     }
     if (error) {
         w->pid = 0;
-        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", program, strerror(error));
+        st = crdi_fail(ctx, CRD_E_IO, "its worker process could not be started: %s: %s", program,
+                       strerror(error));
         goto fail;
     }
     return CRD_OK;
@@ -287,6 +321,11 @@ static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
     w->blamed = u->index;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 126) {
         snprintf(w->why, sizeof w->why, "cardan-worker is of another version than this library");
+    } else if (WIFEXITED(status) && u->op == CRDI_OP_SHUT_IN) { // nothing foreign is there yet
+        snprintf(w->why, sizeof w->why,
+                 "its worker process could not begin (code %d): it is no cardan-worker of this "
+                 "version, or has no %zu MB of address space to share (ulimit -v)",
+                 WEXITSTATUS(status), CRDI_CHANNEL_BYTES >> 20);
     } else if (WIFEXITED(status)) {
         snprintf(w->why, sizeof w->why, "ended its process with exit() in %s, code %d", where,
                  WEXITSTATUS(status));

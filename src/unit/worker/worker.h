@@ -77,6 +77,7 @@ typedef struct crdi_worker {
     const char* scratch;   // the folder that it may write
     crd_arena arena;       // of that
     int memory_fd, life_fd;
+    int segment; // instead of memory_fd, -1: none
     char* memory;
     crdi_control* control;
     size_t used;                 // of the memory
@@ -160,7 +161,6 @@ void crdi_worker_remember_cost(const crdi_proxy* u);
 
 // ---- process.c ---------------------------------------------------------------------------------
 
-crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX]); // the executable
 // The list of FMUs that are our own, see crdi_fmu_is_own; false: there is none.
 bool crdi_worker_find_own(char out[PATH_MAX]);
 crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx);

@@ -184,7 +184,8 @@ static crd_status shut_in(crdi_proxy* u)
         .fill = fill_sandbox,
         .with = u->worker};
     const crd_status st = crdi_proxy_do(u, &c);
-    return st < 0 ? crdi_fail_in(u->base.ctx, st, "its worker process has no sandbox") : st;
+    const bool begun = st < 0 && !u->worker->failed;
+    return begun ? crdi_fail_in(u->base.ctx, st, "its worker process has no sandbox") : st;
 }
 
 static crd_status start_process(crdi_proxy* u)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,21 +90,30 @@ static bool follow_master(void)
            getppid() == server.control->master; // it may be gone already
 }
 
-static bool open_channel(void)
+// A segment of System V by its number, else a file.
+static bool open_channel(const char* segment)
 {
     struct stat s;
-    if (fstat(CRDI_CHANNEL_FD, &s) != 0 || s.st_size != (off_t)CRDI_CHANNEL_BYTES) { return false; }
-    void* p = mmap(NULL, CRDI_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                   CRDI_CHANNEL_FD, 0);
+    struct shmid_ds d;
+    void* p = MAP_FAILED;
+    if (segment) {
+        const int id = atoi(segment);
+        if (shmctl(id, IPC_STAT, &d) == 0 && d.shm_segsz == CRDI_CHANNEL_BYTES) {
+            p = shmat(id, NULL, 0); // fails as mmap does, with -1
+        }
+    } else if (fstat(CRDI_CHANNEL_FD, &s) == 0 && s.st_size == (off_t)CRDI_CHANNEL_BYTES) {
+        p = mmap(NULL, CRDI_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                 CRDI_CHANNEL_FD, 0);
+    }
     if (p == MAP_FAILED) { return false; }
     server.memory = p;
     server.control = p;
     return true;
 }
 
-int main(void)
+int main(int argc, char** argv)
 {
-    if (!open_channel()) {
+    if (!open_channel(argc > 1 ? argv[1] : NULL)) {
         fprintf(stderr, "cardan-worker is started by Cardan itself, for units with 'isolate'\n");
         return 2;
     }
