@@ -486,23 +486,38 @@ CRD_API crd_dcp_link crd_dcp_net_link(crd_dcp_net* n);
 
 // ---- secured networks --------------------------------------------------------------------------
 
-/// Every PDU encrypted and authenticated with a key that all partners have (32 random bytes):
+/// Every PDU encrypted and authenticated with a key that both partners have (32 random bytes):
 /// X25519 and BLAKE2b make the keys of each association, ChaCha20-Poly1305 seals the PDUs. What an
 /// attacker without the key can still do is delay and lose packets, and see who talks to whom and
-/// how long the PDUs are. The key stands for the group, not for one partner in it.
+/// how long the PDUs are. A key of two partners (cardan key pair) says what each may do; one of a
+/// group (crd_dcp_key_make, zeros behind `bytes`) stands for the group, not for one partner in it.
+typedef enum crd_dcp_key_role {
+    CRD_DCP_ANY_ROLE, ///< of a group: everything
+    CRD_DCP_MASTER_ROLE,
+    CRD_DCP_BENCH_ROLE,    ///< is driven: answers, notifies and sends data, and asks for nothing
+    CRD_DCP_OBSERVER_ROLE, ///< looks: INF_state, INF_error, INF_log
+} crd_dcp_key_role;
+
 typedef struct crd_dcp_key {
     uint8_t bytes[32];
+    uint8_t previous[32];        ///< that it has replaced, taken until `previous_until`
+    crd_dcp_key_role role, peer; ///< of this side and the other
+    int64_t created, expires;    ///< s since 1970; expires 0: never
+    int64_t previous_until;      ///< 0: there is none
+    char name[33];               ///< of the other side
 } crd_dcp_key;
 
 /// From the random numbers of the system.
 CRD_API crd_status crd_dcp_key_make(crd_context* ctx, crd_dcp_key* out);
-/// A text file: 64 hex digits or 44 characters of base64. Warns (log) if others may read it.
-/// CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_FORMAT; the sentence does not quote the file.
+/// A text file as cardan key pair writes it, or 64 hex digits or 44 characters of base64 of a
+/// group. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_FORMAT; CRD_E_RANGE: others may read it, it has expired,
+/// or it is revoked (~/.config/cardan/revoked). The sentence does not quote the file.
 CRD_API crd_status crd_dcp_key_load(crd_context* ctx, const char* path, crd_dcp_key* out);
-/// As 64 hex digits, mode 0600. CRD_E_IO if there is such a file already.
+/// Mode 0600. CRD_E_IO if there is such a file already.
 CRD_API crd_status crd_dcp_key_write(crd_context* ctx, const char* path, const crd_dcp_key* key);
 CRD_API void crd_dcp_key_clear(crd_dcp_key* key); ///< wipes it
 
+enum { CRD_DCP_MOST_KEYS = 16 };       ///< of one network
 enum { CRD_DCP_SECURE_OVERHEAD = 34 }; ///< bytes that a PDU grows by; max_pdu shrinks by them
 
 typedef struct crd_dcp_secure_options {
@@ -510,6 +525,8 @@ typedef struct crd_dcp_secure_options {
     /// Accept handshakes that were meant for another address than the one where they arrive: for
     /// peers behind NAT or a relay. Default false: two slaves with the same key cannot be swapped.
     bool any_address;
+    const crd_dcp_key* more; ///< further keys, of other partners; copied
+    int more_count;
 } crd_dcp_secure_options;
 
 /// Counters, all exact.
@@ -522,9 +539,10 @@ typedef struct crd_dcp_secure_counts {
     int64_t
         unknown;   ///< packets of no association that is known, or from elsewhere than its partner
     int64_t muted; ///< answers that the rate limit held back
-    int64_t given_up; ///< handshakes that nobody answered
-    int64_t dropped;  ///< PDUs that waited for such a handshake, or found the queue full
-    int64_t peers;    ///< associations now
+    int64_t given_up;  ///< handshakes that nobody answered
+    int64_t dropped;   ///< PDUs that waited for such a handshake, or found the queue full
+    int64_t peers;     ///< associations now
+    int64_t forbidden; ///< PDUs that the role of the partner does not allow
 } crd_dcp_secure_counts;
 
 CRD_API crd_dcp_secure_options crd_dcp_secure_defaults(void);

@@ -109,6 +109,7 @@ typedef struct crd_link_stats {
     double round_trip, round_trip_max; ///< s of requests; NaN: none
     int state;                         ///< as the far side calls it, -1: not known
     const char* state_name;            ///< "RUNNING", ""
+    const char* security; ///< "plain", or the key and whose it is; NULL, or while the unit lives
 } crd_link_stats;
 
 // ---- the table of functions --------------------------------------------------------------------

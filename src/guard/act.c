@@ -30,7 +30,10 @@ static crd_status make_session(guard* g, guard_session* s, const crdi_ward_messa
     o.cancelled = serve_meanwhile;
     o.user = g;
     CRD_TRY(crd_dcp_net_create(g->ctx, &s->net));
-    if (m->key[0]) { CRD_TRY(crdi_dcp_net_secure_file(g->ctx, m->key, NULL, &s->net)); }
+    const char* key = m->key;
+    if (*key) {
+        CRD_TRY(crdi_dcp_net_secure_files(g->ctx, &key, 1, CRD_DCP_MASTER_ROLE, NULL, &s->net));
+    }
     CRD_TRY(crd_dcp_master_create(g->ctx, s->net, &o, &s->master));
 fail:
     return st;

@@ -358,6 +358,7 @@ static const crdi_doc_column link_columns[] = {
     {CRDI_SECONDS("Largest age", "age_max"), .part = "link"},
     {CRDI_SECONDS("Round trip", "round_trip"), .part = "link"},
     {CRDI_SECONDS("Longest", "round_trip_max"), .part = "link"},
+    {CRDI_TEXT("Security", "security"), .part = "link"},
 };
 
 static bool has_link(const crdi_json* unit)

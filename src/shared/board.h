@@ -49,6 +49,7 @@ typedef struct crdi_board_state {
     int64_t clamps, refused;
     uint32_t gap;
     double round_trip, round_trip_max; ///< s, NAN
+    char security[96];                 ///< of its link: "plain", or the key and whose it is
     char missing[200];                 ///< of its checklist
     char progress[200];                ///< of conditioning: "conditioning: oil 43.1 degC, ..."
     char why[200];                     ///< of a refusal, clamp, fault or stop

@@ -424,11 +424,26 @@ bool crdi_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
 void crdi_dcp_net_set_control(crd_dcp_net* n);
 /// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
 /// crdi_check_plain for an address of DCP; `key` may be NULL.
-crd_status crdi_dcp_check_plain(crd_context* ctx, const crd_dcp_address* a, const char* key,
-                                bool plain, const char* words);
-/// Puts encryption with the key of a file around `*net`; on failure it stays as it is.
-crd_status crdi_dcp_net_secure_file(crd_context* ctx, const char* path,
-                                    const crd_dcp_secure_options* opt, crd_dcp_net** net);
+crd_status crdi_dcp_check_plain(crd_context* ctx, const crd_dcp_address* a, bool has_key,
+                                bool plain, const char* how);
+/// Puts encryption with the keys of files around `*net`; on failure it stays as it is. `role`: what
+/// this side is, which keys of two partners have to say; ANY: whatever they say.
+crd_status crdi_dcp_net_secure_files(crd_context* ctx, const char* const* paths, int count,
+                                     crd_dcp_key_role role, const crd_dcp_secure_options* opt,
+                                     crd_dcp_net** net);
+extern const char* const crdi_dcp_role_names[];
+void crdi_dcp_key_id(const crd_dcp_key* key, char out[17]); ///< what a key is called in public
+/// What protects a link, for records and people: "plain, this host", "key 0123456789abcdef of bench
+/// hall7, until 2027-11-16". `key` NULL: none.
+void crdi_dcp_security_print(const crd_dcp_address* a, const crd_dcp_key* key, char out[96]);
+void crdi_dcp_date_print(int64_t time, char out[11]); ///< "2027-11-16", UTC
+bool crdi_dcp_key_name_fits(const char* name); ///< 1 to 32 letters, digits, - _ . for a partner
+/// The text of a file; `path` is for the sentence.
+crd_status crdi_dcp_key_decode(crd_context* ctx, const char* path, const char* text, size_t length,
+                               crd_dcp_key* out);
+crd_status crdi_dcp_key_check_role(crd_context* ctx, const char* path, const crd_dcp_key* key,
+                                   crd_dcp_key_role role);
+char* crdi_dcp_key_folder(crd_context* ctx); ///< ~/.config/cardan; NULL: no memory
 uint32_t crdi_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
 /// From the first local address of the transport (UDP; where there is none, one is opened beside
 /// the first that listens), or over the connection to `to` (TCP). false: it was dropped.

@@ -214,13 +214,10 @@ void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
         BOARD(lost), BOARD(last_data), BOARD(clamps), BOARD(refused), {0},
     };
     static const crdi_web_field texts[] = {
-        BOARD(round_trip),
-        BOARD(round_trip_max),
-        BOARD(missing),
-        BOARD(progress),
-        BOARD(why),
-        BOARD(stopping),
-        {0},
+        BOARD(round_trip), BOARD(round_trip_max),
+        BOARD(security),   BOARD(missing),
+        BOARD(progress),   BOARD(why),
+        BOARD(stopping),   {0},
     };
     const bool known = b->extension;
     crdi_json_writer w;

@@ -57,6 +57,81 @@ class Key(EndToEnd):
         return done.stdout
 
 
+class Pair(EndToEnd):
+    """cardan key pair, show and revoke, and what the keys are good for."""
+
+    def side(self, *arguments):
+        process = subprocess.Popen([CARDAN, "key", "pair", *arguments], cwd=self.folder, text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=self.environment(leaks=True))
+        self.addCleanup(lambda: (process.kill(), process.communicate()) if process.poll() is None else 0)
+        return process
+
+    def environment(self, leaks=False):
+        return dict(super().environment(leaks), XDG_CONFIG_HOME=self.path("config"))
+
+    def pair(self, other="master", answers=("yes", "yes"), bench=("--role", "bench"), more=()):
+        """The two processes, and their codes."""
+        listening = self.side("--listen", "tcp://127.0.0.1:0", *bench, "--name", "hall7", *more)
+        address = re.match(r"listening at (\S+)$", listening.stdout.readline())[1]
+        calling = self.side(address, "--role", other, "--name", "desk", *more)
+        codes = []
+        for process, answer in ((calling, answers[0]), (listening, answers[1])):
+            lines = [process.stdout.readline(), process.stdout.readline()]
+            codes.append(re.match(r"the code is (\d{4} \d{4})$", lines[1])[1])
+            process.stdin.write(answer + "\n")
+            process.stdin.flush()
+        return calling, listening, codes
+
+    def ends(self, process, code):
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, out + err)
+        return out + err
+
+    def test_two_hosts_pair_and_the_roles_count(self):
+        calling, listening, codes = self.pair()
+        self.assertEqual(codes[0], codes[1])
+        self.assertIn("of this master for bench hall7", self.ends(calling, 0))
+        self.assertIn("of this bench for master desk", self.ends(listening, 0))
+        master, bench = self.path("config/cardan/keys/hall7.key"), self.path("config/cardan/keys/desk.key")
+        for file in (master, bench):
+            self.assertEqual(stat.S_IMODE(os.stat(file).st_mode), 0o600)
+        shown = [self.cardan("key", "show", file).stdout for file in (master, bench)]
+        self.assertEqual(*[re.search(r"key ([0-9a-f]{16}) ", text)[1] for text in shown])
+        with open(master, encoding="ascii") as f:
+            secret = re.search(r"^key (\w+)$", f.read(), re.M)[1]
+        self.assertNotIn(secret, "".join(shown))
+        slave = ("dcp", "slave", fmu("lo_mono"), "--listen", "udp://127.0.0.1:0")
+        self.cardan(*slave, "--key", master, code=2, says="the key of a master, expected one of a bench")
+        running = subprocess.Popen([CARDAN, *slave, "--key", bench, "--write-description", "lo.dcpx"], cwd=self.folder,
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=dict(self.environment(leaks=True), TMPDIR=self.folder))
+        self.addCleanup(lambda: (running.kill(), running.communicate()) if running.poll() is None else 0)
+        at = re.match(r"listening at (\S+)$", running.stdout.readline())[1]
+        system = ("cardan: 1\nunits:\n  a: { dcp: '%s', description: lo.dcpx, session: { key: %s } }\n"
+                  "run: { step: 10 ms, stop: 0.1 s }\nresults: out.csv\n")
+        self.cardan("run", self.write("good.yaml", system % (at, master)))
+        self.cardan("run", self.write("bad.yaml", system % (at, bench)), code=2,
+                    says="the key of a bench, expected one of a master")
+        self.cardan("key", "revoke", master)
+        self.cardan("run", "good.yaml", code=2, says=("is revoked", "hall7.key"))
+        self.cardan("key", "show", bench, code=2, says="is revoked")
+
+    def test_codes_that_are_not_confirmed_make_no_key(self):
+        calling, listening, _ = self.pair(answers=("no", "yes"))
+        self.assertIn("no key was made", self.ends(calling, 1))
+        listening.kill()
+        self.assertFalse(os.path.exists(self.path("config/cardan/keys/hall7.key")))
+        self.assertFalse(os.path.exists(self.path("config/cardan/keys/desk.key")))
+        self.cardan("key", "pair", "tcp://127.0.0.1:1", code=2, says="--role is missing")
+
+    def test_files_of_keys_that_others_may_read_are_refused(self):
+        self.cardan("dcp", "key", "-o", "open.key")
+        os.chmod(self.path("open.key"), 0o640)
+        self.cardan("dcp", "slave", fmu("lo_mono"), "--key", "open.key", code=2,
+                    says=("open.key", "mode 640", "refused", "expected 600"))
+
+
 class BeyondThisHost(EndToEnd):
     """Who listens or connects beyond loopback has a key, or says plain."""
 

@@ -4,6 +4,7 @@
 
 #include "shared/dcp.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -1405,9 +1406,9 @@ static void keys_are_read_and_written_and_watched_over(void** state)
         }
     }
     check_int(p.lines, 0);
-    check_ok(crd_dcp_key_load(p.ctx, put_file("secure.key", hex, 0644), &k));
-    check_int(p.lines, 1);
-    check_contains(p.line[0], "others may read or change this key (mode 644), expected 600: chmod");
+    check_status(crd_dcp_key_load(p.ctx, put_file("secure.key", hex, 0644), &k), CRD_E_RANGE);
+    check_contains(crd_error_text(p.ctx),
+                   "others may read or change this key (mode 644), which is refused, expected 600");
     static const char* const bad[] = {
         "",
         "00",
@@ -1442,8 +1443,158 @@ static void keys_are_read_and_written_and_watched_over(void** state)
     for (int n = 0; n < 32; n++) {
         check_int(read.bytes[n], 0);
     }
-    check_int(p.lines, 1);
+    check_int(p.lines, 0);
     check(unlink(path) == 0);
+    close_place(&p);
+}
+
+#define PAIRED_KEY "key 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
+
+static void keys_of_two_partners_say_who_they_are_for(void** state)
+{
+    (void)state;
+    static place p;
+    static const char good[] = "cardan-key 2\nrole bench\npeer master desk-1\ncreated 2026-11-16\n"
+                               "expires 2999-01-01\n" PAIRED_KEY;
+    static const struct {
+        const char *text, *says;
+        crd_status st;
+    } bad[] = {
+        {"cardan-key 3\n", ":1: a key of another version", CRD_E_FORMAT},
+        {"cardan-key 2\nrole driver\n", ":2: role is not right, expected master, bench",
+         CRD_E_FORMAT},
+        {"cardan-key 2\nrole bench bench\n", ":2: role is not right", CRD_E_FORMAT},
+        {"cardan-key 2\nrole bench\nrole bench\n", ":3: a word twice", CRD_E_FORMAT},
+        {"cardan-key 2\ncolour red\n", ":2: an unknown word", CRD_E_FORMAT},
+        {"cardan-key 2\npeer master a/b\n", ":2: peer is not right", CRD_E_FORMAT},
+        {"cardan-key 2\nexpires 2027-02-30\n", ":2: expires is not right, expected a date",
+         CRD_E_FORMAT},
+        {"cardan-key 2\nkey 00\n", ":2: key is not right, expected 64 hex digits", CRD_E_FORMAT},
+        {"cardan-key 2\nrole bench\n", "peer is missing", CRD_E_FORMAT},
+        {"cardan-key 2\nrole bench\npeer master desk\ncreated 2020-01-01\nexpires "
+         "2021-01-01\n" PAIRED_KEY,
+         "expired on 2021-01-01, expected a key that is valid: cardan key pair", CRD_E_RANGE},
+    };
+    open_place(&p, &clean);
+    check(setenv("XDG_CONFIG_HOME", TEST_BUILD_DIR, 1) == 0);
+    crd_dcp_key k;
+    check_ok(crd_dcp_key_load(p.ctx, put_file("paired.key", good, 0600), &k));
+    check_int(k.role, CRD_DCP_BENCH_ROLE);
+    check_int(k.peer, CRD_DCP_MASTER_ROLE);
+    check_text(k.name, "desk-1");
+    check_int(k.expires, INT64_C(32472144000)); // date -u -d 2999-01-01 +%s
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_status(crd_dcp_key_load(p.ctx, put_file("paired.key", bad[i].text, 0600), &k),
+                     bad[i].st);
+        check_contains(crd_error_text(p.ctx), bad[i].says);
+        check(strstr(crd_error_text(p.ctx), "0102") == NULL); // no sentence has a key in it
+    }
+    // Of another role than what it is used as.
+    const char* path = put_file("paired.key", good, 0600);
+    check_ok(crd_dcp_key_load(p.ctx, path, &k));
+    check_ok(crdi_dcp_key_check_role(p.ctx, path, &k, CRD_DCP_BENCH_ROLE));
+    check_status(crdi_dcp_key_check_role(p.ctx, path, &k, CRD_DCP_MASTER_ROLE), CRD_E_RANGE);
+    check_contains(crd_error_text(p.ctx),
+                   "the key of a bench, expected one of a master: cardan key pair --role master");
+    // Revoked.
+    char id[17], line[64];
+    crdi_dcp_key_id(&k, id);
+    check(mkdir(TEST_BUILD_DIR "/cardan-keys", 0700) == 0 || errno == EEXIST);
+    check(setenv("XDG_CONFIG_HOME", TEST_BUILD_DIR "/cardan-keys", 1) == 0);
+    check(mkdir(TEST_BUILD_DIR "/cardan-keys/cardan", 0700) == 0 || errno == EEXIST);
+    snprintf(line, sizeof line, "0123456789abcdef x\n%s 2026-11-16\n", id);
+    (void)put_file("cardan-keys/cardan/revoked", line, 0600);
+    path = put_file("paired.key", good, 0600);
+    check_status(crd_dcp_key_load(p.ctx, path, &k), CRD_E_RANGE);
+    check_contains(crd_error_text(p.ctx), "is revoked");
+    check(unlink(TEST_BUILD_DIR "/cardan-keys/cardan/revoked") == 0);
+    check_ok(crd_dcp_key_load(p.ctx, path, &k));
+    check(unlink(path) == 0);
+    close_place(&p);
+}
+
+// Two ends with keys of their own, over a clean network; what one sends the other as a PDU.
+static int exchange(place* p, const crd_dcp_key* a, const crd_dcp_key* b, uint8_t type)
+{
+    const crd_dcp_key* both[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        crd_dcp_net_destroy(p->net[i]);
+        join(p, i, both[i], NULL);
+    }
+    const uint8_t pdu[8] = {type, 0, 0, 1};
+    check(crdi_dcp_net_send(p->net[0], &p->at[1], pdu, sizeof pdu));
+    return let_pass(p, 1, 1);
+}
+
+static void a_role_says_what_a_partner_may_send(void** state)
+{
+    (void)state;
+    static place p;
+    open_place(&p, &clean);
+    for (int peer = CRD_DCP_ANY_ROLE; peer <= CRD_DCP_OBSERVER_ROLE; peer++) {
+        for (int type = 1; type < 256; type++) {
+            const bool request = crdi_dcp_is_request((uint8_t)type);
+            const bool looks = type == CRDI_DCP_INF_STATE || type == CRDI_DCP_INF_ERROR ||
+                               type == CRDI_DCP_INF_LOG;
+            const bool may = peer == CRD_DCP_OBSERVER_ROLE ? looks
+                             : peer == CRD_DCP_BENCH_ROLE  ? !request
+                                                           : true;
+            crd_dcp_key bench = p.key;
+            bench.peer = (crd_dcp_key_role)peer;
+            p.lines = 0;
+            check_int(exchange(&p, &p.key, &bench, (uint8_t)type), may);
+            check_int(counts(&p, 1).forbidden, !may);
+        }
+    }
+    check_contains(p.line[0],
+                   "has the key of one that is observer, and sends what only a master may");
+    close_place(&p);
+}
+
+static void keys_expire_rotate_and_stand_side_by_side(void** state)
+{
+    (void)state;
+    static place p;
+    open_place(&p, &clean); // begins at 1000 s
+    crd_dcp_key now, old, other;
+    check_ok(crd_dcp_key_make(p.ctx, &now));
+    check_ok(crd_dcp_key_make(p.ctx, &old));
+    check_ok(crd_dcp_key_make(p.ctx, &other));
+    crd_dcp_key both = now;
+    memcpy(both.previous, old.bytes, sizeof both.previous);
+    both.previous_until = 100000;
+    // Renewed on one side only, whichever greets; on both; and a third key that is neither.
+    check_int(exchange(&p, &both, &old, CRDI_DCP_INF_STATE), 1);
+    check_int(exchange(&p, &old, &both, CRDI_DCP_INF_STATE), 1);
+    check_int(exchange(&p, &both, &both, CRDI_DCP_INF_STATE), 1);
+    check_int(exchange(&p, &other, &both, CRDI_DCP_INF_STATE), 0);
+    // The overlap is over.
+    both.previous_until = 900;
+    check_int(exchange(&p, &both, &old, CRDI_DCP_INF_STATE), 0);
+    check_int(exchange(&p, &old, &both, CRDI_DCP_INF_STATE), 0);
+    check_int(exchange(&p, &now, &both, CRDI_DCP_INF_STATE), 1);
+    // Expired on either side.
+    crd_dcp_key late = now;
+    late.expires = 900;
+    check_int(exchange(&p, &late, &now, CRDI_DCP_INF_STATE), 0);
+    check_int(exchange(&p, &now, &late, CRDI_DCP_INF_STATE), 0);
+    late.expires = 100000;
+    check_int(exchange(&p, &now, &late, CRDI_DCP_INF_STATE), 1);
+    // A bench with the keys of two masters.
+    crd_dcp_secure_options o = crd_dcp_secure_defaults();
+    o.more = &other;
+    o.more_count = 1;
+    crd_dcp_net_destroy(p.net[1]);
+    join(&p, 1, &now, &o);
+    crd_dcp_net_destroy(p.net[2]);
+    join(&p, 2, &other, NULL);
+    crd_dcp_net_destroy(p.net[0]);
+    join(&p, 0, &now, NULL);
+    check(send_text(&p, 0, 1, "one"));
+    check(send_text(&p, 2, 1, "two"));
+    check_int(let_pass(&p, 1, 1), 2);
+    check(send_text(&p, 1, 2, "answer"));
+    check_int(let_pass(&p, 1, 2), 1);
     close_place(&p);
 }
 
@@ -1527,6 +1678,9 @@ int main(void)
         cmocka_unit_test(sending_and_receiving_do_not_allocate),
         cmocka_unit_test(every_allocation_that_fails_is_reported_and_leaves_the_inner_net),
         cmocka_unit_test(keys_are_read_and_written_and_watched_over),
+        cmocka_unit_test(keys_of_two_partners_say_who_they_are_for),
+        cmocka_unit_test(a_role_says_what_a_partner_may_send),
+        cmocka_unit_test(keys_expire_rotate_and_stand_side_by_side),
         cmocka_unit_test(a_session_runs_over_secured_sockets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,11 +21,11 @@ enum {
 
 typedef struct bench_options {
     crdi_common common;
-    const char *listen, *written, *trace, *key;
+    const char *listen, *written, *trace;
     int seed;
     double speed_up, start_up, watchdog, heartbeat;
     bool ideal, once, realtime, plain;
-    crdi_list faults;
+    crdi_list faults, key;
 } bench_options;
 
 // What it did, row by row: readable whenever the process ends.
@@ -220,9 +220,13 @@ static crd_status open_bench(session* x)
     const char* listen = x->o->listen ? x->o->listen : "udp://127.0.0.1:8080";
     CRD_TRY(crd_dcp_address_parse(ctx, listen, &x->address));
     CRD_TRY(read_options(x, &opt)); // before anything is opened
-    CRD_TRY(crdi_dcp_check_plain(ctx, &x->address, x->o->key, x->o->plain, CRDI_KEY_OR_PLAIN));
+    CRD_TRY(crdi_dcp_check_plain(ctx, &x->address, x->o->key.count > 0, x->o->plain,
+                                 CRDI_KEY_OR_PLAIN));
     CRD_TRY(crd_dcp_net_create(ctx, &x->net));
-    if (x->o->key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, x->o->key, NULL, &x->net)); }
+    if (x->o->key.count > 0) {
+        CRD_TRY(crdi_dcp_net_secure_files(ctx, x->o->key.items, x->o->key.count, CRD_DCP_BENCH_ROLE,
+                                          NULL, &x->net));
+    }
     CRD_TRY(crd_dcp_net_listen(x->net, &x->address));
     opt.address = x->address; // with its port
     CRD_TRY(crdi_testbench_create(ctx, &opt, &x->bench));
@@ -352,8 +356,8 @@ static const crdi_option rows[] = {
     OPT_TIME(bench_options, heartbeat, "heartbeat", CRDI_NOT_NEGATIVE,
              "without a sign of the master (INF_state) for this time it stops by itself outside "
              "of runs, where it may be turning to condition its media; 3 s unless given, 0: never"),
-    OPT_FILE(bench_options, key, "key", NULL,
-             "encrypt and authenticate with this key (cardan dcp key)"),
+    OPT_LIST(bench_options, key, "key", "FILE",
+             "encrypt and authenticate with this key (cardan key pair), one for each partner"),
     OPT_FLAG(bench_options, plain, "plain", CRDI_PLAIN_HELP),
     OPT_FILE(bench_options, trace, "trace", "csv",
              "what really happens as CSV: phase, age of the last valid data, set values and true "

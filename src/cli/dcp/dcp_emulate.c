@@ -365,15 +365,15 @@ fail:
 }
 
 static crd_status open_net(emulator* x, const char* key, const crd_dcp_address* there, int count,
-                           const char* words, crd_dcp_net** out)
+                           const char* words, crd_dcp_key_role role, crd_dcp_net** out)
 {
     crd_context* ctx = x->cli->ctx;
     crd_status st = CRD_OK;
     for (int i = 0; i < count; i++) {
-        CRD_TRY(crdi_dcp_check_plain(ctx, &there[i], key, x->o->plain && !key, words));
+        CRD_TRY(crdi_dcp_check_plain(ctx, &there[i], key != NULL, x->o->plain && !key, words));
     }
     CRD_TRY(crd_dcp_net_create(ctx, out));
-    if (key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, key, NULL, out)); }
+    if (key) { CRD_TRY(crdi_dcp_net_secure_files(ctx, &key, 1, role, NULL, out)); }
 fail:
     return st;
 }
@@ -394,8 +394,10 @@ static crd_status open_emulator(emulator* x)
     CRD_TRY(read_ip(ctx, "near-address", o->near, &opt.near_ip));
     CRD_TRY(read_ip(ctx, "far-address", o->far, &opt.far_ip));
     CRD_TRY(dcp_emulate_read_ports(ctx, o->ports, &opt));
-    CRD_TRY(open_net(x, o->listen_key, x->at, x->count, "--listen-key FILE or --plain", &x->near));
-    CRD_TRY(open_net(x, o->to_key, x->to, x->count, "--to-key FILE or --plain", &x->far));
+    CRD_TRY(open_net(x, o->listen_key, x->at, x->count, "--listen-key FILE or --plain",
+                     CRD_DCP_BENCH_ROLE, &x->near));
+    CRD_TRY(open_net(x, o->to_key, x->to, x->count, "--to-key FILE or --plain", CRD_DCP_MASTER_ROLE,
+                     &x->far));
     if (opt.far_ip == 0) { opt.far_ip = crdi_dcp_net_source_ip(x->far, &x->to[0]); }
     if (o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, o->capture, &x->capture));

@@ -63,7 +63,7 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
     uint8_t* bytes = crdi_new(cli->ctx, crd_dcp_net_default_limits().max_pdu);
     if (!bytes) { return CRD_E_MEMORY; }
     CRD_TRY(crd_dcp_address_parse(cli->ctx, text, &at));
-    CRD_TRY(crdi_dcp_check_plain(cli->ctx, &at, o->key, o->plain, "--key FILE or --plain"));
+    CRD_TRY(crdi_dcp_check_plain(cli->ctx, &at, o->key != NULL, o->plain, "--key FILE or --plain"));
     CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
     CRD_TRY(crd_dcp_net_listen(query.net, &at));
     CRD_TRY(say_listening(&at, out));

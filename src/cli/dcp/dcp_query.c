@@ -17,7 +17,9 @@ crd_status crdi_query_open(crd_context* ctx, const char* key, const char* captur
     CRD_TRY(crd_dcp_net_create(ctx, &out->net));
     crd_dcp_secure_options opt = crd_dcp_secure_defaults();
     opt.max_peers = 4096; // what scan asks at once
-    if (key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, key, &opt, &out->net)); }
+    if (key) {
+        CRD_TRY(crdi_dcp_net_secure_files(ctx, &key, 1, CRD_DCP_ANY_ROLE, &opt, &out->net));
+    }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, capture, &out->capture));
         crd_dcp_net_capture(out->net, out->capture);

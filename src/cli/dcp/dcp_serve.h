@@ -43,7 +43,7 @@ typedef struct crdi_served {
                 "room for each string and binary; 1024 unless given")
 
 // What all who listen or connect say about keys.
-#define CRDI_KEY_OR_PLAIN "--key FILE (cardan dcp key makes one) or --plain"
+#define CRDI_KEY_OR_PLAIN "--key FILE (cardan key pair makes one) or --plain"
 #define CRDI_PLAIN_HELP                                                                            \
     "no key although other hosts reach it: everybody on that network can read, steer and stop. "   \
     "At loopback nobody asks for it"

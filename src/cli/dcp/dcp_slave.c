@@ -18,8 +18,8 @@ static const double TURN = 0.2; // s: a signal that comes just before waiting is
 
 typedef struct slave_options {
     crdi_served served;
-    const char *description, *written, *capture, *key, *bench;
-    crdi_list listen, allow;
+    const char *description, *written, *capture, *bench;
+    crdi_list listen, allow, key;
     bool once, any_port, check_range, plain;
     int priority;
 } slave_options;
@@ -140,15 +140,18 @@ static crd_status open_network(session* x)
     crd_status st = CRD_OK;
     crd_context* ctx = x->cli->ctx;
     CRD_TRY(crd_dcp_net_create(ctx, &x->net));
-    if (x->o->key) { CRD_TRY(crdi_dcp_net_secure_file(ctx, x->o->key, NULL, &x->net)); }
+    if (x->o->key.count > 0) {
+        CRD_TRY(crdi_dcp_net_secure_files(ctx, x->o->key.items, x->o->key.count, CRD_DCP_BENCH_ROLE,
+                                          NULL, &x->net));
+    }
     if (x->o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, x->o->capture, &x->capture));
         crd_dcp_net_capture(x->net, x->capture);
     }
     CRD_TRY(find_addresses(x));
     for (int i = 0; i < x->address_count; i++) {
-        CRD_TRY(
-            crdi_dcp_check_plain(ctx, &x->addresses[i], x->o->key, x->o->plain, CRDI_KEY_OR_PLAIN));
+        CRD_TRY(crdi_dcp_check_plain(ctx, &x->addresses[i], x->o->key.count > 0, x->o->plain,
+                                     CRDI_KEY_OR_PLAIN));
         CRD_TRY(crd_dcp_net_listen(x->net, &x->addresses[i]));
     }
 fail:
@@ -341,8 +344,8 @@ static const crdi_option rows[] = {
              "process there; for masters that change their port"),
     OPT_FLAG(slave_options, check_range, "check-range",
              "values outside of min and max are an error; else they are counted"),
-    OPT_FILE(slave_options, key, "key", NULL,
-             "encrypt and authenticate with this key (cardan dcp key)"),
+    OPT_LIST(slave_options, key, "key", "FILE",
+             "encrypt and authenticate with this key (cardan key pair), one for each partner"),
     OPT_FLAG(slave_options, plain, "plain", CRDI_PLAIN_HELP),
     OPT_FILE(slave_options, capture, "capture", "pcapng", "write all PDUs, for Wireshark"),
     OPT_FLAG(slave_options, once, "once",

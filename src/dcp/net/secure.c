@@ -58,13 +58,13 @@ static bool mac_fits(const uint8_t* bytes, size_t length, const uint8_t key[KEY]
 }
 
 // Keys from first to second speaker, from second to first, and of the answer.
-static void derive(const crdi_secure_net* s, const uint8_t shared[KEY], const uint8_t* greeting,
+static void derive(const crdi_secure_key* key, const uint8_t shared[KEY], const uint8_t* greeting,
                    const uint8_t* answer, uint8_t keys[3][KEY])
 {
     static const char label[] = "cardan dcp association";
     uint8_t root[KEY];
     crypto_generichash_state h;
-    (void)crypto_generichash_init(&h, s->key, KEY, KEY);
+    (void)crypto_generichash_init(&h, key->key, KEY, KEY);
     (void)crypto_generichash_update(&h, (const uint8_t*)label, sizeof label);
     (void)crypto_generichash_update(&h, shared, KEY);
     (void)crypto_generichash_update(&h, greeting, GREETING_SIZE);
@@ -117,6 +117,12 @@ static crd_dcp_address local_address(const crdi_secure_net* s, const crd_dcp_add
     return first;
 }
 
+static bool is_valid(const crdi_secure_net* s, int key)
+{
+    const int64_t expires = s->keys[key].expires;
+    return expires == 0 || crdi_secure_now(s) < (double)expires;
+}
+
 static bool greet(crdi_secure_net* s, int index)
 {
     crdi_secure_peer* p = &s->peers[index];
@@ -126,7 +132,14 @@ static bool greet(crdi_secure_net* s, int index)
     if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
         crdi_secure_queue_take(s, index, false);
     }
-    return crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
+    bool sent = false;
+    for (int i = 0; i < s->key_count; i++) { // which of them the partner has, it says by its answer
+        if (!is_valid(s, i)) { continue; }
+        mac_of(p->hello + 57, p->hello, GREETING_SIZE - MAC, s->keys[i].hello);
+        sent |=
+            crdi_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
+    }
+    return sent;
 }
 
 // Begins a handshake; -1: there is no place, or no connection.
@@ -149,7 +162,6 @@ static int begin_handshake(crdi_secure_net* s, const crd_dcp_address* local,
     (void)crypto_scalarmult_base(h + 10, p->secret);
     put_address(h + 42, to);
     crdi_store_le(h + 49, 8, s->instance);
-    mac_of(h + 57, h, GREETING_SIZE - MAC, s->hello_key);
     if (!greet(s, index) && to->transport == CRD_DCP_TCP) {
         crdi_secure_forget_peer(s, index);
         return -1;
@@ -208,17 +220,19 @@ static crd_dcp_address arrived_at(const crdi_secure_net* s, const crd_dcp_packet
     return at;
 }
 
-// The first check of everything that is made with the shared key.
-static bool genuine(crdi_secure_net* s, const crd_dcp_packet* k)
+// With which of our keys a greeting was made; -1: none.
+static int genuine(crdi_secure_net* s, const crd_dcp_packet* k)
 {
-    if (mac_fits(k->bytes, k->length, s->hello_key)) { return true; }
+    for (int i = 0; i < s->key_count; i++) {
+        if (is_valid(s, i) && mac_fits(k->bytes, k->length, s->keys[i].hello)) { return i; }
+    }
     s->counts.rejected++;
     if (crdi_secure_first_time(s, SAID_KEY)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
                  "secured network: %s does not have our key, or its packets are damaged",
                  crdi_dcp_address_text_of(&k->from).text);
     }
-    return false;
+    return -1;
 }
 
 // The answer again, where the first one seems to be lost. false: this greeting is new.
@@ -245,7 +259,8 @@ static bool repeat_answer(crdi_secure_net* s, const crd_dcp_packet* k)
 static void take_greeting(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     const uint8_t* h = k->bytes;
-    if (!genuine(s, k)) { return; }
+    const int key = genuine(s, k);
+    if (key < 0) { return; }
     const crd_dcp_address at = arrived_at(s, k);
     if (!meant_for(s, h + 42, &at) || (s->any_address && crdi_load_le(h + 49, 8) == s->instance)) {
         s->counts.misdirected++;
@@ -272,6 +287,7 @@ static void take_greeting(crdi_secure_net* s, const crd_dcp_packet* k)
     if (index < 0) { return; }
     crdi_secure_peer* p = &s->peers[index];
     p->phase = UNPROVEN;
+    p->key = key;
     p->greeted = true;
     p->local = k->at;
     p->remote = k->from;
@@ -283,7 +299,7 @@ static void take_greeting(crdi_secure_net* s, const crd_dcp_packet* k)
     crdi_store_le(a + 2, 8, p->their_id);
     crdi_store_le(a + 10, 8, s->ids[index]);
     (void)crypto_scalarmult_base(a + 18, secret);
-    derive(s, shared, h, a, keys);
+    derive(&s->keys[key], shared, h, a, keys);
     memcpy(p->receive_key, keys[0], KEY);
     memcpy(p->send_key, keys[1], KEY);
     mac_of(a + 50, a, ANSWER_SIZE - MAC, keys[2]);
@@ -304,14 +320,16 @@ static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
     }
     crdi_secure_peer* p = &s->peers[index];
     uint8_t shared[KEY], keys[3][KEY];
-    bool good = crd_dcp_address_equal(&k->from, &p->remote) &&
-                crdi_secure_belongs(p, &k->from, &k->at) &&
-                crypto_scalarmult(shared, p->secret, a + 18) == 0;
-    if (good) {
-        derive(s, shared, p->hello, a, keys);
-        good = mac_fits(a, ANSWER_SIZE, keys[2]);
+    const bool good = crd_dcp_address_equal(&k->from, &p->remote) &&
+                      crdi_secure_belongs(p, &k->from, &k->at) &&
+                      crypto_scalarmult(shared, p->secret, a + 18) == 0;
+    int key = good ? 0 : s->key_count;
+    for (; key < s->key_count; key++) { // to the greeting with which key?
+        mac_of(p->hello + 57, p->hello, GREETING_SIZE - MAC, s->keys[key].hello);
+        derive(&s->keys[key], shared, p->hello, a, keys);
+        if (mac_fits(a, ANSWER_SIZE, keys[2])) { break; }
     }
-    if (!good) {
+    if (key == s->key_count) {
         s->counts.rejected++;
         return;
     }
@@ -320,6 +338,7 @@ static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
     sodium_memzero(shared, sizeof shared);
     sodium_memzero(keys, sizeof keys);
     sodium_memzero(p->secret, sizeof p->secret);
+    p->key = key;
     p->their_id = crdi_load_le(a + 10, 8);
     p->local = k->at;
     p->phase = OPEN;
@@ -374,6 +393,27 @@ static bool fresh_counter(crdi_secure_peer* p, uint64_t c)
     return true;
 }
 
+// What the partner's role lets it send.
+static bool may_send(crdi_secure_net* s, const crdi_secure_peer* p, size_t length)
+{
+    const crd_dcp_key_role role = s->keys[p->key].peer;
+    const uint8_t type = length > 0 ? s->in[0] : 0;
+    const bool looks =
+        type == CRDI_DCP_INF_STATE || type == CRDI_DCP_INF_ERROR || type == CRDI_DCP_INF_LOG;
+    const bool may = role == CRD_DCP_OBSERVER_ROLE ? looks
+                     : role == CRD_DCP_BENCH_ROLE  ? !crdi_dcp_is_request(type)
+                                                   : true;
+    if (may) { return true; }
+    s->counts.forbidden++;
+    if (crdi_secure_first_time(s, SAID_ROLE)) {
+        crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                 "secured network: %s has the key of one that is %s, and sends what only a master may, which "
+                 "is dropped",
+                 crdi_dcp_address_text_of(&p->remote).text, crdi_dcp_role_names[role]);
+    }
+    return false;
+}
+
 static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t* b = k->bytes;
@@ -414,7 +454,7 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
     }
     k->bytes = s->in;
     k->length = length;
-    return true;
+    return may_send(s, p, length);
 }
 
 static bool open_packet(crdi_secure_net* s, crd_dcp_packet* k)
@@ -587,14 +627,37 @@ crd_dcp_secure_options crd_dcp_secure_defaults(void)
     return (crd_dcp_secure_options){.max_peers = 256};
 }
 
+static void add_key(crdi_secure_net* s, const uint8_t bytes[KEY], crd_dcp_key_role peer,
+                    int64_t expires)
+{
+    static const char label[] = "cardan dcp handshake";
+    crdi_secure_key* k = &s->keys[s->key_count++];
+    *k = (crdi_secure_key){.peer = peer, .expires = expires};
+    memcpy(k->key, bytes, KEY);
+    (void)crypto_generichash(k->hello, KEY, (const uint8_t*)label, sizeof label, k->key, KEY);
+}
+
+// A key that was renewed brings the one before, as long as that is taken.
+static void add_keys(crdi_secure_net* s, const crd_dcp_key* key, const crd_dcp_secure_options* o)
+{
+    for (int i = -1; i < o->more_count; i++) {
+        const crd_dcp_key* k = i < 0 ? key : &o->more[i];
+        add_key(s, k->bytes, k->peer, k->expires);
+        if (k->previous_until != 0) { add_key(s, k->previous, k->peer, k->previous_until); }
+    }
+}
+
 crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dcp_key* key,
                               const crd_dcp_secure_options* opt, crd_dcp_net** out)
 {
-    static const char label[] = "cardan dcp handshake";
     const crd_dcp_secure_options o = opt ? *opt : crd_dcp_secure_defaults();
     if (o.max_peers < 1 || o.max_peers > 65536) {
         return crdi_fail(ctx, CRD_E_RANGE, "secured network: max_peers = %d, expected 1 to 65536",
                          o.max_peers);
+    }
+    if (o.more_count < 0 || o.more_count >= CRD_DCP_MOST_KEYS) {
+        return crdi_fail(ctx, CRD_E_RANGE, "secured network: %d more keys, expected 0 to %d",
+                         o.more_count, CRD_DCP_MOST_KEYS - 1);
     }
     if (inner->limits.max_pdu < 24 + CRD_DCP_SECURE_OVERHEAD) {
         return crdi_fail(ctx, CRD_E_RANGE, "secured network: max_pdu = %u, expected at least %d",
@@ -612,8 +675,7 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
     s->answers = (crdi_dcp_rate){MOST_ANSWERS, crdi_secure_now(s)};
     s->base.limits = inner->limits;
     s->base.limits.max_pdu -= CRD_DCP_SECURE_OVERHEAD;
-    memcpy(s->key, key->bytes, KEY);
-    (void)crypto_generichash(s->hello_key, KEY, (const uint8_t*)label, sizeof label, s->key, KEY);
+    add_keys(s, key, &o);
     randombytes_buf(&s->instance, sizeof s->instance);
     const size_t n = (size_t)s->count;
     s->peers = crdi_new_array(ctx, n, sizeof *s->peers);

@@ -45,8 +45,15 @@ typedef enum crdi_secure_phase {
     OPEN,
 } crdi_secure_phase;
 
+typedef struct crdi_secure_key {
+    uint8_t key[KEY], hello[KEY]; // shared; of greetings
+    crd_dcp_key_role peer;        // of who has it on the other side
+    int64_t expires;              // s since 1970, 0: never
+} crdi_secure_key;
+
 typedef struct crdi_secure_peer {
     crdi_secure_phase phase;
+    int key;      // of `keys`; OPEN, UNPROVEN
     bool greeted; // we were: not the first to speak
     bool retired; // a newer one sends; this one still receives
     crd_dcp_address local, remote;
@@ -71,13 +78,15 @@ enum {
     SAID_SILENT = 4,
     SAID_MISDIRECTED = 8,
     SAID_VERSION = 16,
-    SAID_FULL = 32
+    SAID_FULL = 32,
+    SAID_ROLE = 64
 };
 
 typedef struct crdi_secure_net {
     crd_dcp_net base;
     bool any_address;
-    uint8_t key[KEY], hello_key[KEY]; // shared; of greetings
+    crdi_secure_key keys[2 * CRD_DCP_MOST_KEYS]; // with those that were replaced
+    int key_count;
     uint64_t instance;
     int count; // of the arrays
     crdi_secure_peer* peers;

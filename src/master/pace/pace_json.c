@@ -158,5 +158,6 @@ void crdi_link_put_json(crdi_json_writer* w, const char* key, const crd_link_sta
     crdi_json_put_number(w, "round_trip", l->round_trip);
     crdi_json_put_number(w, "round_trip_max", l->round_trip_max);
     crdi_json_put_text(w, "state", l->state_name);
+    if (l->security) { crdi_json_put_text(w, "security", l->security); }
     crdi_json_end(w);
 }

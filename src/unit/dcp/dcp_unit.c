@@ -307,8 +307,17 @@ static crd_status find_address(crdi_dcp_unit* u)
 static crd_status try_key(crdi_dcp_unit* u)
 {
     crd_dcp_key key;
-    if (!u->base.spec->session.key) { return CRD_OK; }
-    const crd_status st = crd_dcp_key_load(u->base.ctx, u->base.spec->session.key, &key);
+    u->link.security = u->security;
+    if (!u->base.spec->session.key) {
+        crdi_dcp_security_print(&u->address, NULL, u->security);
+        return CRD_OK;
+    }
+    const char* path = u->base.spec->session.key;
+    crd_status st = crd_dcp_key_load(u->base.ctx, path, &key);
+    if (st == CRD_OK) {
+        st = crdi_dcp_key_check_role(u->base.ctx, path, &key, CRD_DCP_MASTER_ROLE);
+    }
+    if (st == CRD_OK) { crdi_dcp_security_print(&u->address, &key, u->security); }
     crd_dcp_key_clear(&key);
     return st;
 }
@@ -378,6 +387,8 @@ static crd_status dcp_create(crd_context* ctx, crd_unit_store* store, const crd_
     u->base.info = info_of(u);
     CRD_TRY(crdi_dcp_unit_describe(u));
     CRD_TRY(crdi_dcp_board_create(u));
+    memcpy(crdi_board_edit(u->board)->security, u->security, sizeof u->security);
+    crdi_board_show(u->board);
     CRD_TRY(crdi_session_join(store, u));
     *out = &u->base;
     return CRD_OK;

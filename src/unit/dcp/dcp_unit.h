@@ -64,6 +64,7 @@ typedef struct crdi_dcp_unit {
 
     // What is told about the link, as it was at the end of the last step.
     crd_link_stats link;
+    char security[96];           // of the link, in words
     crd_dcp_slave_status before; // at the start of the run
     int64_t taken;               // data PDUs that outputs were made of
     double age_sum;

@@ -291,14 +291,21 @@ void crdi_session_leave(crdi_dcp_unit* u)
 
 // ---- the plan ----------------------------------------------------------------------------------
 
+static bool same_key(const crdi_dcp_unit* a, const crdi_dcp_unit* b)
+{
+    const char *x = a->base.spec->session.key, *y = b->base.spec->session.key;
+    return x == y || (x && y && strcmp(x, y) == 0);
+}
+
 bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, int32_t input)
 {
     crdi_session* s = from->session;
     const bool in_time = from->mode != CRD_DCP_NRT && to->mode != CRD_DCP_NRT;
     crdi_dcp_bench_variables v;
     const bool bench = crdi_dcp_bench_find(to->d, &v); // takes data of its master only
-    if (s != to->session || !in_time || bench || from->base.spec->session.relay ||
-        to->base.spec->session.relay || from->address.transport != to->address.transport ||
+    if (s != to->session || !in_time || !same_key(from, to) || bench ||
+        from->base.spec->session.relay || to->base.spec->session.relay ||
+        from->address.transport != to->address.transport ||
         !crdi_dcp_converts(from->d->variables[output].type, to->d->variables[input].type)) {
         return false;
     }
@@ -362,15 +369,46 @@ static crd_status common_text(crdi_session* s, const char* key, size_t offset, c
 }
 #define COMMON_TEXT(s, field, out) common_text(s, #field, offsetof(crd_session_spec, field), out)
 
+// Every key once. All slaves of a session are encrypted, or none.
+static crd_status collect_keys(crdi_session* s, const char** keys, int* count)
+{
+    const crdi_dcp_unit *with = NULL, *without = NULL;
+    for (int i = 0; i < s->count; i++) {
+        const crdi_dcp_unit* u = s->units[i];
+        const char* key = u->base.spec->session.key;
+        const crd_status st =
+            crdi_dcp_check_plain(s->ctx, &u->address, key != NULL, u->base.spec->session.plain,
+                                 "session: { key: FILE } or session: { plain: true }");
+        if (st < 0) { return st; }
+        bool known = key == NULL;
+        for (int k = 0; k < *count && !known; k++) {
+            known = strcmp(keys[k], key) == 0;
+        }
+        if (!known && *count == CRD_DCP_MOST_KEYS) {
+            return crdi_fail(s->ctx, CRD_E_RANGE, "session.key: more than %d keys in a system",
+                             CRD_DCP_MOST_KEYS);
+        }
+        if (!known) { keys[(*count)++] = key; }
+        *(key ? &with : &without) = u;
+    }
+    if (with && without) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "session.key: unit '%s' has one and unit '%s' has none, expected one for "
+                         "each DCP slave of a system, or for none",
+                         with->base.name, without->base.name);
+    }
+    return CRD_OK;
+}
+
 crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out) = crd_dcp_net_create;
 int64_t (*crdi_session_now)(void) = crdi_now_ns;
 
 static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
 {
     crd_status st = CRD_OK;
-    const char *local = NULL, *key = NULL, *capture = NULL;
+    const char *local = NULL, *capture = NULL, *keys[CRD_DCP_MOST_KEYS];
+    int key_count = 0;
     CRD_TRY(COMMON_TEXT(s, local, &local));
-    CRD_TRY(COMMON_TEXT(s, key, &key));
     CRD_TRY(COMMON_TEXT(s, capture, &capture));
     if (local) {
         char text[80];
@@ -379,15 +417,23 @@ static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
         CRD_TRY(crd_dcp_address_parse(s->ctx, text, &a));
         o->local_ip = a.ip;
     }
-    for (int i = 0; i < s->count; i++) {
-        const crdi_dcp_unit* u = s->units[i];
-        CRD_TRY(crdi_dcp_check_plain(s->ctx, &u->address, key, u->base.spec->session.plain,
-                                     "session: { key: FILE } or session: { plain: true }"));
-    }
+    CRD_TRY(collect_keys(s, keys, &key_count));
     CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
-    if (key) { CRD_TRY(crdi_dcp_net_secure_file(s->ctx, key, NULL, &s->net)); }
+    if (key_count > 0) {
+        CRD_TRY(
+            crdi_dcp_net_secure_files(s->ctx, keys, key_count, CRD_DCP_MASTER_ROLE, NULL, &s->net));
+    }
     s->ward = crdi_ward_of_process();
-    if (s->ward) { s->ward_session = crdi_ward_join(s->ward, s->net, key); }
+    if (s->ward && key_count > 1) {
+        return crdi_fail(
+            s->ctx, CRD_E_RANGE,
+            "session.key: %d keys in a system whose guard takes one, expected the same "
+            "key for all DCP slaves, or a run without guard",
+            key_count);
+    }
+    if (s->ward) {
+        s->ward_session = crdi_ward_join(s->ward, s->net, key_count > 0 ? keys[0] : NULL);
+    }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(s->ctx, capture, &s->capture));
         crd_dcp_net_capture(s->net, s->capture);

@@ -225,7 +225,7 @@ function refreshCard(c, b) {
     const since = b.place >= 0 && known(b.entered[b.place]) ? b.now - b.entered[b.place] : null;
     say(c.since, known(since) && b.place < SAFE ? "for " + elapsed(since) : "");
     const facts = [b.state_name, known(b.round_trip) ? "round trip " + duration(b.round_trip) : "",
-        b.clamps ? count(b.clamps) + NARROW + "× clamped" : "", b.refused ? count(b.refused) + NARROW + "× refused" : ""];
+        b.clamps ? count(b.clamps) + NARROW + "× clamped" : "", b.refused ? count(b.refused) + NARROW + "× refused" : "", b.security];
     say(c.facts, facts.filter(Boolean).join(" · "));
     if (known(b.round_trip_max)) { mark(c.facts, "title", "round trip " + duration(b.round_trip_max) + " at worst, " + b.gap + " numbers on their way"); }
     refreshStrip(c, b);
