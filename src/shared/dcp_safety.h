@@ -73,11 +73,11 @@ typedef struct crdi_safety_times {
 typedef struct crdi_safety {
     crdi_safety_times times;
     crd_dcp_bench_phase phase;
-    double since; ///< of the phase
-    double heard; ///< the last request
-    double due;   ///< data are, from the last STC_run or the start that it named on
-    double valid; ///< the last valid data, -INFINITY
-    bool cut;     ///< a stage was late: the drive is off
+    double since;    ///< of the phase
+    double received; ///< the last request
+    double due;      ///< data are, from the last STC_run or the start that it named on
+    double valid;    ///< the last valid data, -INFINITY
+    bool cut;        ///< a stage was late: the drive is off
     int64_t foreign, early;
 } crdi_safety;
 
@@ -88,7 +88,7 @@ bool crdi_safety_happens(crdi_safety* s, crdi_safety_event event, double now);
 void crdi_safety_start(crdi_safety* s, double now, double start);
 /// Valid data in RUNNING that came at `now`.
 void crdi_safety_data(crdi_safety* s, double now);
-/// When the deadman acts unless something is heard before; INFINITY: nobody has to be heard.
+/// When the deadman acts unless something is received before; INFINITY: nothing has to be.
 double crdi_safety_deadline(const crdi_safety* s);
 /// When the present stage of a stop is late; INFINITY: there is none.
 double crdi_safety_stage_end(const crdi_safety* s);

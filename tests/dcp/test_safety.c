@@ -208,7 +208,7 @@ static void random_sequences_go_as_the_table_says(void** state)
         double now = 1000, since = -INFINITY, heard = 1000, due = INFINITY, valid = -INFINITY;
         bool cut = false;
         crdi_safety_init(&s, &times);
-        s.heard = heard;
+        s.received = heard;
         for (int i = 0; i < 60; i++) {
             now += (double)(draw(&seed) % 1000) * 1e-3 * (draw(&seed) % 4 == 0 ? 4 : 0.2);
             int e = (int)(draw(&seed) % CRDI_SAFETY_EVENTS);
@@ -243,7 +243,7 @@ static void random_sequences_go_as_the_table_says(void** state)
             if (c.next != phase) { since = now; }
             if (c.next == CRD_DCP_BENCH_IDLE && phase != c.next) { valid = -INFINITY; }
             phase = c.next;
-            if (draw(&seed) % 8 == 0) { s.heard = heard = now; }
+            if (draw(&seed) % 8 == 0) { s.received = heard = now; }
             check_int(s.phase, phase);
             check(s.cut == cut);
             check(crdi_safety_deadline(&s) == deadline_by_rule(phase, since, heard, due, valid));

@@ -134,7 +134,7 @@ static const crdi_dcp_net_ops ops = {
 
 static void start(int i)
 {
-    const crd_dcp_key key = {{7, 1}};
+    const crd_dcp_key key = {.bytes = {7, 1}};
     crd_dcp_secure_options opt = crd_dcp_secure_defaults();
     opt.max_peers = 5;
     crd_dcp_net_destroy(w.net[i]);

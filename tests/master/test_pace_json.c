@@ -152,6 +152,7 @@ static void a_link_has_its_counts_and_what_is_not_known_is_null(void** state)
                                  .duplicates = 2,
                                  .reordered = 3,
                                  .bad = 4,
+                                 .foreign = 9,
                                  .late = 7,
                                  .age = 1e-3,
                                  .age_mean = 2e-3,
@@ -164,10 +165,11 @@ static void a_link_has_its_counts_and_what_is_not_known_is_null(void** state)
     crdi_json_writer w;
     crdi_json_writer_init(&w, &t, CRDI_JSON_ROWS);
     crdi_link_put_json(&w, NULL, &link);
-    check_text(t.data,
-               "{\"in\": 5, \"out\": 6, \"lost\": 1, \"duplicates\": 2, \"reordered\": 3, \"bad\": "
-               "4, \"late\": 7, \"age\": 0.001, \"age_mean\": 0.002, \"age_max\": 0.003, "
-               "\"round_trip\": null, \"round_trip_max\": null, \"state\": \"RUNNING\"}");
+    check_text(
+        t.data,
+        "{\"in\": 5, \"out\": 6, \"lost\": 1, \"duplicates\": 2, \"reordered\": 3, \"bad\": "
+        "4, \"foreign\": 9, \"late\": 7, \"age\": 0.001, \"age_mean\": 0.002, \"age_max\": 0.003, "
+        "\"round_trip\": null, \"round_trip_max\": null, \"state\": \"RUNNING\"}");
     crd_text_clear(&t);
     crd_context_destroy(ctx);
 }

@@ -28,10 +28,10 @@ static bool happens(crd_dcp_bench* b, crdi_safety_event event)
     return crdi_safety_happens(&b->safety, event, bench_now(b));
 }
 
-// What the slave has heard and taken since is the core's to know.
+// What the slave has received and taken since is the core's to know.
 static void sync_safety(const crd_dcp_bench* b, crdi_safety* s)
 {
-    s->heard = b->slave->beat;
+    s->received = b->slave->beat;
     if (b->valid > s->valid) { crdi_safety_data(s, b->valid); }
 }
 

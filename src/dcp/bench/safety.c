@@ -94,7 +94,7 @@ void crdi_safety_init(crdi_safety* s, const crdi_safety_times* times)
     *s = (crdi_safety){.times = *times,
                        .phase = CRD_DCP_BENCH_IDLE,
                        .since = -INFINITY,
-                       .heard = -INFINITY,
+                       .received = -INFINITY,
                        .due = INFINITY,
                        .valid = -INFINITY};
 }
@@ -135,7 +135,7 @@ void crdi_safety_data(crdi_safety* s, double now)
 
 double crdi_safety_deadline(const crdi_safety* s)
 {
-    const double heart = s->heard + s->times.heart;
+    const double heart = s->received + s->times.heart;
     switch (crdi_safety_deadman_of(s->phase)) {
     case CRDI_SAFETY_HEART:
         return fmax(heart, s->since); // not before the phase in which it counts

@@ -108,18 +108,18 @@ static crd_status step_row(crdi_server* s, int32_t first, const crdi_request* r,
     return st;
 }
 
-// Has the master to hear of the unit?
+// Is there something of the unit that the master does not know?
 static inline bool has_news(crdi_served* u)
 {
     const crd_unit* unit = u->unit;
-    if (u->told && u->told_events == unit->events && u->told_next_event == unit->next_event &&
-        u->told_stop == unit->wants_stop) {
+    if (u->known && u->known_events == unit->events && u->known_next_event == unit->next_event &&
+        u->known_stop == unit->wants_stop) {
         return false;
     }
-    u->told = true;
-    u->told_events = unit->events;
-    u->told_next_event = unit->next_event;
-    u->told_stop = unit->wants_stop;
+    u->known = true;
+    u->known_events = unit->events;
+    u->known_next_event = unit->next_event;
+    u->known_stop = unit->wants_stop;
     return true;
 }
 

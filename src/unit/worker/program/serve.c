@@ -454,7 +454,7 @@ static void serve(crdi_server* s, const crdi_request* r)
     uint32_t flags = 0;
     atomic_store_explicit(&s->control->unit, r->unit, memory_order_relaxed);
     s->in_call = u->unit != NULL;
-    u->told = false;
+    u->known = false;
     if (r->op == CRDI_OP_DESTROY) {
         serve_destroy(s, u);
         st = CRD_OK;

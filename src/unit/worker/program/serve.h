@@ -37,10 +37,10 @@ typedef struct crdi_served {
     size_t state_capacity;
     int32_t state_count;
     crd_status late; // of a request that is not answered
-    // what the master knows of the unit from steps in a row; `told`: nothing else has been since
-    bool told, told_stop;
-    int64_t told_events;
-    double told_next_event;
+    // what the master knows of the unit from steps in a row; `known`: nothing else has been since
+    bool known, known_stop;
+    int64_t known_events;
+    double known_next_event;
     int64_t steps, measured, ns; // so far; of these, and how long they took
 } crdi_served;
 
