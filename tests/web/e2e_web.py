@@ -721,7 +721,7 @@ class Benches(Web):
         self.assertIn(over["message"], run.said())
 
     def test_why_a_bench_stopped_is_on_the_page(self):
-        bench = self.bench("--speed-up", "500", "--fault", "stuck-torque@1.6s")
+        bench = self.bench("--speed-up", "500", "--fault", "stuck-torque@1.2s")
         run = self.run_it(bench)
         w = self.page(run)
         self.assertIn("lost torque control", self.em(w, lambda b: b["why"])["why"])
