@@ -235,3 +235,10 @@ void crdi_ring_commit(crdi_ring* r);      ///< hands the block of the last write
 const void* crdi_ring_read(crdi_ring* r); ///< oldest block, NULL when empty
 void crdi_ring_release(crdi_ring* r);     ///< gives the block of the last read back
 size_t crdi_ring_count(const crdi_ring* r);
+
+// ---- memory that stays -------------------------------------------------------------------------
+
+/// All memory of the process stays in RAM: what is private at once, what is shared with worker
+/// processes (a gigabyte of addresses each, of which little is used) as it is touched. false:
+/// errno.
+bool crdi_lock_memory(void);

@@ -579,9 +579,9 @@ static void what_a_worker_says_is_not_trusted(void** state)
         crd_unit* units[UNITS];
         bound in[UNITS], out[UNITS];
         crd_advance* advance = NULL;
+        crd_unit_spec spec = fmu_spec(example("feedthrough", 2), "all");
+        spec.limit = 1;
         for (int i = 0; i < UNITS; i++) {
-            crd_unit_spec spec = fmu_spec(example("feedthrough", 2), "all");
-            spec.limit = 1;
             check_ok(crd_unit_create_shared(ctx, store, &spec, &units[i]));
         }
         for (int i = 0; i < UNITS; i++) {

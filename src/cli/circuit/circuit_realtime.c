@@ -60,7 +60,7 @@ typedef struct machine {
 
 static machine look_at_machine(void)
 {
-    machine m = {.locked = mlockall(MCL_CURRENT | MCL_FUTURE) == 0};
+    machine m = {.locked = crdi_lock_memory()};
     struct utsname u;
     if (uname(&u) == 0) {
         snprintf(m.kernel, sizeof m.kernel, "%.60s %.30s", u.sysname, u.release);

@@ -217,7 +217,7 @@ static crd_status go_real_time(session* x)
                          x->o->priority);
     }
     const struct sched_param p = {.sched_priority = x->o->priority};
-    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0 || sched_setscheduler(0, SCHED_FIFO, &p) != 0) {
+    if (!crdi_lock_memory() || sched_setscheduler(0, SCHED_FIFO, &p) != 0) {
         return crdi_fail(x->cli->ctx, CRD_E_UNSUPPORTED,
                          "--real-time %d: %s; it takes the right to lock memory and to have a "
                          "priority, see setcap(8): cap_sys_nice,cap_ipc_lock",

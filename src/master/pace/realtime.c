@@ -219,7 +219,7 @@ static crd_status keep_memory(crd_context* ctx, crd_pace_report* r)
     saved.memory = true;
     mallopt(M_TRIM_THRESHOLD, -1);
     mallopt(M_MMAP_MAX, 0);
-    r->locked = may && mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
+    r->locked = may && crdi_lock_memory();
     const int error = may && !r->locked ? errno : 0;
     pthread_mutex_unlock(&memory_lock);
     if (!r->locked) {
