@@ -210,7 +210,7 @@ double crdi_safety_move(double from, double to, double rate, double seconds, boo
 
 bool crdi_safety_note(crdi_safety_clamps* c, double wanted, double used, double now)
 {
-    if (used == wanted) {
+    if (fabs(used - wanted) <= 1e-9 * fabs(used)) { // a unit's conversion rounds
         c->since = NAN;
         return false;
     }
