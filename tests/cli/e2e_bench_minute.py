@@ -82,7 +82,10 @@ class Minute(Field):
         counts = self.passed(link)
         there, back = counts["there"], counts["back"]
         # from hop to hop nothing is missing
-        self.assertEqual(pdus, there["received"] + back["sent"])
+        # but for a copy of a bench's last answer, which may come when the master has gone
+        behind = there["received"] + back["sent"] - pdus
+        self.assertGreaterEqual(behind, 0)
+        self.assertLessEqual(behind, 2)
         self.assertEqual(there["sent"], sum(b["received"] for _, b, _, _ in out))
         self.assertEqual(back["received"], sum(b["sent"] for _, b, _, _ in out))
         self.assertGreater(there["lost"], 10 * SECONDS)
