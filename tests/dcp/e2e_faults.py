@@ -246,7 +246,7 @@ def reach(what, address, state):
 ALIVE, RUNNING, ERRORRESOLVED = 0, 0x0B, 0x12
 
 
-def command(name, *options):
+def command(name, *options, run=()):
     """Slaves by 'cardan dcp slave' and the master 'cardan run', which runs for long."""
     slaves = []
     for i in range(3):
@@ -263,7 +263,7 @@ def command(name, *options):
             f.write(f"  s{i}: {{ dcp: '{p.address}', description: {p.dcpx},\n"
                     "        session: { mode: srt, lead: 0, timeout: 0.1, patience: 2 } }\n")
         f.write("run: { stop: 1000 s, step: 10 ms }\n")
-    m = Process(CARDAN, "run", path, "--output", "none")
+    m = Process(CARDAN, "run", path, "--output", "none", *run)
     for p in slaves:
         reach(name, p.address, RUNNING)
     return slaves, m
@@ -291,12 +291,15 @@ def command_slave_dies():
 
 
 def command_master_dies():
-    what = "cardan run killed"
-    slaves, m = command("faults_master", "--heartbeat", "500 ms")
-    m.kill()
-    for p in slaves:
-        reach(what, p.address, ERRORRESOLVED)
-    end_command(what, slaves)
+    """By itself a slave notices it by its heartbeat; the guard of the run lets it go before."""
+    for name, run, state in (("alone", ["--no-watchdog"], ERRORRESOLVED), ("guarded", [], ALIVE)):
+        what = f"cardan run killed, {name}"
+        heartbeat = "500 ms" if run else "60 s"
+        slaves, m = command(f"faults_master_{name}", "--heartbeat", heartbeat, run=run)
+        m.kill()
+        for p in slaves:
+            reach(what, p.address, state)
+        end_command(what, slaves)
 
 
 def main():
