@@ -247,9 +247,11 @@ static double futex_ping_pong(void)
     static double times[STEPS];
     table* t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const pid_t child = fork();
-    for (uint32_t n = 1; !child; n++) {
-        sleep_while(&t->there.number, n - 1);
-        say(&t->back.number, n);
+    if (child == 0) {
+        for (uint32_t n = 1;; n++) { // until it is killed
+            sleep_while(&t->there.number, n - 1);
+            say(&t->back.number, n);
+        }
     }
     for (uint32_t n = 0; n < STEPS; n++) {
         const int64_t begin = crdi_now_ns();

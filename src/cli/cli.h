@@ -78,7 +78,7 @@ typedef struct crdi_common {
     bool help, json, quiet;
     int log_level; // crd_level, -1: warnings
     const char* max_unpacked;
-    int isolate;   // crd_isolation, -1: what the system says
+    int isolate; // crd_isolation, -1: what the system says
 } crdi_common;
 
 #define CRDI_COMMON_DEFAULTS                                                                       \

@@ -249,7 +249,7 @@ static crd_status unit_of(crdi_serve_bench* b, int i, const crdi_dcp_limit* l, c
     char path[80], text[200];
     snprintf(path, sizeof path, "quantities.%s", crdi_clip(f->name).text);
     if (b->set[i] >= 0 &&
-        strcmp(all[b->set[i]].unit ? all[b->set[i]].unit : "", unit ? unit : "")) {
+        strcmp(all[b->set[i]].unit ? all[b->set[i]].unit : "", unit ? unit : "") != 0) {
         snprintf(text, sizeof text, "%s is in '%s', %s in '%s', expected one unit", f->set,
                  crdi_clip(all[b->set[i]].unit).text, f->measured, crdi_clip(unit).text);
         return fail_at(b, f->line, path, text);

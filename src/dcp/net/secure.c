@@ -407,7 +407,8 @@ static bool may_send(crdi_secure_net* s, const crdi_secure_peer* p, size_t lengt
     s->counts.forbidden++;
     if (crdi_secure_first_time(s, SAID_ROLE)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
-                 "secured network: %s has the key of one that is %s, and sends what only a master may, which "
+                 "secured network: %s has the key of one that is %s, and sends what only a master "
+                 "may, which "
                  "is dropped",
                  crdi_dcp_address_text_of(&p->remote).text, crdi_dcp_role_names[role]);
     }
