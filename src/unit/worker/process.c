@@ -251,26 +251,26 @@ static void take_log(crdi_worker* w)
     const uint32_t written = atomic_load_explicit(&w->control->log_written, memory_order_acquire);
     const char* log = w->control->log;
     char line[CRDI_CHANNEL_TEXT];
-    uint32_t left = written - w->log_read;
+    uint32_t at = w->log_read, left = written - at;
     if (left > CRDI_CHANNEL_LOG) { left = 0; }
     while (left >= 8) {
         uint32_t head[2];
         for (size_t i = 0; i < sizeof head; i++) {
-            ((char*)head)[i] = log[(w->log_read + i) % CRDI_CHANNEL_LOG];
+            ((char*)head)[i] = log[(at + i) % CRDI_CHANNEL_LOG];
         }
         const uint32_t length = head[1];
         if (length > left - 8) { break; }
         const uint32_t kept = length < sizeof line ? length : (uint32_t)sizeof line - 1;
         for (uint32_t i = 0; i < kept; i++) {
-            line[i] = log[(w->log_read + 8 + i) % CRDI_CHANNEL_LOG];
+            line[i] = log[(at + 8 + i) % CRDI_CHANNEL_LOG];
             if ((unsigned char)line[i] < ' ') { line[i] = ' '; }
         }
         line[kept] = 0;
-        w->log_read += 8 + length;
+        at += 8 + length;
         left -= 8 + length;
         crdi_log_on(w->ctx, head[0] <= CRD_LOG_DEBUG ? (crd_level)head[0] : CRD_LOG_DEBUG, line);
     }
-    w->log_read = written;
+    __atomic_store_n(&w->log_read, written, __ATOMIC_RELAXED); // others look without the lock
     atomic_store_explicit(&w->control->log_read, written, memory_order_release);
 }
 
@@ -488,7 +488,7 @@ bool crdi_worker_await(crdi_proxy* u, crdi_answer* a, uint32_t number, const dou
     }
     __atomic_store_n(&w->answered, number,
                      __ATOMIC_RELAXED); // an older one from another thread: no matter
-    if (__builtin_expect(a->log != w->log_read, 0)) {
+    if (__builtin_expect(a->log != __atomic_load_n(&w->log_read, __ATOMIC_RELAXED), 0)) {
         crdi_worker_lock(&w->lock);
         take_log(w);
         crdi_worker_unlock(&w->lock);

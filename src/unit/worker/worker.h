@@ -91,9 +91,9 @@ typedef struct crdi_worker {
     uint32_t answered;           // a number, and so all before it are
     uint32_t log_read;
     int64_t spin_ns;
-    bool failed;    // its end was not asked for
-    int32_t blamed; // unit that was in a call then, -1: none
-    char why[256];  // what happened, from the point of view of that unit
+    _Atomic bool failed; // its end was not asked for; `why` and `blamed` stand before it does
+    int32_t blamed;      // unit that was in a call then, -1: none
+    char why[256];       // what happened, from the point of view of that unit
 } crdi_worker;
 
 struct crdi_proxy {
