@@ -94,8 +94,12 @@ results: em.csv
         self.assertGreater(report["wall_time"], 8.9)
         self.assertLess(report["wall_time"], 13)
         marks = [e["text"] for e in self.events("em.mf4") if e["kind"] == "mark"]
-        order = ["em: the stand-in takes over: no new data for 150 ms", "em: the bench is lost: ",
-                 "em: the bench runs again", "em: the bench is in use again"]
+        # The second bench may answer in the place of the first before that is missed.
+        quick = "em: the stand-in takes over: the DCP slave is ALIVE: it was restarted" in marks[0]
+        order = ["em: the stand-in takes over: ", "em: the bench runs again",
+                 "em: the bench is in use again"]
+        if not quick:
+            order[:1] = ["em: the stand-in takes over: no new data for 150 ms", "em: the bench is lost: "]
         rest = iter(marks)  # a machine that is busy elsewhere may add some
         for text in order:
             self.assertTrue(any(m.startswith(text) for m in rest), marks)
