@@ -97,13 +97,13 @@ CRD_API double crd_linear_eval(const crd_linear* l, const double* y, double thet
 
 typedef enum crd_detection {
     CRD_DETECT_NONE,
-    CRD_DETECT_SPECTRUM, ///< half-Hann window, DFT of 8 (Baumann 2024, eq. 38 to 42)
+    CRD_DETECT_SPECTRUM, ///< half-Hann window, DFT of N (Baumann 2024, eq. 38 to 42)
     CRD_DETECT_GUARDED,  ///< differences against their running median: noise does not trigger it
 } crd_detection;
 
 enum {
-    CRD_DETECT_WINDOW = 8,
-    CRD_DETECT_SPAN = 16, ///< samples that a detector remembers
+    CRD_DETECT_WINDOW = 8, ///< N as published
+    CRD_DETECT_SPAN = 16,  ///< samples that a detector remembers; the largest N
     CRD_DETECT_MEDIAN = 48,
     CRD_DETECT_ORDERS = 3,
 };
@@ -116,11 +116,14 @@ typedef struct crd_detector {
     /// Newest first from last[at], each sample twice; guarded: shifted by the jumps.
     double last[2 * CRD_DETECT_SPAN];
     int at;
-    uint32_t gaps;       ///< bit i: the sample of age i has not arrived
-    int uncertain;       ///< samples since the last one that had no gap near it
-    int64_t count, kept; ///< samples seen; differences that entered the median
-    double spectrum;     ///< D of the newest segment
-    double scale;        ///< largest |sample| seen
+    uint32_t gaps;                      ///< bit i: the sample of age i has not arrived
+    int uncertain;                      ///< samples since the last one that had no gap near it
+    int64_t count, kept;                ///< samples seen; differences that entered the median
+    int window;                         ///< N of eq. 39
+    int low_bin, high_bin;              ///< that D sums over
+    double cosine[2 * CRD_DETECT_SPAN]; ///< cos(pi n / N)
+    double spectrum;                    ///< D of the newest segment
+    double scale;                       ///< largest |sample| seen
     double ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< |differences| by age
     double low[CRD_DETECT_ORDERS]; ///< not above the median as long as less than half are below it
     int below[CRD_DETECT_ORDERS];  ///< so many
@@ -139,8 +142,13 @@ typedef struct crd_detected {
 /// threshold 0: 5 for the spectrum, 8 for the guarded one.
 CRD_API void crd_detector_init(crd_detector* d, crd_detection kind, double threshold,
                                double resolution);
+/// CRD_DETECT_SPECTRUM, before the first sample: N = `window` samples, even, 4 .. CRD_DETECT_SPAN
+/// (default 8), and the bins q = 1 .. N/2 whose share of the Nyquist frequency lies in
+/// low < 2q/N <= high (default 0 and 1, all of them; "above 25 %" is 0.25 and 1).
+/// false, and nothing done: another window, or no bin lies there.
+CRD_API bool crd_detector_set_spectrum(crd_detector* d, int window, double low, double high);
 CRD_API crd_detected crd_detector_push(crd_detector* d, double sample); ///< finite samples only
-/// D = A_w (2/8) sum_{q=1..4} |rDFT_q| of 8 samples, newest first.
+/// D = A_w (2/8) sum_{q=1..4} |rDFT_q| of 8 samples, newest first: the detector's defaults.
 CRD_API double crd_spectrum_above(const double y[CRD_DETECT_WINDOW]);
 
 // ---- the element -------------------------------------------------------------------------------
@@ -216,6 +224,8 @@ typedef struct crd_coupling_options {
     crd_reaction reaction;             ///< default CRD_REACT_REBASE
     double threshold;                  ///< of the detection, 0: its default
     double resolution;                 ///< LSB of the signal, 0 if unknown
+    int detect_window;                 ///< of crd_detector_set_spectrum; default 8
+    double detect_low, detect_high;    ///< ...; default 0 and 1
 } crd_coupling_options;
 
 /// What happened so far; all of it harmless, none of it silent.

@@ -49,6 +49,7 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
 /// At so many steps before the sample behind the gap.
 double crdi_bridge_at(const crdi_bridge* b, double age);
 
+crd_status crdi_detection_check(crd_context* ctx, int window, double low, double high);
 crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o);
 /// Weights for k = 0 .. k_max.
 crd_status crdi_table_make(crd_context* ctx, const crd_coupling_options* o, crd_linear** out);

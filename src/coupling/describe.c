@@ -98,6 +98,37 @@ fail:
     return st;
 }
 
+// Of the spectral detection, which `detect` has chosen before.
+static crd_status needs_spectrum(crdi_element_reader* r, const crdi_json* n)
+{
+    const int kind = (int)r->e->options.detection;
+    if (kind == CRD_DETECT_SPECTRUM) { return CRD_OK; }
+    return crdi_element_fail(r, n, CRD_E_FORMAT,
+                             "this belongs to detect: spectrum, but detect is %s",
+                             crdi_detections[kind]);
+}
+
+static crd_status read_detect_window(crdi_element_reader* r, const crdi_json* n)
+{
+    int* window = &r->e->options.detect_window;
+    crd_status st = needs_spectrum(r, n);
+    if (st >= 0) { st = crdi_element_read_int(r, n, 4, CRD_DETECT_SPAN, window); }
+    return st < 0 ? st : crdi_element_placed(r, n, crdi_detection_check(r->ctx, *window, 0, 1));
+}
+
+static crd_status read_detect_band(crdi_element_reader* r, const crdi_json* n)
+{
+    crd_coupling_options* o = &r->e->options;
+    double band[2];
+    crd_status st = needs_spectrum(r, n);
+    if (st >= 0) { st = crdi_element_read_numbers(r, n, 2, 2, band); }
+    if (st < 0) { return st; }
+    o->detect_low = band[0];
+    o->detect_high = band[1];
+    return crdi_element_placed(
+        r, n, crdi_detection_check(r->ctx, o->detect_window, o->detect_low, o->detect_high));
+}
+
 // ---- the keys that every algorithm has ---------------------------------------------------------
 
 static const crdi_element_option common[] = {
@@ -108,6 +139,8 @@ static const crdi_element_option common[] = {
     {"reconstruct", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(reconstruction),
      .choices = crdi_reconstructions},
     {"detect", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(detection), .choices = crdi_detections},
+    {"detect-window", .read = read_detect_window},
+    {"detect-band", .read = read_detect_band}, // after its window
     {"threshold", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(threshold), .range = CRDI_NOT_NEGATIVE},
     {"resolution", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(resolution), .range = CRDI_NOT_NEGATIVE},
     {"react", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(reaction), .choices = crdi_reactions},

@@ -136,6 +136,12 @@ crd_status crd_element_write(const crd_element* e, crd_text* out)
     crdi_element_put_algorithm(&w, crdi_algorithm_of(o), e);
     crdi_element_put_text(&w, "reconstruct", crdi_reconstructions[o->reconstruction]);
     crdi_element_put_text(&w, "detect", crdi_detections[o->detection]);
+    if (o->detect_window != CRD_DETECT_WINDOW) {
+        crdi_element_put_int(&w, "detect-window", o->detect_window);
+    }
+    if (o->detect_low != 0 || o->detect_high != 1) {
+        crdi_element_put_list(&w, "detect-band", (double[]){o->detect_low, o->detect_high}, 2);
+    }
     if (o->threshold != 0) { crdi_element_put_number(&w, "threshold", o->threshold); }
     if (o->resolution != 0) { crdi_element_put_number(&w, "resolution", o->resolution); }
     crdi_element_put_text(&w, "react", crdi_reactions[o->reaction]);

@@ -5,12 +5,29 @@
 #include <string.h>
 
 enum {
-    N = CRD_DETECT_WINDOW,
     SPAN = CRD_DETECT_SPAN,
     MEDIAN = CRD_DETECT_MEDIAN,
     ORDERS = CRD_DETECT_ORDERS,
     NEARBY = (1 << (ORDERS + 1)) - 1, // bits of the samples that a difference spans
 };
+
+// N, the bins and cos(pi n / N) for n = 0 .. 2 N - 1.
+bool crd_detector_set_spectrum(crd_detector* d, int window, double low, double high)
+{
+    const double pi = 3.14159265358979323846, close = 1e-9; // of shares such as 0.1
+    if (window < 4 || window > SPAN || window % 2) { return false; }
+    if (!(low >= 0 && low < high && high <= 1)) { return false; }
+    const int low_bin = (int)floor(0.5 * low * window + close) + 1;
+    const int high_bin = (int)floor(0.5 * high * window + close);
+    if (low_bin > high_bin) { return false; }
+    d->window = window;
+    d->low_bin = low_bin;
+    d->high_bin = high_bin;
+    for (int n = 0; n < 2 * window; n++) { // as sines, so that the zeros are zeros
+        d->cosine[n] = sin(pi * (0.5 - (double)n / window));
+    }
+    return true;
+}
 
 void crd_detector_init(crd_detector* d, crd_detection kind, double threshold, double resolution)
 {
@@ -21,34 +38,38 @@ void crd_detector_init(crd_detector* d, crd_detection kind, double threshold, do
                         .resolution = resolution,
                         .gaps = UINT32_MAX,
                         .since_hit = 1 << 20};
+    if (kind == CRD_DETECT_SPECTRUM) { crd_detector_set_spectrum(d, CRD_DETECT_WINDOW, 0, 1); }
 }
 
-// cos(pi n / 8) for n = 0 .. 15
-#define C1 0.92387953251128675613
-#define C2 0.70710678118654752440
-#define C3 0.38268343236508977173
-static const double cosine[16] = {1,  C1,  C2,  C3,  0, -C3, -C2, -C1,
-                                  -1, -C1, -C2, -C3, 0, C3,  C2,  C1};
-
-double crd_spectrum_above(const double y[CRD_DETECT_WINDOW])
+static double spectrum_of(const crd_detector* d, const double* y)
 {
     // Half-Hann window (eq. 40) over the segment, shifted so that its newest value is zero.
-    double s[N + 1];
+    const int N = d->window;
+    double s[SPAN + 1], window = 0;
     for (int n = 1; n <= N; n++) {
-        s[n] = 0.5 * (1 - cosine[n]) * (y[N - n] - y[0]);
+        const double h = 0.5 * (1 - d->cosine[n]);
+        s[n] = h * (y[N - n] - y[0]);
+        window += h;
     }
     double sum = 0;
-    for (int q = 1; q <= N / 2; q++) {
+    for (int q = d->low_bin; q <= d->high_bin; q++) {
         double re = 0, im = 0;
         for (int n = 1; n <= N; n++) {
-            const int angle = 2 * q * n % 16;
-            re += s[n] * cosine[angle];
-            im += s[n] * cosine[(angle + 4) % 16];
+            const int angle = 2 * q * n % (2 * N);
+            re += s[n] * d->cosine[angle];
+            im += s[n] * d->cosine[(angle + N / 2) % (2 * N)];
         }
         sum += sqrt(re * re + im * im);
     }
-    const double A_w = 16.0 / 9; // eq. 41: 8 over the window's sum, 4.5
+    const double A_w = N / window; // eq. 41
     return A_w * (2.0 / N) * sum;
+}
+
+double crd_spectrum_above(const double y[CRD_DETECT_WINDOW])
+{
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_SPECTRUM, 0, 0);
+    return spectrum_of(&d, y);
 }
 
 static const double* remember(crd_detector* d, double sample, bool real)
@@ -83,14 +104,14 @@ static crd_detected push_spectrum(crd_detector* d, double sample, bool real)
 {
     const double before = d->spectrum;
     const double* y = remember(d, sample, real);
-    d->spectrum = crd_spectrum_above(y);
+    d->spectrum = spectrum_of(d, y);
     double stretch = 1;
     for (uint32_t gaps = d->gaps & NEARBY; gaps; gaps &= gaps - 1) {
         stretch++;
     }
     const double threshold = d->threshold * stretch * stretch;
     // both segments have to be of samples only: the first samples of a signal are no jump
-    const bool jump = d->count > N && d->spectrum > threshold * before;
+    const bool jump = d->count > d->window && d->spectrum > threshold * before;
     return (crd_detected){.jump = jump, .rebase = jump, .height = jump ? bend(y) : 0};
 }
 

@@ -57,6 +57,8 @@ crd_coupling_options crd_coupling_defaults(void)
                                   .learning_ridge = 0.01,
                                   .reconstruction = CRD_RECONSTRUCT_OWN,
                                   .detection = CRD_DETECT_GUARDED,
+                                  .detect_window = CRD_DETECT_WINDOW,
+                                  .detect_high = 1,
                                   .reaction = CRD_REACT_REBASE};
 }
 
@@ -161,6 +163,15 @@ static void element_forget(crd_coupling* c)
     if (c->state) { c->algorithm->forget(c->state); }
 }
 
+static void init_detector(crd_coupling* c)
+{
+    const crd_coupling_options* o = &c->opt;
+    crd_detector_init(&c->detector, o->detection, o->threshold, o->resolution);
+    if (o->detection == CRD_DETECT_SPECTRUM) {
+        crd_detector_set_spectrum(&c->detector, o->detect_window, o->detect_low, o->detect_high);
+    }
+}
+
 static void element_begin(crd_coupling* c)
 {
     c->started = c->brief = c->planned = c->jump = false;
@@ -169,7 +180,7 @@ static void element_begin(crd_coupling* c)
     c->since_jump = CRDI_NEVER;
     c->p0 = c->p1 = c->gap = 0;
     element_forget(c);
-    crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
+    init_detector(c);
 }
 
 void crd_coupling_reset(crd_coupling* c)
@@ -559,7 +570,7 @@ bool crd_coupling_set_step(crd_coupling* c, double step)
     if (!crdi_timeline_set_step(&c->time, step)) { return false; }
     crdi_history_resample(&c->history, ratio);
     element_forget(c);
-    crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
+    init_detector(c);
     c->since_jump = CRDI_NEVER;
     c->k |= STALE;
     return true;

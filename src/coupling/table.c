@@ -13,6 +13,21 @@ crd_status crdi_coupling_check_number(crd_context* ctx, const char* name, double
               : crdi_fail(ctx, CRD_E_RANGE, "coupling: %s = %g, expected %s", name, x, expected);
 }
 
+crd_status crdi_detection_check(crd_context* ctx, int window, double low, double high)
+{
+    crd_detector d;
+    if (window < 4 || window > CRD_DETECT_SPAN || window % 2) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "coupling: detect_window = %d, expected an even number from 4 to %d",
+                         window, CRD_DETECT_SPAN);
+    }
+    if (crd_detector_set_spectrum(&d, window, low, high)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "coupling: detect-band [%g, %g] has no bin in it, expected "
+                     "0 <= low < high <= 1 with a multiple of %g above low and not above high",
+                     low, high, 2.0 / window);
+}
+
 crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
 {
     crd_status st = CRD_OK;
@@ -42,6 +57,7 @@ crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
                                        "one of crd_reconstruction"));
     CRD_TRY(crdi_coupling_check_number(ctx, "detection", o->detection,
                                        o->detection <= CRD_DETECT_GUARDED, "one of crd_detection"));
+    CRD_TRY(crdi_detection_check(ctx, o->detect_window, o->detect_low, o->detect_high));
     CRD_TRY(crdi_coupling_check_number(ctx, "reaction", o->reaction,
                                        o->reaction <= CRD_REACT_REBASE, "one of crd_reaction"));
     const crdi_algorithm* row = crdi_algorithm_of(o);

@@ -22,6 +22,7 @@ static const char* const examples[] = {
     "{\"algorithm\": \"foh\", \"reconstruct\": \"smooth\", \"react\": \"none\"}",
     "{\"algorithm\": \"eros\", \"step\": \"10 ms\", \"latency\": 6, \"name\": \"torque \\u00e9\"}",
     "{\"algorithm\": \"eros+switch\", \"threshold\": 4.7, \"resolution\": 1e-3}",
+    "{\"algorithm\": \"foh+switch\", \"detect-window\": 16, \"detect-band\": [0.25, 0.9]}",
     "{\"algorithm\": \"error-space\", \"curve\": 2, \"errors\": 7, \"order\": 2, \"distance\": "
     "\"mean\"}",
     "{\"algorithm\": \"moment\", \"taps\": 4, \"degree\": 3, \"latency\": \"57.5 ms\"}",
@@ -81,6 +82,8 @@ static void check_same(const crd_element* x, const crd_element* y)
     check(a.learning_window == b.learning_window && a.learning_ridge == b.learning_ridge);
     check(a.reconstruction == b.reconstruction && a.detection == b.detection);
     check(a.reaction == b.reaction && a.threshold == b.threshold && a.resolution == b.resolution);
+    check(a.detect_window == b.detect_window && a.detect_low == b.detect_low &&
+          a.detect_high == b.detect_high);
     check_text(x->name, y->name);
     check_text(x->label, y->label);
     check_text(x->learn_server, y->learn_server);
@@ -281,6 +284,15 @@ static const mistake mistakes[] = {
     {"{\"latency\": 121}", R, {"from 0 to 120"}},
     {"{\"latency\": 9, \"latency-max\": 8}", R, {"latency-max: 8 is less than", "9 steps"}},
     {"{\"latency-max\": 3.5}", F, {"latency-max: 3.5, expected a whole number from 0 to 120"}},
+    {"{\"detect-window\": 16}",
+     F,
+     {"detect-window: this belongs to detect: spectrum, but detect is guarded"}},
+    {"{\"detect\": \"spectrum\", \"detect-window\": 7}",
+     R,
+     {"detect_window = 7, expected an even number from 4 to 16"}},
+    {"{\"detect\": \"spectrum\", \"detect-band\": [0.3, 0.45]}",
+     R,
+     {"detect-band [0.3, 0.45] has no bin in it", "a multiple of 0.25"}},
     {"{\"threshold\": -1}", R, {"threshold: -1 is out of range, expected at least 0"}},
     {"{\"name\": \"\"}", F, {"name: '', expected a name"}},
     {"{\"detect\": \"guard\"}", F, {"detect: 'guard' is not known", "'guarded'?"}},

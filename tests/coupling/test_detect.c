@@ -32,6 +32,69 @@ static void the_ratio_of_spectra_is_that_of_the_reference(void** state)
     check_near(ratio_at(12.838217), 9.3, 1e-5);
 }
 
+// D by another implementation of eq. 38 to 42 (complex DFT in Python).
+static void window_and_band_of_the_spectrum_are_free(void** state)
+{
+    (void)state;
+    const struct {
+        int window;
+        double low, high, curve, step;
+    } cases[] = {{8, 0, 1, 1.497677938431, 1.550083321613},
+                 {8, 0.25, 1, 0.471468867666, 0.791902737180}, // "above 25 %": bins 2 to 4
+                 {16, 0.25, 1, 0.578605514486, 0.891811048858},
+                 {16, 0, 0.5, 3.805562906004, 1.510299856553},
+                 {6, 0.4, 1, 0.283494675829, 0.624008179033},
+                 {12, 0.5, 1, 0.205546034220, 0.492007070943},
+                 {4, 0, 1, 0.791515879229, 1.092820323028}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int window = cases[i].window;
+        crd_detector d, e;
+        crd_detector_init(&d, CRD_DETECT_SPECTRUM, 0, 0);
+        check(crd_detector_set_spectrum(&d, window, cases[i].low, cases[i].high));
+        e = d;
+        for (int n = window - 1; n >= 0; n--) {
+            crd_detector_push(&d, sin(0.7 * n) + 0.1 * n * n);
+            crd_detector_push(&e, n == 0);
+        }
+        check_near(d.spectrum, cases[i].curve, 1e-11);
+        check_near(e.spectrum, cases[i].step, 1e-11);
+    }
+}
+
+static void windows_and_bands_without_a_bin_are_refused(void** state)
+{
+    (void)state;
+    const struct {
+        int window;
+        double low, high;
+    } wrong[] = {{7, 0, 1},      {2, 0, 1},    {18, 0, 1},  {8, 0.3, 0.45}, {8, 1, 1},
+                 {8, 0.5, 0.25}, {8, -0.1, 1}, {8, 0, 1.1}, {8, NAN, 1},    {8, 0, NAN}};
+    crd_detector d, before;
+    crd_detector_init(&d, CRD_DETECT_SPECTRUM, 0, 0);
+    before = d;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        check(!crd_detector_set_spectrum(&d, wrong[i].window, wrong[i].low, wrong[i].high));
+        check(memcmp(&d, &before, sizeof d) == 0);
+    }
+}
+
+// The oscillation of a driveline, 40 rad/s sampled each 10 ms: all bins together never see more
+// than 1.72 times the spectrum before, those above 25 % of the Nyquist frequency up to 71 times.
+static void bins_above_a_quarter_see_jumps_in_an_oscillation(void** state)
+{
+    (void)state;
+    for (int above = 0; above < 2; above++) {
+        crd_detector d;
+        crd_detector_init(&d, CRD_DETECT_SPECTRUM, 0, 0);
+        check(crd_detector_set_spectrum(&d, 8, above ? 0.25 : 0, 1));
+        int jumps = 0;
+        for (int n = 0; n < 2000; n++) {
+            jumps += crd_detector_push(&d, sin(0.4 * n)).jump;
+        }
+        check(above ? jumps > 20 : jumps == 0);
+    }
+}
+
 static int hits(crd_detection kind, const double* y, int count)
 {
     crd_detector d;
@@ -334,6 +397,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_spectrum_of_ramp_and_step_is_known),
         cmocka_unit_test(the_ratio_of_spectra_is_that_of_the_reference),
+        cmocka_unit_test(window_and_band_of_the_spectrum_are_free),
+        cmocka_unit_test(windows_and_bands_without_a_bin_are_refused),
+        cmocka_unit_test(bins_above_a_quarter_see_jumps_in_an_oscillation),
         cmocka_unit_test(sines_zeros_and_constants_are_no_jumps),
         cmocka_unit_test(the_guarded_detector_finds_what_the_published_one_misses),
         cmocka_unit_test(the_guarded_detector_has_exact_medians),
