@@ -9,6 +9,7 @@
 #include "cardan/learn.h"
 #include "cardan/master.h"
 #include "cardan/model.h"
+#include "cardan/pair.h"
 #include "cardan/quality.h"
 #include "cardan/results.h"
 #include "cardan/system.h"

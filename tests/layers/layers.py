@@ -22,7 +22,7 @@ SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system"), 
 # Headers that belong to no folder of their own: their row is that of base.
 LOW_HEADERS = {"model"}
 # Further headers of a module whose names do not say whose they are.
-OWNERS = {"pace": "master", "live": "master", "board": "unit"}
+OWNERS = {"pace": "master", "live": "master", "board": "unit", "pair": "coupling"}
 LIBC = set("""assert ctype errno fcntl float inttypes limits locale math pthread sched semaphore setjmp
 signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string strings time unistd dirent
 dlfcn fenv ftw glob sys/mman sys/random sys/resource sys/stat sys/time sys/types sys/uio sys/wait
