@@ -11,7 +11,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-release test-dev test-tsan test-long test-fuzz test-fuzz-minute bench install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-fuzz test-fuzz-minute bench install clean \
         tidy format help setup fmus
 
 all: build
@@ -46,8 +46,11 @@ build/venv-bench/ready: tests/tools/requirements.txt benchmarks/requirements.txt
 
 test: test-release test-dev test-tsan $(if $(filter-out fuzz,$(LABEL)),,test-fuzz-minute) ## all tests, also under the sanitizers; LABEL=unit chooses
 
-test-release: build build/venv/ready
-	@sh cmake/setup.sh test || echo "cardan: without chromium, ngspice or clang, what needs them is not tested" >&2
+# Before the build: what is there decides which tests there are
+test-setup: | setup
+	@sh cmake/setup.sh test || echo "cardan: without chromium, ngspice, clang or the arm64 compiler, what needs them is not tested" >&2
+
+test-release: test-setup build build/venv/ready
 	@sh cmake/ngspice.sh build/ngspice
 	@sh cmake/wltc.sh build/cycles
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
