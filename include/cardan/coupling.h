@@ -163,7 +163,13 @@ typedef enum crd_algorithm {
     CRD_ALGORITHM_RLS,
     /// A mixture of ZOH, two Wiener filters and two learning predictors, by their latest errors; as
     /// much of ZOH in it as makes the combined error (see crd_metrics) smallest.
+    /// With commands (see crd_coupling_command) beside them what a learned model of the answer to
+    /// the commands says, as far as it has proved better.
     CRD_ALGORITHM_AUTO,
+    CRD_ALGORITHM_COMMANDS, ///< the same, by a name that says that there are commands
+    /// The Smith predictor (Rautenberg 2023, 3.4): y_late + model(now) - model(late), where the one
+    /// command is the output of a model of the partner.
+    CRD_ALGORITHM_SMITH,
 } crd_algorithm;
 
 typedef enum crd_reconstruction {
@@ -197,6 +203,25 @@ CRD_API crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, doub
 CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);       ///< of morph only
 CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< newest sample first
 
+enum {
+    CRD_COMMANDS_MAX = 8,
+    CRD_COMMAND_WEIGHTS_MAX = 112, ///< crd_command_weights_count(CRD_COMMANDS_MAX)
+    CRD_COMMAND_BASIS = 1,         ///< version of the features that the weights are for
+};
+
+/// What was learned of the answer to commands: the answer is sum_j w_j psi_j, and psi_j are the
+/// commands, filtered, and filtered products of them (src/coupling/commands.c). The latency is not
+/// in it: weights learned at one serve at any other.
+typedef struct crd_command_weights {
+    int basis;       ///< CRD_COMMAND_BASIS
+    double step;     ///< macro step that they belong to, s
+    int commands;    ///< 1 .. CRD_COMMANDS_MAX
+    int count;       ///< crd_command_weights_count(commands)
+    const double* w; ///< (count)
+} crd_command_weights;
+
+CRD_API int crd_command_weights_count(int commands); ///< 8, 18, 27, 40, ... for 1, 2, 3, 4, ...
+
 typedef struct crd_coupling crd_coupling; ///< opaque
 
 /// Start from crd_coupling_defaults() and change what you need.
@@ -226,6 +251,13 @@ typedef struct crd_coupling_options {
     double resolution;                 ///< LSB of the signal, 0 if unknown
     int detect_window;                 ///< of crd_detector_set_spectrum; default 8
     double detect_low, detect_high;    ///< ...; default 0 and 1
+    /// Auto and commands: values per crd_coupling_command, 0 .. CRD_COMMANDS_MAX; default 0: the
+    /// signal alone. Smith: 1.
+    int commands;
+    /// Commands: the part of their prediction is what has proved better than the signal's own
+    /// (default). false: they alone, for loops in which the signal's own prediction is the hazard.
+    bool command_mixture;
+    const crd_command_weights* command_weights; ///< to begin with, copied; default NULL: nothing
 } crd_coupling_options;
 
 /// What happened so far; all of it harmless, none of it silent.
@@ -279,8 +311,40 @@ CRD_API void crd_coupling_push(crd_coupling* c, double value, double stamp, int6
 CRD_API double crd_coupling_eval(crd_coupling* c, double t);
 /// Derivative at t of the curve that the last evaluation used, per s; 0 where it holds.
 CRD_API double crd_coupling_slope(const crd_coupling* c, double t);
-/// A new macro step; the history is resampled. false, and nothing done, unless finite and > 0.
+/// A new macro step; the history is resampled. false, and nothing done, unless finite and > 0. What
+/// was learned of commands belonged to the old one and is forgotten.
 CRD_API bool crd_coupling_set_step(crd_coupling* c, double step);
+
+/// The values u (options.commands) act at the partner from time `acts_at` on, until those of a
+/// later time do; `acts_at` is on the clock of the samples' stamps. A command may be told before it
+/// acts (as soon as it is sent), late, or again for the same time with what the partner has made of
+/// it (clamped, refused). One that is told after the samples that it had an effect on was of no use
+/// for learning from them.
+///
+/// The signal at the partner now: acts_at = time sent + way there, samples stamped when taken.
+/// Over the whole round trip, which takes the dead time out of a loop: acts_at = time sent, samples
+/// stamped with the time at which the command was sent that they answer to.
+/// Values that are not finite or above 1e60: the last good one of that command acts on.
+CRD_API void crd_coupling_command(crd_coupling* c, const double* u, double acts_at);
+
+/// What an element makes of its commands, for reports.
+typedef struct crd_coupling_commands {
+    int count;       ///< 0: it has none
+    double share;    ///< of the commands in the newest prediction, 0 .. 1; the rest is the signal's
+    int64_t updates; ///< samples that it has learned from
+    int64_t told;    ///< commands
+    int64_t not_finite, too_late; ///< values; commands for times that were over, or too far ahead
+    int64_t alarms;               ///< what was learned had become wrong, and was mostly forgotten
+    /// Part of the (squared) changes of the signal over its latency that this command accounts for,
+    /// 0 .. 1. Commands that move together share by chance what they account for together.
+    double part[CRD_COMMANDS_MAX];
+    int64_t changes[CRD_COMMANDS_MAX]; ///< 0: constant so far; of a few nothing can be learned
+    int copy_of[CRD_COMMANDS_MAX];     ///< an earlier command that it moves in step with, -1: none
+} crd_coupling_commands;
+
+CRD_API crd_coupling_commands crd_coupling_get_commands(const crd_coupling* c);
+/// The weights as they are now; w is valid until the next push. false: there are none.
+CRD_API bool crd_coupling_get_weights(const crd_coupling* c, crd_command_weights* out);
 /// As after create.
 CRD_API void crd_coupling_reset(crd_coupling* c);
 /// CRD_ALGORITHM_NETWORK: a network of the same shape takes over at the next prediction, without a

@@ -34,7 +34,8 @@ void crd_loop_model_clear(crd_loop_model* m)
 static bool adapts(const crd_element* e)
 {
     const crd_algorithm a = e->options.algorithm;
-    return a == CRD_ALGORITHM_LEARNING || a == CRD_ALGORITHM_RLS || a == CRD_ALGORITHM_AUTO;
+    return a == CRD_ALGORITHM_LEARNING || a == CRD_ALGORITHM_RLS || a == CRD_ALGORITHM_AUTO ||
+           a == CRD_ALGORITHM_COMMANDS || a == CRD_ALGORITHM_SMITH;
 }
 
 // Weights for all ages that the element compensates, of one that adapts those of the hold.

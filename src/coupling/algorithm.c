@@ -17,7 +17,9 @@
     X(network)                                                                                     \
     X(ridge)                                                                                       \
     X(rls)                                                                                         \
-    X(auto)
+    X(auto)                                                                                        \
+    X(commands)                                                                                    \
+    X(smith)
 
 #define DECLARE(name) extern const crdi_algorithm crdi_algorithm_##name;
 #define ROW(name) &crdi_algorithm_##name,

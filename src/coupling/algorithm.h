@@ -82,6 +82,9 @@ typedef struct crdi_algorithm {
     // Into zeroed a and A (m each).
     crd_status (*weigh)(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A);
 
+    // Predicts the signal from its own past as this one does. NULL: itself
+    const struct crdi_algorithm* alone;
+
     // What is not a design.
     crd_status (*check_options)(crd_context* ctx, const crd_coupling_options* o); // may be NULL
     // One linear function for each k; NULL: it has a state instead. Give it back by
@@ -116,8 +119,6 @@ const char* crdi_design_names(char* out, size_t size);
 
 // Weights for latency k by the row of d->method, checked.
 crd_status crdi_coupling_check_int(crd_context* ctx, const char* what, int x, int low, int high);
-crd_status crdi_coupling_check_number(crd_context* ctx, const char* name, double x, bool ok,
-                                      const char* expected);
 crd_status crdi_coupling_check_learning(crd_context* ctx, const crd_coupling_options* o);
 // The a of least norm with sum_i a_i (i + shift)^r = moments[r], r = 0 .. degree (polynomial.c).
 void crdi_least_norm(int m, double shift, int degree, const double* moments, double* a);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { PANEL = 4, BLOCK = 4 };
+enum { PANEL = CRDI_CHOLESKY_PANEL, BLOCK = 4 };
 
 // y -= u[0] x[0] + ... + u[3] x[3], where x[q] is row q of a panel with that stride.
 static void subtract_panel(int n, const double u[PANEL], const double* restrict x, int stride,
@@ -35,26 +35,32 @@ static void subtract_row(int n, double u, const double* restrict x, double* rest
     }
 }
 
+bool crdi_cholesky_panel(int n, double* a, int p)
+{
+    const int end = p + PANEL < n ? p + PANEL : n;
+    for (int q = p; q < end; q++) {
+        double* row = &a[q * n];
+        for (int r = p; r < q; r++) {
+            subtract_row(n - q, a[r * n + q], &a[r * n + q], &row[q]);
+        }
+        if (!(row[q] > 0)) { return false; }
+        const double scale = 1 / sqrt(row[q]);
+        for (int j = q; j < n; j++) {
+            row[j] *= scale;
+        }
+    }
+    for (int i = end; i < n; i++) { // there are rows left only if the panel is full
+        const double* x = &a[p * n + i];
+        const double u[PANEL] = {x[0], x[n], x[2 * n], x[3 * n]};
+        subtract_panel(n - i, u, x, n, &a[i * n + i]);
+    }
+    return true;
+}
+
 bool crdi_cholesky(int n, double* a)
 {
     for (int p = 0; p < n; p += PANEL) {
-        const int end = p + PANEL < n ? p + PANEL : n;
-        for (int q = p; q < end; q++) {
-            double* row = &a[q * n];
-            for (int r = p; r < q; r++) {
-                subtract_row(n - q, a[r * n + q], &a[r * n + q], &row[q]);
-            }
-            if (!(row[q] > 0)) { return false; }
-            const double scale = 1 / sqrt(row[q]);
-            for (int j = q; j < n; j++) {
-                row[j] *= scale;
-            }
-        }
-        for (int i = end; i < n; i++) { // there are rows left only if the panel is full
-            const double* x = &a[p * n + i];
-            const double u[PANEL] = {x[0], x[n], x[2 * n], x[3 * n]};
-            subtract_panel(n - i, u, x, n, &a[i * n + i]);
-        }
+        if (!crdi_cholesky_panel(n, a, p)) { return false; }
     }
     return true;
 }

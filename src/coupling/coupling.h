@@ -17,6 +17,9 @@
 
 /// A = U^T U in place, upper triangle, n x n by rows. false if A is not positive definite.
 bool crdi_cholesky(int n, double* a);
+/// A part of it: rows p .. p + CRDI_CHOLESKY_PANEL - 1, after those before; p a multiple of that.
+enum { CRDI_CHOLESKY_PANEL = 4 };
+bool crdi_cholesky_panel(int n, double* a, int p);
 /// x := A^-1 x with the factor of crdi_cholesky.
 void crdi_cholesky_solve(int n, const double* u, double* x);
 /// The two halves of it: x := U^-T x and x := U^-1 x. The first numbers of x and the upper left
@@ -50,6 +53,8 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
 double crdi_bridge_at(const crdi_bridge* b, double age);
 
 crd_status crdi_detection_check(crd_context* ctx, int window, double low, double high);
+crd_status crdi_coupling_check_number(crd_context* ctx, const char* name, double x, bool ok,
+                                      const char* expected);
 crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o);
 /// Weights for k = 0 .. k_max.
 crd_status crdi_table_make(crd_context* ctx, const crd_coupling_options* o, crd_linear** out);

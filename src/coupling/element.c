@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coupling/algorithm.h"
+#include "coupling/commands.h"
 #include "coupling/history.h"
 #include "coupling/networks.h"
 #include "coupling/timeline.h"
@@ -40,6 +41,7 @@ struct crd_coupling {
     const crdi_algorithm* algorithm;
     void* state;             // the algorithm's, NULL if it is linear
     crdi_networks* networks; // the same if it is a network, else NULL
+    crdi_commands* commands; // NULL: there are none
     double lowest, highest;  // network: of the samples so far
     crd_detector detector;
     crd_coupling_counts counts; // but for the samples
@@ -59,7 +61,8 @@ crd_coupling_options crd_coupling_defaults(void)
                                   .detection = CRD_DETECT_GUARDED,
                                   .detect_window = CRD_DETECT_WINDOW,
                                   .detect_high = 1,
-                                  .reaction = CRD_REACT_REBASE};
+                                  .reaction = CRD_REACT_REBASE,
+                                  .command_mixture = true};
 }
 
 // ---- create ------------------------------------------------------------------------------------
@@ -132,7 +135,9 @@ crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt
     c->opt = *opt;
     c->algorithm = crdi_algorithm_of(opt);
     if (!c->algorithm) { CRD_TRY(crd_linear_make(ctx, &opt->design, 0, NULL)); } // which says why
+    if (c->algorithm->alone) { c->algorithm = c->algorithm->alone; }
     CRD_TRY(make_algorithm(c));
+    if (opt->commands > 0) { CRD_TRY(crdi_commands_create(ctx, opt, &c->commands)); }
     CRD_TRY(make_fallbacks(c));
     CRD_TRY(crdi_history_init(&c->history, ctx, element_reach(c) + opt->late + CRD_DETECT_WINDOW));
     CRD_TRY(make_weights(c));
@@ -154,6 +159,7 @@ void crd_coupling_destroy(crd_coupling* c)
     crdi_table_free(c->ctx, c->foh, c->opt.k_max);
     if (c->state) { c->algorithm->clear(c->state, c->ctx); }
     crd_free(c->ctx, c->state);
+    crdi_commands_destroy(c->commands);
     crdi_history_clear(&c->history, c->ctx);
     crd_free(c->ctx, c);
 }
@@ -190,6 +196,7 @@ void crd_coupling_reset(crd_coupling* c)
     c->counts = (crd_coupling_counts){0};
     c->k = STALE;
     if (c->networks) { crdi_networks_reset(c->networks); }
+    if (c->commands) { crdi_commands_reset(c->commands, c->opt.step); }
     c->lowest = INFINITY;
     c->highest = -INFINITY;
     crdi_history_start(&c->history, c->opt.start_value);
@@ -213,6 +220,7 @@ static void element_start(crd_coupling* c, double value, double stamp, int64_t s
     crdi_timeline_start(&c->time, stamp, sequence);
     crdi_history_start(&c->history, value);
     crd_detector_push(&c->detector, value);
+    if (c->commands) { crdi_commands_start(c->commands, value, c->time.stamp); }
 }
 
 // Returns what a re-based jump has added to all older samples.
@@ -289,6 +297,7 @@ static void push_new(crd_coupling* c, double value, double stamp, int64_t steps,
     if (steps > 1) { fill_gap(c, value, steps); }
     element_append(c, value, real);
     c->counts.backwards += !crdi_timeline_advance(&c->time, stamp, steps);
+    if (c->commands) { crdi_commands_push(c->commands, value, c->time.stamp, steps, real); }
     c->k |= STALE;
 }
 
@@ -321,6 +330,7 @@ static void push_old(crd_coupling* c, double value, int age)
     memcpy(before, crdi_history_newest(&c->history), (size_t)count * sizeof *before);
     if (crdi_history_replace(&c->history, age, value)) {
         if (c->opt.detection != CRD_DETECT_NONE) { detect_late(c, age, before, count); }
+        if (c->commands) { crdi_commands_push_late(c->commands, value, age); }
         c->counts.late += age > 0;
         c->k |= STALE;
     } else {
@@ -360,6 +370,7 @@ CRDI_APART static void push_in_order(crd_coupling* c, double value, double stamp
 {
     element_append(c, value, true);
     crdi_timeline_next(&c->time, stamp);
+    if (c->commands) { crdi_commands_push(c->commands, value, stamp, 1, true); }
     c->k |= STALE;
 }
 
@@ -419,7 +430,7 @@ static void element_predict(crd_coupling* c, const double* y, int k)
     c->p1 = 0;
     if (!l && c->state) {
         c->p0 = c->algorithm->predict(c->state, y, k);
-        if (c->opt.gain_limit > 0) { c->p0 = limit_gain(c, y, c->p0); }
+        if (c->opt.gain_limit > 0 && !c->commands) { c->p0 = limit_gain(c, y, c->p0); }
         return;
     }
     if (!l) { l = &c->table[k]; }
@@ -462,6 +473,10 @@ CRDI_APART static void plan(crd_coupling* c, int k, double t)
     const double before = smooth ? curve_at(c, t) : 0;
     const int in_table = k <= c->opt.k_max ? k : c->opt.k_max;
     element_predict(c, y, in_table);
+    if (c->commands) {
+        c->p0 = crdi_commands_predict(c->commands, c->p0, in_table);
+        if (c->opt.gain_limit > 0) { c->p0 = limit_gain(c, y, c->p0); }
+    }
     if (k > in_table) { // no further than to the end of the last step that is compensated
         c->counts.beyond++;
         c->p0 += c->p1;
@@ -570,10 +585,28 @@ bool crd_coupling_set_step(crd_coupling* c, double step)
     if (!crdi_timeline_set_step(&c->time, step)) { return false; }
     crdi_history_resample(&c->history, ratio);
     element_forget(c);
+    if (c->commands) { crdi_commands_set_step(c->commands, step); }
     init_detector(c);
     c->since_jump = CRDI_NEVER;
     c->k |= STALE;
     return true;
+}
+
+void crd_coupling_command(crd_coupling* c, const double* u, double acts_at)
+{
+    if (!c->commands) { return; }
+    crdi_commands_tell(c->commands, u, acts_at);
+    c->k |= STALE;
+}
+
+crd_coupling_commands crd_coupling_get_commands(const crd_coupling* c)
+{
+    return c->commands ? crdi_commands_get(c->commands) : (crd_coupling_commands){0};
+}
+
+bool crd_coupling_get_weights(const crd_coupling* c, crd_command_weights* out)
+{
+    return c->commands && crdi_commands_weights(c->commands, out);
 }
 
 // Constants at both ends of the signal's range and between them, against its size.

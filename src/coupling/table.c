@@ -1,5 +1,6 @@
 // Weights for each latency, from the options of an element.
 #include "coupling/algorithm.h"
+#include "coupling/commands.h"
 #include "shared/base.h"
 
 #include <math.h>
@@ -60,6 +61,7 @@ crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
     CRD_TRY(crdi_detection_check(ctx, o->detect_window, o->detect_low, o->detect_high));
     CRD_TRY(crdi_coupling_check_number(ctx, "reaction", o->reaction,
                                        o->reaction <= CRD_REACT_REBASE, "one of crd_reaction"));
+    CRD_TRY(crdi_commands_check(ctx, o));
     const crdi_algorithm* row = crdi_algorithm_of(o);
     if (row && row->check_options) { CRD_TRY(row->check_options(ctx, o)); }
 fail:

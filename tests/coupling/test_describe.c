@@ -19,6 +19,8 @@ static crd_element* parse(crd_context* ctx, const char* json)
 static const char* const examples[] = {
     "{}",
     "{\"algorithm\": \"zoh\"}",
+    "{\"algorithm\": \"commands\"}",
+    "{\"algorithm\": \"smith\"}",
     "{\"algorithm\": \"foh\", \"reconstruct\": \"smooth\", \"react\": \"none\"}",
     "{\"algorithm\": \"eros\", \"step\": \"10 ms\", \"latency\": 6, \"name\": \"torque \\u00e9\"}",
     "{\"algorithm\": \"eros+switch\", \"threshold\": 4.7, \"resolution\": 1e-3}",

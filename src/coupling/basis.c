@@ -1,0 +1,165 @@
+#include "coupling/basis.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "shared/base.h"
+
+enum { LAGS = 3, SLOW_UP_TO = 2, OF_PRODUCT = 2, NOBODY = -1 };
+static const double basis_tau[] = {0.030, 0.100, 0.300}; // s
+static const double largest_command = 1e60;              // products and their squares stay finite
+
+static int basis_per_command(int commands)
+{
+    return LAGS + (commands <= SLOW_UP_TO ? 3 : 2);
+}
+
+int crd_command_weights_count(int commands)
+{
+    return commands * basis_per_command(commands) + OF_PRODUCT * (commands * (commands + 1) / 2);
+}
+
+crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_max, double step)
+{
+    *b = (crdi_basis){.commands = commands,
+                      .per = basis_per_command(commands),
+                      .count = crd_command_weights_count(commands),
+                      .rows = 256};
+    while (b->rows < 6 * ((int64_t)k_max + 1)) { // learning looks back by k, commands ahead
+        b->rows *= 2;
+    }
+    const size_t rows = (size_t)b->rows;
+    b->psi = crdi_new_array(ctx, rows * (size_t)b->count, sizeof *b->psi);
+    b->given = crdi_new_array(ctx, rows * (size_t)commands, sizeof *b->given);
+    b->told = crdi_new_array(ctx, rows, sizeof *b->told);
+    if (!b->psi || !b->given || !b->told) { return CRD_E_MEMORY; }
+    crdi_basis_reset(b, step);
+    return CRD_OK;
+}
+
+void crdi_basis_clear(crdi_basis* b, crd_context* ctx)
+{
+    crd_free(ctx, b->psi);
+    crd_free(ctx, b->given);
+    crd_free(ctx, b->told);
+}
+
+void crdi_basis_reset(crdi_basis* b, double step)
+{
+    for (int f = 0; f < 3; f++) {
+        b->pull[f] = -expm1(-step / basis_tau[f]);
+    }
+    for (int64_t i = 0; i < b->rows; i++) {
+        b->told[i] = INT64_MIN;
+    }
+    memset(b->good, 0, sizeof b->good);
+    b->any = false;
+    b->newest = b->ready = b->calls = b->not_finite = b->outside = 0;
+}
+
+static double* basis_row(const crdi_basis* b, int64_t n)
+{
+    return &b->psi[(n & (b->rows - 1)) * b->count];
+}
+
+static const double* basis_told(const crdi_basis* b, int64_t n)
+{
+    const int64_t place = n & (b->rows - 1);
+    return b->told[place] == n ? &b->given[place * b->commands] : NULL;
+}
+
+// u has acted for ever at step n; what comes after it is made anew.
+static void basis_settle(crdi_basis* b, int64_t n, const double* u)
+{
+    double* psi = basis_row(b, n);
+    for (int a = 0; a < b->commands; a++) {
+        for (int f = 0; f < b->per; f++) {
+            *psi++ = u[a];
+        }
+    }
+    for (int a = 0; a < b->commands; a++) {
+        for (int c = a; c < b->commands; c++) {
+            *psi++ = u[a] * u[c];
+            *psi++ = u[a] * u[c];
+        }
+    }
+    b->ready = n;
+}
+
+// Features of step n from those of n - 1.
+static void basis_advance(crdi_basis* b, int64_t n)
+{
+    const double *before = basis_row(b, n - 1), *u = basis_told(b, n);
+    double* psi = basis_row(b, n);
+    double acted[CRD_COMMANDS_MAX] = {0};
+    const int per = b->per;
+    for (int a = 0; a < b->commands; a++, before += per, psi += per) {
+        acted[a] = before[0];
+        psi[0] = u ? u[a] : before[0];
+        psi[1] = before[0];
+        psi[2] = before[1];
+        for (int f = LAGS; f < per; f++) {
+            psi[f] = before[f] + b->pull[f - LAGS] * (before[0] - before[f]);
+        }
+    }
+    for (int a = 0; a < b->commands; a++) {
+        for (int c = a; c < b->commands; c++, before += OF_PRODUCT, psi += OF_PRODUCT) {
+            const double product = acted[a] * acted[c];
+            psi[0] = before[0] + b->pull[0] * (product - before[0]);
+            psi[1] = before[1] + b->pull[1] * (product - before[1]);
+        }
+    }
+    b->ready = n;
+}
+
+const double* crdi_basis_at(crdi_basis* b, int64_t n)
+{
+    while (b->ready < n) {
+        basis_advance(b, b->ready + 1);
+    }
+    return basis_row(b, n);
+}
+
+static bool basis_covers(const crdi_basis* b, int64_t n)
+{
+    return n > b->newest - b->rows / 2 && n < b->newest + b->rows / 2;
+}
+
+void crdi_basis_move(crdi_basis* b, int64_t newest)
+{
+    const bool near = newest >= b->newest && newest - b->newest < b->rows / 4;
+    b->newest = newest;
+    if (near || !b->any) { return; }
+    const int64_t first = newest - b->rows / 2 + 1;
+    const double* u = b->good;
+    for (int64_t n = newest + b->rows / 2 - 1; n >= first; n--) {
+        if (basis_told(b, n)) { u = basis_told(b, n); }
+    }
+    basis_settle(b, first, u);
+}
+
+void crdi_basis_tell(crdi_basis* b, const double* u, int64_t n)
+{
+    b->calls++;
+    for (int a = 0; a < b->commands; a++) {
+        const bool fine = fabs(u[a]) <= largest_command; // false for NaN
+        b->not_finite += !fine;
+        if (fine) { b->good[a] = u[a]; }
+    }
+    if (!b->any) {
+        b->any = true;
+        basis_settle(b, b->newest - b->rows / 2 + 1, b->good);
+    }
+    if (!basis_covers(b, n)) {
+        b->outside++;
+        return;
+    }
+    const int64_t place = n & (b->rows - 1);
+    bool same = n <= b->ready;
+    for (int a = 0; a < b->commands; a++) {
+        b->given[place * b->commands + a] = b->good[a];
+        same = same && basis_row(b, n)[a * b->per] == b->good[a];
+    }
+    b->told[place] = n;
+    if (n <= b->ready && !same) { b->ready = n - 1; }
+}

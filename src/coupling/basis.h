@@ -1,0 +1,31 @@
+// The commands on the grid of the macro steps, and what the answer to them is made of.
+//
+//   of a command u_a:    u[n], u[n-1], u[n-2], LP30, LP100 (and LP300 if there are one or two)
+//   of u_a u_b, a <= b:  LP30, LP100
+// LPtau[n+1] = LPtau[n] + (1 - exp(-dT/tau)) (u[n] - LPtau[n]) with tau in ms. Raw units: nothing
+// is centred or scaled. Fixed poles: weights belong to a macro step, not to a latency.
+#pragma once
+#include "coupling/coupling.h"
+
+typedef struct crdi_basis {
+    int commands, per, count; // features of one command, of all
+    int64_t rows;             // of the rings, a power of 2; row n is at n % rows
+    int64_t newest;           // the window is newest - rows/2 < n < newest + rows/2
+    int64_t ready;            // features are there up to this step
+    bool any;                 // a command has been told
+    double pull[3];           // 1 - exp(-dT/tau)
+    double* psi;              // (rows x count)
+    double* given;            // (rows x commands) as told
+    int64_t* told;            // (rows) for this step
+    double good[CRD_COMMANDS_MAX];
+    int64_t calls, not_finite, outside;
+} crdi_basis;
+
+crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_max, double step);
+void crdi_basis_clear(crdi_basis* b, crd_context* ctx);
+void crdi_basis_reset(crdi_basis* b, double step);
+/// The window moves; by more than a few steps, what acted then is what was told last before.
+void crdi_basis_move(crdi_basis* b, int64_t newest);
+void crdi_basis_tell(crdi_basis* b, const double* u, int64_t n);
+/// Features at step n of the window; `any` only. Valid until the next call.
+const double* crdi_basis_at(crdi_basis* b, int64_t n);
