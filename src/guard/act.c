@@ -1,11 +1,13 @@
 // Speaking to the slaves in the master's place: from its sockets, with its ids, and with its key,
 // for which a secured slave gets a handshake of its own.
 #include "guard/guard.h"
+#include "shared/results.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -30,9 +32,13 @@ static crd_status make_session(guard* g, guard_session* s, const crdi_ward_messa
     o.cancelled = serve_meanwhile;
     o.user = g;
     CRD_TRY(crd_dcp_net_create(g->ctx, &s->net));
-    const char* key = m->key;
-    if (*key) {
-        CRD_TRY(crdi_dcp_net_secure_files(g->ctx, &key, 1, CRD_DCP_MASTER_ROLE, NULL, &s->net));
+    const char *keys[CRD_DCP_MOST_KEYS], *key = m->keys;
+    for (int i = 0; i < m->key_count; i++, key += strlen(key) + 1) {
+        keys[i] = key;
+    }
+    if (m->key_count > 0) {
+        CRD_TRY(crdi_dcp_net_secure_files(g->ctx, keys, m->key_count, CRD_DCP_MASTER_ROLE, NULL,
+                                          &s->net));
     }
     CRD_TRY(crd_dcp_master_create(g->ctx, s->net, &o, &s->master));
 fail:
@@ -197,6 +203,22 @@ static void close_session_record(guard* g, const char* cause)
     crd_text_clear(&old);
 }
 
+// Rows that the master had written stay. Who is stopped may wake up and finish them itself.
+static const char* close_results(guard* g)
+{
+    const char* path = g->page->results;
+    const char* dot = strrchr(path, '.');
+    if (!path[0]) { return ""; }
+    if (dot && strcasecmp(dot, ".mat") == 0) {
+        return "; LOST, as files of this kind are written at the end: ";
+    }
+    if (dot && strcasecmp(dot, ".mf4") == 0 && guard_master_is_gone(g) &&
+        crdi_mdf_finish(g->ctx, path) < 0) {
+        return "; recorded up to there, but unfinished: ";
+    }
+    return "; recorded up to there: ";
+}
+
 int guard_act(guard* g, const char* cause)
 {
     crdi_ward_page* p = g->page;
@@ -217,8 +239,7 @@ int guard_act(guard* g, const char* cause)
     if (orphaned) { close_session_record(g, cause); }
     const int n = snprintf(line, sizeof line, "cardan guard: %s.%03d %s%s, after %.1f s%s%s\n",
                            clock, (int)(utc.tv_nsec / 1000000), cause, said, seconds,
-                           orphaned && p->results[0] ? "; recorded up to there: " : "",
-                           orphaned ? p->results : "");
+                           orphaned ? close_results(g) : "", orphaned ? p->results : "");
     const ssize_t written =
         write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
     (void)written; // nobody may be there to read it

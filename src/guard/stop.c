@@ -266,10 +266,12 @@ static crd_status open_door(guard* g, struct guard_stop* s)
     const int on = 1;
     s->door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     (void)setsockopt(s->door, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // A port that was named is that one; else the usual one, or any that is free.
+    // A port that was named is that one; else that of the guard before, the usual one, or any that
+    // is free: another run may have taken it meanwhile.
+    p->chosen |= at.port == 0;
     const uint16_t tries[] = {at.port ? at.port : USUAL_PORT, 0};
     bool bound = false;
-    for (int i = 0; i < (at.port ? 1 : 2) && !bound; i++) {
+    for (int i = 0; i < (p->chosen ? 2 : 1) && !bound; i++) {
         where.sin_port = htons(tries[i]);
         bound = bind(s->door, (const struct sockaddr*)&where, sizeof where) == 0;
     }
@@ -319,6 +321,7 @@ bool guard_stop_look(guard* g, int ms, char cause[GUARD_TEXT])
     }
     if (p[2].revents) { let_in(s); }
     look_at_input(s);
+    if (atomic_load(&g->page->asked)) { press(s, g->page->asker); }
     atomic_store(&g->page->guard_beat, now);
     if (!s->pressed) { return false; }
     snprintf(cause, GUARD_TEXT, "%s", s->by);

@@ -9,6 +9,7 @@
 #include "shared/dcp.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 enum {
     CRDI_WARD_SLAVES = 64,
@@ -45,6 +46,9 @@ typedef struct crdi_ward_page {
     char results[4096];           ///< result file, ""
     char session[4096];           ///< session record, ""
     char note[CRDI_WARD_TEXT];    ///< what stands there until the end
+    // by somebody else of this user: src/unit/ward_find.c
+    char asker[CRDI_WARD_TEXT]; ///< before `asked`
+    _Atomic int asked;          ///< 1: everything is to stop
     // by the master's process
     _Atomic int64_t beat;       ///< ns on the monotonic clock
     _Atomic int64_t cycle_beat; ///< the same when the run was seen to go on
@@ -54,6 +58,7 @@ typedef struct crdi_ward_page {
     // by the guard
     _Atomic int ready; ///< 1: it watches, and `url` is there; -1: `cause` says why not
     _Atomic int64_t guard_beat;
+    int32_t chosen; ///< the port of `address` was not wished: another one will do
     char url[2 * CRDI_WARD_TEXT];
     char cause[2 * CRDI_WARD_TEXT]; ///< before the fence
     _Atomic int fence;              ///< 1: the benches are the guard's
@@ -61,9 +66,18 @@ typedef struct crdi_ward_page {
 
 /// A message from the ward to the guard, with a descriptor beside it: how to speak to a slave.
 typedef struct crdi_ward_message {
-    int32_t slave;
-    char key[4096]; ///< file, ""
+    int32_t slave, key_count;
+    char keys[4096]; ///< files of the session, each with its zero
 } crdi_ward_message;
+
+// ---- guards of this user on this machine: src/unit/ward_find.c
+// -----------------------------------
+
+/// The processes of guards, in order; how many there are, of which `most` are written.
+int crdi_ward_find(pid_t* out, int most);
+/// What a guard and its run share; NULL: there is no such guard, or it is of another version or
+/// another user. Belongs to the caller, who hands it to munmap.
+crdi_ward_page* crdi_ward_open(pid_t guard);
 
 // ---- the master's side: src/unit/ward.c ---------------------------------------------------------
 
@@ -92,9 +106,10 @@ void crdi_ward_destroy(crdi_ward* w);
 const char* crdi_ward_url(const crdi_ward* w); ///< of the emergency stop
 crdi_ward* crdi_ward_of_process(void);         ///< NULL: there is none
 
-/// A session with its slaves, and the file of its key (borrowed, NULL: none); not on the step path.
-/// Returns the session's number, -1: no room.
-int crdi_ward_join(crdi_ward* w, crd_dcp_net* net, const char* key);
+/// A session with its slaves, and the files of its keys; not on the step path. `*session` -1: no
+/// room. CRD_E_RANGE: the names of the files are longer than the guard takes.
+crd_status crdi_ward_join(crd_context* ctx, crdi_ward* w, crd_dcp_net* net, const char* const* keys,
+                          int count, int* session);
 /// What is known of a slave has changed. `slave` -1 at first, then what it returned before.
 int crdi_ward_note(crdi_ward* w, int slave, int session, const crd_dcp_master* m, int index,
                    const crd_dcp_slave_spec* spec);

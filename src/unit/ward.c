@@ -41,8 +41,8 @@ struct crdi_ward {
 
     pthread_mutex_t lock; // of what follows, and of sending
     struct {
-        crd_dcp_net* net; // borrowed
-        const char* key;  // file, borrowed; NULL
+        crd_dcp_net* net;        // borrowed
+        crdi_ward_message about; // of all its slaves
     } sessions[MOST_SESSIONS];
     int session_count;
     int sockets[CRDI_WARD_SLAVES]; // duplicates, for a guard that comes later
@@ -65,9 +65,8 @@ const char* crdi_ward_url(const crdi_ward* w)
 static void send_socket(crdi_ward* w, int slave)
 {
     const int session = w->page->slaves[slave].session;
-    const char* key = w->sessions[session].key;
-    crdi_ward_message m = {.slave = slave};
-    snprintf(m.key, sizeof m.key, "%s", key ? key : "");
+    crdi_ward_message m = w->sessions[session].about;
+    m.slave = slave;
     struct iovec part = {&m, sizeof m};
     union {
         struct cmsghdr head;
@@ -89,17 +88,31 @@ static bool same_socket(int a, int b)
     return a >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino;
 }
 
-int crdi_ward_join(crdi_ward* w, crd_dcp_net* net, const char* key)
+crd_status crdi_ward_join(crd_context* ctx, crdi_ward* w, crd_dcp_net* net, const char* const* keys,
+                          int count, int* session)
 {
+    crdi_ward_message about = {.key_count = count};
+    size_t n = 0;
+    for (int i = 0; i < count; i++) {
+        const size_t length = strlen(keys[i]) + 1;
+        if (length > sizeof about.keys - n) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "session.key: the names of %d files have more than %zu characters "
+                             "together, which is more than the guard takes: shorter ones, please",
+                             count, sizeof about.keys);
+        }
+        memcpy(about.keys + n, keys[i], length);
+        n += length;
+    }
     pthread_mutex_lock(&w->lock);
-    const int session = w->session_count < MOST_SESSIONS ? w->session_count++ : -1;
-    if (session >= 0) {
-        w->sessions[session].net = net;
-        w->sessions[session].key = key;
+    *session = w->session_count < MOST_SESSIONS ? w->session_count++ : -1;
+    if (*session >= 0) {
+        w->sessions[*session].net = net;
+        w->sessions[*session].about = about;
     }
     pthread_mutex_unlock(&w->lock);
     crdi_dcp_net_set_fence(net, &w->page->fence);
-    return session;
+    return CRD_OK;
 }
 
 static int add_slave(crdi_ward* w, int session, const crd_dcp_slave_spec* spec)
@@ -206,11 +219,16 @@ static crd_status start_guard(crdi_ward* w)
 // Nobody watches now. Another one does, or the run ends: a machine is not without a guard.
 static void replace_guard(crdi_ward* w, const char* why)
 {
+    char url[sizeof w->page->url];
+    memcpy(url, w->page->url, sizeof url);
     crdi_log(w->ctx, CRD_LOG_WARNING, "the guard of the benches %s: another one is started", why);
     if (w->guard) { end_guard(w, 0); }
     pthread_mutex_lock(&w->lock);
     const crd_status st = start_guard(w);
     pthread_mutex_unlock(&w->lock);
+    if (st == CRD_OK && strcmp(url, w->page->url) != 0) {
+        crdi_log(w->ctx, CRD_LOG_WARNING, "the emergency stop is now at %s", w->page->url);
+    }
     if (st == CRD_OK) { return; }
     crdi_log(w->ctx, CRD_LOG_ERROR, "%s: the run is ended, as nobody guards its benches",
              crd_error_text(w->ctx));

@@ -146,6 +146,17 @@ static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
     return crdi_result_print(x->out->root);
 }
 
+// The state of the slave, for programs that follow a session; people are told its phases.
+static crd_status say_state(session* x)
+{
+    const crd_dcp_state state = crd_dcp_slave_state(crdi_testbench_slave(x->bench));
+    if (state == x->state) { return CRD_OK; }
+    x->sessions += state == CRD_DCP_ALIVE;
+    x->state = state;
+    crdi_put(x->out, TEXT("event", "state"), TEXT("state", crd_dcp_state_name((int)state)));
+    return crdi_result_print(x->out->root);
+}
+
 // What is told of a step, behind it: no phase is too short to be seen.
 static void bench_observe(void* user, double time)
 {
@@ -248,20 +259,21 @@ static crd_status turn(session* x, double most)
 {
     enum { PACKETS_AT_ONCE = 64 };
     crd_dcp_slave* slave = crdi_testbench_slave(x->bench);
+    crd_status st = CRD_OK;
     crd_dcp_packet p;
     int n = 0;
     for (; n < PACKETS_AT_ONCE && crd_dcp_net_receive(x->net, &p); n++) {
         const double now = crd_dcp_net_now(x->net);
         crd_dcp_slave_receive(slave, &p.from, &p.at, p.bytes, p.length, fmin(p.time, now));
+        CRD_TRY(say_state(x));
     }
     crd_dcp_slave_advance(slave, crd_dcp_net_now(x->net));
-    const crd_dcp_state state = crd_dcp_slave_state(slave);
-    if (state == CRD_DCP_ALIVE && x->state != CRD_DCP_ALIVE) { x->sessions++; }
-    x->state = state;
+    CRD_TRY(say_state(x));
     const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
-    const crd_status st = say_phase(x, &s);
+    CRD_TRY(say_phase(x, &s));
     const double next = crd_dcp_slave_next(slave) - crd_dcp_net_now(x->net);
     if (n < PACKETS_AT_ONCE && next > 0) { crd_dcp_net_wait(x->net, fmin(next, most)); }
+fail:
     return st;
 }
 
@@ -365,7 +377,7 @@ static const crdi_option rows[] = {
              "process ends"),
     CRDI_REALTIME_OPTION(bench_options, realtime),
     OPT_FLAG(bench_options, once, "once", "end after the first session"),
-    CRDI_JSON_OPTION("a line of JSON when it listens, for each phase, and when it ends"),
+    CRDI_JSON_OPTION("a line of JSON when it listens, for each phase and state, and when it ends"),
     CRDI_COMMON_OPTIONS,
 };
 

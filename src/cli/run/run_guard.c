@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 const char crdi_unfinished_session[] = "the run has not come to its end, or not yet";
 
@@ -53,6 +54,14 @@ crd_status crdi_guarding_start(crdi_cli* cli, crd_master* m, const crd_system* s
                                    .pulse = pulse,
                                    .fenced = fenced,
                                    .user = m};
+    const char* dot = s->results.path ? strrchr(s->results.path, '.') : NULL;
+    if (dot && strcasecmp(dot, ".mat") == 0) {
+        crdi_log(
+            cli->ctx, CRD_LOG_WARNING,
+            "%s is written when the run has come to its end: if this process is killed before, "
+            "nothing is left of it; .mf4 and .csv are written as the run goes",
+            s->results.path);
+    }
     const crd_status st = crdi_ward_create(cli->ctx, &opt, out);
     if (st == CRD_OK && !o->quiet) { crdi_tell(cli, "estop", crdi_ward_url(*out)); }
     return st;

@@ -424,15 +424,8 @@ static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
             crdi_dcp_net_secure_files(s->ctx, keys, key_count, CRD_DCP_MASTER_ROLE, NULL, &s->net));
     }
     s->ward = crdi_ward_of_process();
-    if (s->ward && key_count > 1) {
-        return crdi_fail(
-            s->ctx, CRD_E_RANGE,
-            "session.key: %d keys in a system whose guard takes one, expected the same "
-            "key for all DCP slaves, or a run without guard",
-            key_count);
-    }
     if (s->ward) {
-        s->ward_session = crdi_ward_join(s->ward, s->net, key_count > 0 ? keys[0] : NULL);
+        CRD_TRY(crdi_ward_join(s->ctx, s->ward, s->net, keys, key_count, &s->ward_session));
     }
     if (capture) {
         CRD_TRY(crd_dcp_capture_open(s->ctx, capture, &s->capture));
