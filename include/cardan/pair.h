@@ -51,7 +51,7 @@ typedef struct crd_pair_options {
     /// Change of the mean own value per action within one inner step, > 0: h/(2 J) of an inertia,
     /// d + k h/2 of a spring and damper. 0: learned in the run, the default.
     double reaction;
-    /// For units that step once per macro step (h = H): reaction doubled, no action at all in debt.
+    /// For units that step once per macro step (h = H): half more reaction, half more reserve.
     bool strict;
     bool no_sync; ///< do not correct drifts of the integrals (it is done up to 30 ms delay)
     /// Bounds for what the network may cause, 0: none. A packet that grants more than `power_max`
@@ -105,8 +105,9 @@ typedef struct crd_pair {
     double b, reaction;
     double tank, gain, scale, forget; // J, J since the last packet, W, of scale per inner step
     double action, last, own;         // of this inner step and the one before; own: at its start
-    double xy, xx;                    // sums for the reaction
-    int64_t moved;                    // inner steps with another action than before
+    double margin, calm; // of the reaction after overspending, and its decay per inner step
+    double xy, xx;       // sums for the reaction
+    int64_t moved;       // inner steps with another action than before
     // What has arrived
     double far_effort, far_flow, far_granted, far_effort_sum, far_flow_sum;
     double far_run, far_number, far_time, arrived, mean_age, round_trip;

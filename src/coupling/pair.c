@@ -73,7 +73,7 @@ static void set_reaction(crd_pair* p, double found)
         const double start = 100 * (p->opt.side == CRD_PAIR_OWNS_FLOW ? 1 / p->b : p->b);
         R = fmax(found, p->moved < 1000 ? start * exp(-0.07 * (double)p->moved) : 0);
     }
-    p->reaction = p->opt.strict ? 2 * R : R;
+    p->reaction = p->opt.strict ? 1.5 * R : R;
 }
 
 crd_status crd_pair_init(crd_context* ctx, crd_pair* pair, const crd_pair_options* opt)
@@ -83,6 +83,8 @@ crd_status crd_pair_init(crd_context* ctx, crd_pair* pair, const crd_pair_option
     *pair = (crd_pair){.opt = *opt,
                        .b = opt->impedance > 0 ? opt->impedance : 1,
                        .forget = exp(-opt->step / 5), // of the scale: 5 s
+                       .margin = 1,
+                       .calm = exp(-opt->step),
                        .far_run = NAN,
                        .arrived = NAN,
                        .round_trip = NAN};
@@ -219,13 +221,6 @@ static double payable(double A, double B, double tank)
     return clip(s, 0, 1); // NaN cannot be: A, B, have are finite
 }
 
-// The action is clearly paid for by the unit itself, even if the step changes the own value.
-static bool absorbs(const crd_pair* p, double power, double own, double action)
-{
-    const double change = fabs(own - p->own) + p->reaction * fabs(action - p->action);
-    return power > 0 && fabs(own) > 2 * change;
-}
-
 // own value over the step = own + reaction (action - last action), put into the port's equation:
 //     A:  e = b f - q, f = f0 + G (.. - ..) -> e = (b (f0 + G e1) - q) / (1 + b G)
 //     B:  b f = p - e, e = ee + D (f - f1)  -> f = (p - (ee - D f1)) / (b + D)
@@ -244,17 +239,13 @@ double crd_pair_act(crd_pair* p, double own, double now)
     double action = flow ? (p->b * rest - wave) / (1 + p->b * R) : (wave - rest) / (p->b + R);
     if (p->opt.action_max > 0) { action = clip(action, -p->opt.action_max, p->opt.action_max); }
     if (!sane(action)) { action = 0; }
+    // The first actions are small, 2^-10 on: a step of them tells the reaction and costs nothing.
+    if (p->moved < 10 && p->opt.reaction == 0) { action = ldexp(action, (int)p->moved - 10); }
     const double cost = (flow ? -action : action) * rest * h;
-    const double s = payable(R * action * action * h, cost, p->tank);
+    const double margin = p->opt.strict ? 1.5 * p->margin : p->margin;
+    const double s = payable(margin * R * action * action * h, cost, p->tank);
     action *= s;
-    bool limited = s < 1;
-    const double power = (flow ? action : -action) * own;
-    const bool debt = p->opt.strict ? p->tank < 0 : p->tank < -3 * h * p->scale;
-    if (debt && action != 0 && !absorbs(p, power, own, action)) {
-        action = 0;
-        limited = true;
-    }
-    p->count.limited += limited;
+    p->count.limited += s < 1;
     p->own = own;
     p->count.steps++;
     p->last = p->action;
@@ -287,6 +278,10 @@ void crd_pair_done(crd_pair* p, double mean)
     *(got > 0 ? &p->count.absorbed : &p->count.spent) += fabs(got);
     p->gain += fmax(0, got);
     p->count.debt = fmax(p->count.debt, -p->tank);
+    // Spent although nothing was left: the unit reacts more than was thought, as at the end of a
+    // backlash. So the next actions are cut as if it reacted so much more, for a second or two.
+    const bool overspent = got < 0 && p->tank < 0;
+    p->margin = overspent ? fmin(2 * p->margin, 64) : 1 + (p->margin - 1) * p->calm;
     p->wave_own += (p->b * f + (flow ? -e : e)) * h;
     p->scale = fmax(p->forget * p->scale, p->b * f * f + e * e / p->b);
     learn_reaction(p, p->action - p->last, (flow ? -1 : 1) * (mean - p->own));

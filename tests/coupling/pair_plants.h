@@ -72,7 +72,7 @@ typedef struct chain {
     bool gaps, rubs;
 } chain;
 
-static inline double stretch(const chain* c, const spring* s, const double* x, double x_port)
+static inline double stretch(const spring* s, const double* x, double x_port)
 {
     return (s->port ? x_port : s->left < 0 ? 0 : x[s->left]) - (s->right < 0 ? 0 : x[s->right]);
 }
@@ -104,7 +104,7 @@ static inline double chain_energy(const chain* c)
         E += 0.5 * c->m[i] * c->v[i] * c->v[i];
     }
     for (int i = 0; i < c->springs; i++) {
-        E += spring_energy(&c->s[i], stretch(c, &c->s[i], c->x, c->x_port));
+        E += spring_energy(&c->s[i], stretch(&c->s[i], c->x, c->x_port));
     }
     return E;
 }
@@ -159,13 +159,13 @@ static inline void chain_rub(chain* c)
     }
 }
 
-// One step. u: effort at the port mass (taken), or flow of the port's end; outside: force on mass
-// 0. Returns the mean of the own value: flow of the port mass, or effort of the port's springs.
-static inline double chain_step(chain* c, double u, double outside)
+// One step. `effort` is taken from the port mass, `flow` moves the end of the port's springs,
+// `outside` is a force on mass 0. Out: the means of the flow of the port mass and of the effort.
+static inline void chain_advance(chain* c, double effort, double flow, double outside,
+                                 double* mean_flow, double* mean_effort)
 {
     const double h = c->h;
     double r[MASSES], vm[MASSES];
-    const double x_port = c->x_port + (c->port < 0 ? h * u : 0);
     if (c->rubs) { chain_rub(c); }
     memcpy(vm, c->v, sizeof vm);
     for (int pass = 0; pass < (c->gaps ? 40 : 1); pass++) {
@@ -173,19 +173,17 @@ static inline double chain_step(chain* c, double u, double outside)
             r[i] = c->m[i] * c->v[i];
         }
         r[0] += 0.5 * h * outside;
-        if (c->port >= 0) { r[c->port] -= 0.5 * h * u; }
+        if (c->port >= 0) { r[c->port] -= 0.5 * h * effort; }
         double moved = 0;
         for (int i = 0; i < c->springs; i++) {
             const spring* s = &c->s[i];
-            const double z0 = stretch(c, s, c->x, c->x_port);
-            const double v = stretch(c, s, vm, u); // of the last pass
+            const double z0 = stretch(s, c->x, c->x_port);
+            const double v = stretch(s, vm, flow); // of the last pass
+            const double w = s->d + 0.5 * h * s->k;
             // Force without the part of the unknown velocities, which the matrix has.
-            double f = s->gap > 0 ? mean_force(s, z0, z0 + h * v) + s->d * v : s->k * z0;
+            double f = s->k * z0 + (s->port ? w * flow : 0);
             if (s->gap > 0) {
-                const double known = s->port ? v - u : v;
-                f -= (s->d + 0.5 * h * s->k) * known;
-            } else if (s->port) {
-                f += (s->d + 0.5 * h * s->k) * u;
+                f = mean_force(s, z0, z0 + h * v) + s->d * v - w * (s->port ? v - flow : v);
             }
             if (s->left >= 0 && !s->port) { r[s->left] -= 0.5 * h * f; }
             if (s->right >= 0) { r[s->right] += 0.5 * h * f; }
@@ -200,13 +198,13 @@ static inline double chain_step(chain* c, double u, double outside)
         }
         if (moved < 1e-13) { break; }
     }
-    double own = 0;
+    *mean_effort = 0;
     for (int i = 0; i < c->springs; i++) {
         const spring* s = &c->s[i];
-        const double v = stretch(c, s, vm, u);
+        const double v = stretch(s, vm, flow);
         if (s->port) {
-            const double z0 = stretch(c, s, c->x, c->x_port);
-            own += mean_force(s, z0, z0 + h * v) + s->d * v;
+            const double z0 = stretch(s, c->x, c->x_port);
+            *mean_effort += mean_force(s, z0, z0 + h * v) + s->d * v;
         }
         c->lost += s->d * v * v * h;
     }
@@ -215,22 +213,35 @@ static inline double chain_step(chain* c, double u, double outside)
         c->x[i] += h * vm[i];
         c->v[i] += 2 * (vm[i] - c->v[i]);
     }
-    c->x_port = x_port;
-    return c->port < 0 ? own : vm[c->port];
+    c->x_port += h * flow;
+    *mean_flow = c->port >= 0 ? vm[c->port] : 0;
+}
+
+// The same with one port: u is the effort or the flow; returns the mean of the own value.
+static inline double chain_step(chain* c, double u, double outside)
+{
+    double f, e;
+    const bool flow = c->port >= 0;
+    chain_advance(c, flow ? u : 0, flow ? 0 : u, outside, &f, &e);
+    return flow ? f : e;
+}
+
+static inline double chain_effort(const chain* c, double flow)
+{
+    double e = 0;
+    for (int i = 0; i < c->springs; i++) {
+        const spring* s = &c->s[i];
+        if (s->port) {
+            e += spring_force(s, stretch(s, c->x, c->x_port)) + s->d * stretch(s, c->v, flow);
+        }
+    }
+    return e;
 }
 
 // The own value at the end of a step. A damper at the port answers to the flow that was given.
 static inline double chain_own(const chain* c, double u)
 {
-    if (c->port >= 0) { return c->v[c->port]; }
-    double e = 0;
-    for (int i = 0; i < c->springs; i++) {
-        const spring* s = &c->s[i];
-        if (s->port) {
-            e += spring_force(s, stretch(c, s, c->x, c->x_port)) + s->d * stretch(c, s, c->v, u);
-        }
-    }
-    return e;
+    return c->port >= 0 ? c->v[c->port] : chain_effort(c, u);
 }
 
 // ---- random chains -----------------------------------------------------------------------------
@@ -253,7 +264,7 @@ static inline double largest_omega(const chain* c)
         memset(y, 0, sizeof y);
         for (int i = 0; i < c->springs; i++) {
             const spring* s = &c->s[i];
-            const double f = s->k * stretch(c, s, x, 0);
+            const double f = s->k * stretch(s, x, 0);
             if (s->left >= 0) { y[s->left] += f / c->m[s->left]; }
             if (s->right >= 0) { y[s->right] -= f / c->m[s->right]; }
         }
