@@ -45,6 +45,9 @@ crd_detected crdi_detector_arrive(crd_detector* d, int age, double change);
 typedef struct crdi_bridge {
     int n;
     double age[CRD_DETECT_ORDERS + 1], y[CRD_DETECT_ORDERS + 1];
+    // What it is without curvature (slope, behind a jump), and how far it may leave that.
+    double first, slope, steps, most;
+    bool ends; // it has one end only
 } crdi_bridge;
 /// From the newest sample, `before`, to one that comes `steps` after it. Guarded detection only.
 crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sample,

@@ -254,6 +254,16 @@ static double least_of(const crd_detector* d)
     return 1e-9 * d->scale > d->resolution ? 1e-9 * d->scale : d->resolution;
 }
 
+// Of a jump, or of what is missed: the difference to the sample before, but for what slope and
+// curvature explain. They explain no more than slopes of the usual size do, or the polynomial
+// through an outlier would be believed.
+static double height_of(crd_detector* d, const misses* m, int order)
+{
+    if (m->stretch[order] == 1) { return m->difference[order]; } // samples in a row
+    const double most = d->threshold * m->stretch[0] * median_of(d, 0);
+    return m->difference[0] + crdi_clamp(m->difference[order] - m->difference[0], -most, most);
+}
+
 // Differences of a smooth signal fall with their order until noise takes over; the order with the
 // smallest median sees a jump best. A jump is a difference far above its usual size.
 CRDI_SELDOM static crd_detected judge(crd_detector* d, const misses* m)
@@ -264,7 +274,7 @@ CRDI_SELDOM static crd_detected judge(crd_detector* d, const misses* m)
     }
     const orders o = compare_orders(d, m);
     const bool again = d->since_hit <= 4;
-    const double height = m->difference[o.nearest];
+    const double height = height_of(d, m, o.nearest);
     if (!(m->size[o.best] > d->threshold * fmax(o.median, least)) ||
         !(m->size[o.nearest] > d->threshold * fmax(o.expected / m->stretch[o.nearest], least)) ||
         (again && !(fabs(height) > 0.25 * fabs(d->hit)))) {
@@ -306,7 +316,7 @@ static crd_detected judge_near_gap(crd_detector* d, double sample, int first, in
     if (!found.rebase || i >= SPAN) { return found; }
     const misses before = detect_measure(d, d->last[d->at + i], i + 1, 1);
     if (before.known == 0 || before.stretch[0] == 1) { return found; }
-    const double height = before.difference[compare_orders(d, &before).nearest];
+    const double height = height_of(d, &before, compare_orders(d, &before).nearest);
     crd_detector other = *d;
     lift(&other, i, height);
     const misses after = detect_measure(&other, sample, first, steps);
@@ -435,6 +445,11 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
         b.age[b.n] = (double)steps;
         b.y[b.n++] = before;
     }
+    b.first = b.y[0];
+    b.slope = here ? 0 : (sample - b.y[0]) / b.age[0];
+    b.steps = b.age[0];
+    b.most = d->threshold * median_of(&then, here ? 0 : 1);
+    b.ends = here;
     if (!here) {
         b.age[b.n] = 0;
         b.y[b.n++] = sample;
@@ -444,5 +459,11 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
 
 double crdi_bridge_at(const crdi_bridge* b, double age)
 {
-    return detect_polynomial(b->n, b->age, b->y, age);
+    // A line leaves a curve by half its second derivative times the distances from both ends, a
+    // constant by the slope times that from its one: polynomials through an outlier leave them by
+    // far more.
+    const double past = b->steps - age;
+    const double most = b->most * past * (b->ends ? 1 : 0.5 * age);
+    const double plain = b->first + b->slope * past;
+    return plain + crdi_clamp(detect_polynomial(b->n, b->age, b->y, age) - plain, -most, most);
 }

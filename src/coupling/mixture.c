@@ -6,6 +6,7 @@
 #include "shared/base.h"
 
 enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER, EXPERTS };
+enum { HELD, EXPECTED, RESULT, TOLD };          // the hold, the experts together, the result
 enum { REVIEW = 5, FIRST_REVIEW = 7 };          // samples
 enum { SHORT = 9, LONG = 25, LONGEST = 60 };    // taps
 static const double window = 400, ridge = 1e-3; // of what learns
@@ -24,13 +25,15 @@ typedef struct mixture {
     crdi_learner learner;
     double* swing;          // (k_max + 1) largest recent change over so many steps
     double* said;           // (rows x EXPERTS) predictions by the sample they were for
-    double* together;       // (rows x 2) the hold, and what the experts said together
+    double* together;       // (rows x TOLD)
     int64_t* said_for;      // (rows) that sample
     double loss[EXPERTS];   // sum of squared errors with forgetting
     double record[EXPERTS]; // the same over a longer time
     double products[6];     // sums of products of signal, hold and experts, for the judge
     double share;           // of the experts in the result, the rest is the hold's
     int64_t newest, judged; // count of samples; of those that were predicted
+    double account;         // by how much the squared errors are less than the hold's
+    double usual;           // squared error of the hold, outliers apart
 } mixture;
 
 static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear** out)
@@ -58,7 +61,7 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
-    x->together = crdi_new_array(ctx, rows * 2, sizeof *x->together);
+    x->together = crdi_new_array(ctx, rows * TOLD, sizeof *x->together);
     x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
     if (!x->swing || !x->said || !x->together || !x->said_for) { return CRD_E_MEMORY; }
     mixture_forget_all(x);
@@ -87,6 +90,7 @@ static void mixture_forget_all(void* self)
     memset(x->products, 0, sizeof x->products);
     x->share = 0; // the experts have to show what they can
     x->newest = x->judged = 0;
+    x->account = x->usual = 0;
     for (int i = 0; i < x->rows; i++) {
         x->said_for[i] = -1;
         x->swing[i] = 0;
@@ -143,6 +147,28 @@ static void remember_products(mixture* x, double y, double hold, double experts)
     }
 }
 
+// ---- the account -------------------------------------------------------------------------------
+
+// A result that is d away from the hold, whose error is e, costs at most 2 |e| d + d^2 more than
+// it. Only what was gained before is put at stake, so that a run is not worse than held, whatever
+// the signal does: outliers on a link with losses and jitter fool every expert. In the beginning
+// there is some credit, and a small part of the hold's own error at any time.
+static const double slack = 0.01, credit = 10, clip = 9;
+enum { USUAL = 100 }; // samples
+
+static void keep_account(mixture* x, double hold, double result)
+{
+    const double e = hold * hold, n = x->judged < USUAL ? (double)x->judged + 1 : USUAL;
+    x->account += (1 + slack) * e - result * result;
+    x->usual += ((x->usual > 0 ? fmin(e, clip * x->usual) : e) - x->usual) / n;
+}
+
+static double affordable(const mixture* x, int k)
+{
+    const double stake = fmax(x->account + credit * x->usual, 0) / k;
+    return sqrt(x->usual + stake) - sqrt(x->usual);
+}
+
 // ---- the experts -------------------------------------------------------------------------------
 
 static void mixture_push(void* self, const double* y, double lift)
@@ -172,7 +198,9 @@ static void mixture_push(void* self, const double* y, double lift)
     }
     // The judge gets what was really said: where jumps are frequent, that they cannot be foreseen
     // is a property of the signal.
-    remember_products(x, y[0], x->together[2 * row], x->together[2 * row + 1]);
+    const double* told = &x->together[TOLD * row];
+    remember_products(x, y[0], told[HELD], told[EXPECTED]);
+    keep_account(x, y[0] - told[HELD], y[0] - told[RESULT]);
     if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
@@ -213,18 +241,21 @@ static double mixture_predict(void* self, const double* y, int k)
         crdi_dot(LONG, &x->learner.a_few[k * LONG], v),
         crdi_dot(LONGEST, learned, v),
     };
-    const double most = room * x->swing[k];
+    const double far_out = room * x->swing[k];
     for (int e = 1; e < EXPERTS; e++) {
-        said[e] = crdi_clamp(said[e], y[0] - most, y[0] + most);
+        said[e] = crdi_clamp(said[e], y[0] - far_out, y[0] + far_out);
     }
     const double change = mixture_weigh(x, said);
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
-    x->together[2 * row] = y[0];
-    x->together[2 * row + 1] = y[0] + change;
+    double* told = &x->together[TOLD * row];
+    const double most = affordable(x, k);
+    told[HELD] = y[0];
+    told[EXPECTED] = y[0] + change;
+    told[RESULT] = y[0] + crdi_clamp(x->share * change, -most, most);
     x->said_for[row] = target;
-    return y[0] + x->share * change;
+    return told[RESULT];
 }
 
 static int mixture_count_taps(const void* self)
