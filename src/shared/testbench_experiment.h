@@ -9,13 +9,20 @@
 #include "cardan/coupling.h"
 #include "shared/base.h"
 
+typedef enum crdi_bench_plant_kind {
+    CRDI_BENCH_EDGES,  ///< the models as they are: a shift with edges, as the paper's figures have
+                       ///< it
+    CRDI_BENCH_SMOOTH, ///< a shift of 600 ms behind a lag of the ignition, an oscillating driveline
+} crdi_bench_plant_kind;
+
 /// Start from crdi_bench_experiment_defaults().
 typedef struct crdi_bench_experiment_options {
     uint64_t seed;  ///< of noise, driver and link, below 1e9; default 1
     double latency; ///< s of the link, > 0; default 57.5 ms
     double jitter;  ///< s; each sample takes latency - jitter .. latency + jitter; default 0.5 ms
     double step;    ///< macro step, s, 1 ms to 50 ms, 12 s a multiple of it; default 10 ms
-    const char* folder; ///< gets a recording ID.mf4 of each run; it exists. NULL: none
+    crdi_bench_plant_kind plant; ///< default CRDI_BENCH_EDGES
+    const char* folder;          ///< gets a recording ID.mf4 of each run; it exists. NULL: none
     /// Called before each run. May be NULL.
     void (*progress)(void* user, int done, int of, const char* name);
     void* progress_user;
@@ -27,8 +34,10 @@ typedef enum crdi_bench_case {
     CRDI_BENCH_ZOH,
     CRDI_BENCH_FOH,
     CRDI_BENCH_EROS,
-    CRDI_BENCH_FOH_SWITCH,
+    CRDI_BENCH_FOH_SWITCH, ///< detection with bins 1 to 4 of eq. 42
     CRDI_BENCH_EROS_SWITCH,
+    CRDI_BENCH_FOH_ABOVE, ///< bins 2 to 4, "above 25 %", the other way to read it
+    CRDI_BENCH_EROS_ABOVE,
     CRDI_BENCH_OPTIMAL,       ///< least J: phase on 0.1 .. 10 rad/s, magnitude on 0.1 .. 55, m = 9
     CRDI_BENCH_TRAINED,       ///< network that began as the optimal one: two times 100 epochs of
                               ///< Adam on the samples of a previous run
@@ -80,6 +89,7 @@ typedef struct crdi_bench_experiment {
     crdi_bench_run runs[CRDI_BENCH_CASES];
     double optimal[9];   ///< weights of the optimal algorithm
     double filter_delay; ///< s of the test bed's low-pass, second order after Bessel
+    double noise;        ///< N.m of its measurement, at 1 kHz
     const crdi_bench_goal* goals;
     int goal_count;
     const char* const* remarks; ///< where an order differs from the paper's, and why

@@ -7,10 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define DURATION 12.0      // s
-#define IDEAL_STEP 1e-3    // s
-#define FILTER_DELAY 10e-3 // s, of the test bed's low-pass
-#define PREVIOUS 1000000   // added to the seed of the run that networks learn from
+#define DURATION 12.0    // s
+#define IDEAL_STEP 1e-3  // s
+#define PREVIOUS 1000000 // added to the seed of the run that networks learn from
 
 enum { BED, CAR };
 
@@ -26,6 +25,12 @@ static const struct {
     [CRDI_BENCH_EROS_SWITCH] = {"eros-switch",
                                 "EROS with switching",
                                 {4.21, 0.88, 4.11, 0.12, -1.07}},
+    [CRDI_BENCH_FOH_ABOVE] = {"foh-switch-above",
+                              "FOH with switching, bins 2-4",
+                              {4.24, 0.79, 4.17, 0.12, -0.09}},
+    [CRDI_BENCH_EROS_ABOVE] = {"eros-switch-above",
+                               "EROS with switching, bins 2-4",
+                               {4.21, 0.88, 4.11, 0.12, -1.07}},
     [CRDI_BENCH_OPTIMAL] = {"optimal", "optimal", {2.94, 0.65, 2.87, -0.42, -4.39}},
     [CRDI_BENCH_TRAINED] = {"trained", "network, trained", {2.71, 0.67, 2.62, -0.38, -2.92}},
     [CRDI_BENCH_LEAST_SQUARES] = {"least-squares",
@@ -39,6 +44,28 @@ crdi_bench_experiment_options crdi_bench_experiment_defaults(void)
     return (crdi_bench_experiment_options){
         .seed = 1, .latency = 57.5e-3, .jitter = 0.5e-3, .step = 10e-3};
 }
+
+// What makes the smooth plant of the models.
+static const struct {
+    int unit;
+    const char *name, *value;
+} smooth[] = {
+    {BED, "t_air", "0.05"},
+    {BED, "t_fast", "0.02"},
+    {BED, "damping", "0.45"},
+    {BED, "noise", "1"},
+    {BED, "filter_delay", "0.01"},
+    {CAR, "stiffness", "15e3"},
+    {CAR, "uneven", "0.2"},
+    {CAR, "kp", "8500"},
+    {CAR, "ki", "4000"},
+    {CAR, "t_foot", "0.1"},
+    {CAR, "pace", "1"},
+    {CAR, "roughness", "1"},
+    {CAR, "shift_down", "0.15"},
+    {CAR, "shift_open", "0.15"},
+    {CAR, "shift_up", "0.3"},
+};
 
 // ---- one system --------------------------------------------------------------------------------
 
@@ -82,6 +109,11 @@ static crd_status experiment_build(const crdi_bench_experiment* e,
     s->run.threads = 1;
     CRD_TRY(add_unit(s, "bed", "pt_testbed", seed));
     CRD_TRY(add_unit(s, "car", "pt_accelerate", seed));
+    for (size_t i = 0; e->options.plant == CRDI_BENCH_SMOOTH && i < sizeof smooth / sizeof *smooth;
+         i++) {
+        CRD_TRY(
+            crd_system_set(s, smooth[i].unit, smooth[i].name, smooth[i].value, (crd_place){"", 0}));
+    }
     CRD_TRY(connect(s, BED, "torque", "torque", coupling));
     CRD_TRY(connect(s, CAR, "shaft_speed", "speed_ref", NULL));
     CRD_TRY(connect(s, CAR, "torque_request", "torque_request", NULL));
@@ -129,8 +161,7 @@ fail:
     return st;
 }
 
-static crd_status experiment_sum_up(const crdi_bench_experiment* e, crd_master* m,
-                                    crdi_bench_run* r)
+static crd_status experiment_sum_up(crdi_bench_experiment* e, crd_master* m, crdi_bench_run* r)
 {
     crd_status st = CRD_OK;
     crd_score score = {0};
@@ -152,6 +183,8 @@ static crd_status experiment_sum_up(const crdi_bench_experiment* e, crd_master* 
     CRD_TRY(crd_master_value(m, "car.energy_shaft", &r->energy));
     CRD_TRY(crd_master_value(m, "bed.energy", &r->given));
     CRD_TRY(crd_master_value(m, "car.distance", &r->distance));
+    CRD_TRY(crd_master_value(m, "bed.noise", &e->noise)); // of all runs
+    CRD_TRY(crd_master_value(m, "bed.filter_delay", &e->filter_delay));
     const crd_master_report* report = crd_master_get_report(m);
     r->k_mean = NAN;
     if (report->coupling_count > 0) {
@@ -244,7 +277,6 @@ static crd_status experiment_begin(crdi_bench_experiment* e)
     const crdi_bench_experiment_options* o = &e->options;
     e->k = (int)ceil((o->latency + o->jitter) / o->step - 1e-9);
     e->count = llround(DURATION / o->step);
-    e->filter_delay = FILTER_DELAY;
     double* time = crdi_arena_new(&e->arena, (size_t)e->count, sizeof *time);
     if (!time) { return CRD_E_MEMORY; }
     for (int64_t n = 0; n < e->count; n++) {

@@ -80,6 +80,8 @@ crd_status crdi_experiment_design(crdi_bench_experiment* e)
         {CRDI_BENCH_EROS, "{\"algorithm\": \"eros\"}"},
         {CRDI_BENCH_FOH_SWITCH, "{\"algorithm\": \"foh+switch\"}"},
         {CRDI_BENCH_EROS_SWITCH, "{\"algorithm\": \"eros+switch\"}"},
+        {CRDI_BENCH_FOH_ABOVE, "{\"algorithm\": \"foh+switch\", \"detect-band\": [0.25, 1]}"},
+        {CRDI_BENCH_EROS_ABOVE, "{\"algorithm\": \"eros+switch\", \"detect-band\": [0.25, 1]}"},
         {CRDI_BENCH_AUTO, "{\"algorithm\": \"auto\"}"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

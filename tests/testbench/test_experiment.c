@@ -7,18 +7,25 @@
 
 static crd_context* ctx;
 static crdi_bench_experiment* shared; // with the defaults
+static crdi_bench_experiment* smooth; // the other plant
 
 static int make_shared(void** state)
 {
     (void)state;
     ctx = crd_context_create(NULL);
-    return ctx && crdi_bench_experiment_run(ctx, NULL, &shared) >= 0 ? 0 : -1;
+    crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
+    o.plant = CRDI_BENCH_SMOOTH;
+    return ctx && crdi_bench_experiment_run(ctx, NULL, &shared) >= 0 &&
+                   crdi_bench_experiment_run(ctx, &o, &smooth) >= 0
+               ? 0
+               : -1;
 }
 
 static int drop_shared(void** state)
 {
     (void)state;
     crdi_bench_experiment_destroy(shared);
+    crdi_bench_experiment_destroy(smooth);
     crd_context_destroy(ctx);
     return 0;
 }
@@ -100,6 +107,7 @@ static void the_ignition_is_faster_than_the_throttle(void** state)
     for (int way = 0; way < 2; way++) {
         part b = make("pt_testbed");
         *of(&b, "noise") = 0;
+        *of(&b, "t_fast") = 0.02;
         begin(&b);
         *of(&b, "torque_request") = 100;
         run(&b, 3, 0.01);
@@ -197,6 +205,8 @@ static void the_gearbox_takes_the_torque_away_at_its_time(void** state)
 {
     (void)state;
     part c = make("pt_accelerate");
+    *of(&c, "shift_down") = *of(&c, "shift_open") = 0.15;
+    *of(&c, "shift_up") = 0.3;
     begin(&c);
     *of(&c, "torque") = 120;
     run(&c, 3.19, 1e-3);
@@ -269,45 +279,105 @@ static void errors_are_those_of_the_series(void** state)
     }
 }
 
-static void the_signal_is_like_the_papers(void** state)
+static void the_torque_is_gone_during_the_shift(void** state)
 {
     (void)state;
-    const crdi_bench_run* zoh = &shared->runs[CRDI_BENCH_ZOH];
+    const crdi_bench_experiment* const both[] = {shared, smooth};
+    for (int i = 0; i < 2; i++) {
+        const crdi_bench_run* zoh = &both[i]->runs[CRDI_BENCH_ZOH];
+        double least = 1e9;
+        for (int64_t n = 0; n < both[i]->count; n++) {
+            if (both[i]->time[n] > 3.2 && both[i]->time[n] < 3.6) {
+                least = fmin(least, zoh->sent[n]);
+            }
+        }
+        check_near(least, 0, 2);
+    }
+}
+
+// Limits from the paper's tables. What is not reached is not asserted here: FOH and EROS with
+// switching are better than without in the paper, and better than FOH.
+static void edges_have_the_signs_of_table_2(void** state)
+{
+    (void)state;
+    const crdi_bench_run* r = shared->runs;
+    check_near(100 * r[CRDI_BENCH_ZOH].metrics.C, 4.53, 0.5);
+    assert_true(r[CRDI_BENCH_EROS].change > 0.1);
+    static const int better[] = {
+        CRDI_BENCH_FOH,        CRDI_BENCH_FOH_SWITCH, CRDI_BENCH_FOH_ABOVE, CRDI_BENCH_EROS_SWITCH,
+        CRDI_BENCH_EROS_ABOVE, CRDI_BENCH_OPTIMAL,    CRDI_BENCH_TRAINED,   CRDI_BENCH_AUTO};
+    for (size_t i = 0; i < sizeof better / sizeof *better; i++) {
+        if (!(r[better[i]].change < 0)) { fail_msg("%s", r[better[i]].name); }
+    }
+}
+
+static void edges_have_the_order_of_table_2_but_for_switching(void** state)
+{
+    (void)state;
+    const crdi_bench_run* r = shared->runs;
+    const double optimal = r[CRDI_BENCH_OPTIMAL].metrics.C;
+    assert_true(r[CRDI_BENCH_TRAINED].metrics.C < optimal);
+    for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_EROS_ABOVE; i++) {
+        assert_true(optimal < r[i].metrics.C);
+        assert_true(i == CRDI_BENCH_EROS || r[i].metrics.C < r[CRDI_BENCH_EROS].metrics.C);
+    }
+    assert_true(r[CRDI_BENCH_FOH_SWITCH].jumps > 0); // there are edges to be found
+}
+
+static void edges_have_the_effects_of_table_3(void** state)
+{
+    (void)state;
+    const crdi_bench_run *ideal = &shared->runs[CRDI_BENCH_IDEAL],
+                         *zoh = &shared->runs[CRDI_BENCH_ZOH];
+    check_near(ideal->peak - zoh->peak, -0.30, 0.1);
+    check_near(100 * (ideal->energy / zoh->energy - 1), -2.50, 0.5);
+    for (int i = CRDI_BENCH_FOH; i <= CRDI_BENCH_TRAINED; i++) {
+        assert_true(shared->runs[i].energy < zoh->energy); // as all of them in the paper
+    }
+}
+
+static void the_smooth_plant_is_the_one_it_was(void** state)
+{
+    (void)state;
+    const crdi_bench_run* zoh = &smooth->runs[CRDI_BENCH_ZOH];
     check_near(100 * zoh->metrics.C, 4.53, 0.5);
     check_near(100 * zoh->metrics.M, 0.01, 0.3);
     check_near(zoh->peak, 2, 0.2);
-    check_near(shared->runs[CRDI_BENCH_EROS].change, 0.44, 0.15);
-    // the torque is gone during the shift
-    double least = 1e9;
-    for (int64_t n = 0; n < shared->count; n++) {
-        if (shared->time[n] > 3.2 && shared->time[n] < 3.6) { least = fmin(least, zoh->sent[n]); }
-    }
-    check_near(least, 0, 2);
-}
-
-static void the_error_falls_at_least_as_in_the_paper(void** state)
-{
-    (void)state;
-    assert_true(shared->runs[CRDI_BENCH_OPTIMAL].change <= -0.35);
-    assert_true(shared->runs[CRDI_BENCH_TRAINED].change <= -0.40);
-    assert_true(shared->runs[CRDI_BENCH_LEAST_SQUARES].change <= -0.40);
-    assert_true(shared->runs[CRDI_BENCH_AUTO].change <= -0.40);
+    check_near(smooth->runs[CRDI_BENCH_EROS].change, 0.44, 0.15);
+    assert_true(smooth->runs[CRDI_BENCH_OPTIMAL].change <= -0.35);
+    assert_true(smooth->runs[CRDI_BENCH_TRAINED].change <= -0.40);
+    assert_true(smooth->runs[CRDI_BENCH_LEAST_SQUARES].change <= -0.40);
+    assert_true(smooth->runs[CRDI_BENCH_AUTO].change <= -0.40);
+    check_int(smooth->runs[CRDI_BENCH_FOH_SWITCH].jumps, 0);
+    // and the paper's effects it does not have
+    assert_true(fabs(smooth->runs[CRDI_BENCH_IDEAL].energy / zoh->energy - 1 + 0.025) > 0.005);
 }
 
 static void the_energy_comes_nearer_to_that_of_ideal_coupling(void** state)
 {
     (void)state;
-    const double ideal = shared->runs[CRDI_BENCH_IDEAL].energy;
-    const double zoh = fabs(shared->runs[CRDI_BENCH_ZOH].energy - ideal);
     static const int which[] = {CRDI_BENCH_OPTIMAL, CRDI_BENCH_TRAINED, CRDI_BENCH_LEAST_SQUARES,
                                 CRDI_BENCH_AUTO};
-    for (int i = 0; i < 4; i++) {
-        assert_true(fabs(shared->runs[which[i]].energy - ideal) < 0.8 * zoh);
+    const crdi_bench_experiment* const both[] = {shared, smooth};
+    for (int p = 0; p < 2; p++) {
+        const double ideal = both[p]->runs[CRDI_BENCH_IDEAL].energy;
+        const double zoh = fabs(both[p]->runs[CRDI_BENCH_ZOH].energy - ideal);
+        for (int i = 0; i < 4; i++) {
+            assert_true(fabs(both[p]->runs[which[i]].energy - ideal) < 0.8 * zoh);
+        }
+        assert_true(ideal < both[p]->runs[CRDI_BENCH_ZOH].energy);
+        assert_true(both[p]->runs[CRDI_BENCH_IDEAL].peak < both[p]->runs[CRDI_BENCH_ZOH].peak);
     }
-    assert_true(shared->runs[CRDI_BENCH_IDEAL].energy < shared->runs[CRDI_BENCH_ZOH].energy);
-    assert_true(shared->runs[CRDI_BENCH_IDEAL].peak < shared->runs[CRDI_BENCH_ZOH].peak);
+}
+
+// Goals say "met" where the numbers are, and not else.
+static void goals_follow_from_the_numbers(void** state)
+{
+    (void)state;
+    assert_true(shared->goal_count > 8);
     for (int i = 0; i < shared->goal_count; i++) {
-        assert_true(shared->goals[i].met);
+        const crdi_bench_goal* g = &shared->goals[i];
+        check_int(g->met, g->ours <= g->wanted);
     }
 }
 
@@ -326,6 +396,9 @@ static void remarks_follow_from_the_numbers(void** state)
     for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_TRAINED; i++) {
         for (int j = CRDI_BENCH_ZOH; j <= CRDI_BENCH_TRAINED; j++) {
             const crdi_bench_run *a = &shared->runs[i], *b = &shared->runs[j];
+            const bool mixed = strstr(a->name, "switching") && strstr(b->name, "switching") &&
+                               !strstr(a->name, "2-4") != !strstr(b->name, "2-4");
+            if (mixed) { continue; } // two readings of one method
             char text[160];
             snprintf(text, sizeof text, "%s is better than %s (", a->name, b->name);
             const bool differs = i != j && a->metrics.C < b->metrics.C * (1 - 0.0021) &&
@@ -408,9 +481,13 @@ int main(void)
         cmocka_unit_test(the_latency_is_six_macro_steps_all_the_time),
         cmocka_unit_test(ideal_coupling_hands_the_torque_over_as_it_is),
         cmocka_unit_test(errors_are_those_of_the_series),
-        cmocka_unit_test(the_signal_is_like_the_papers),
-        cmocka_unit_test(the_error_falls_at_least_as_in_the_paper),
+        cmocka_unit_test(the_torque_is_gone_during_the_shift),
+        cmocka_unit_test(edges_have_the_signs_of_table_2),
+        cmocka_unit_test(edges_have_the_order_of_table_2_but_for_switching),
+        cmocka_unit_test(edges_have_the_effects_of_table_3),
+        cmocka_unit_test(the_smooth_plant_is_the_one_it_was),
         cmocka_unit_test(the_energy_comes_nearer_to_that_of_ideal_coupling),
+        cmocka_unit_test(goals_follow_from_the_numbers),
         cmocka_unit_test(remarks_follow_from_the_numbers),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(allocations_may_fail),
