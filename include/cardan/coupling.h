@@ -384,6 +384,8 @@ typedef struct crd_element {
     int signal_count;                ///< 1 unless `signals` says more
     const char* const* signal_names; ///< (signal_count), NULL if only their number was given
     const char* learn_server;        ///< "unix:PATH" or "tcp:ADDRESS:PORT", "" none
+    /// (options.commands) names, NULL: none, or only their number was given
+    const char* const* command_names;
 } crd_element;
 
 /// One JSON object. `file` and `first_line` (from 1) are for messages: "file:line: ...". Unknown
@@ -447,6 +449,11 @@ typedef struct crd_replay_options {
     const double* delays;
     int64_t delay_count;
     int64_t first; ///< samples before it do not count for score, range and overshoot; default 0
+    /// (command_count x count) for elements that take commands, the first options.commands of them:
+    /// commands[a][n] is sent at macro step n and acts `command_delay` s later. Default NULL
+    const double* const* commands;
+    int command_count;
+    double command_delay;
 } crd_replay_options;
 
 typedef struct crd_replay {
@@ -462,6 +469,9 @@ typedef struct crd_replay {
     int k_max;              ///< largest of it
     int64_t lost, repeated; ///< samples, by the channel
     crd_coupling_counts counts;
+    crd_coupling_commands commands;          ///< what it has made of them
+    double weights[CRD_COMMAND_WEIGHTS_MAX]; ///< what it has learned of them ...
+    int weight_count;                        ///< ... 0: nothing
 } crd_replay;
 
 CRD_API crd_replay_options crd_replay_defaults(void);

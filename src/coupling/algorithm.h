@@ -159,6 +159,9 @@ crd_status crdi_element_read_text(crdi_element_reader* r, const crdi_json* n, co
 // A list of finite numbers, `at_least` .. `at_most` of them.
 crd_status crdi_element_read_numbers(crdi_element_reader* r, const crdi_json* n, int at_least,
                                      int at_most, double* out);
+// Up to `most` names that differ, or only their number.
+crd_status crdi_element_read_names(crdi_element_reader* r, const crdi_json* n, const char* what,
+                                   int most, int* count, const char* const** out);
 crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n,
                                  const crdi_element_option* k);
 crd_status crdi_element_read_gain_limit(crdi_element_reader* r, const crdi_json* n);
@@ -195,6 +198,8 @@ void crdi_element_put_key(crdi_element_writer* w, const char* key);
 void crdi_element_put_int(crdi_element_writer* w, const char* key, int x);
 void crdi_element_put_number(crdi_element_writer* w, const char* key, double x);
 void crdi_element_put_text(crdi_element_writer* w, const char* key, const char* text);
+void crdi_element_put_names(crdi_element_writer* w, const char* key, const char* const* names,
+                            int count);
 void crdi_element_put_list(crdi_element_writer* w, const char* key, const double* x, int count);
 void crdi_element_put_rows(crdi_element_writer* w, const char* key, const double* x, int rows,
                            int columns);

@@ -656,9 +656,12 @@ static void commands_parts(const crdi_commands* q, double* part)
         if (q->active[i] < 0) { continue; }
         int owner[2] = {0, 0};
         feature_owners(&q->basis, q->active[i], owner);
+        // What a product with a constant says, the other has said.
+        const int a = owner[q->changes[owner[0]] > 0 ? 0 : 1],
+                  b = owner[q->changes[owner[1]] > 0 ? 1 : 0];
         const double half = 0.5 * q->w[i] * q->b[i] / q->dd;
-        part[owner[0]] += half;
-        part[owner[1]] += half;
+        part[a] += half;
+        part[b] += half;
     }
     for (int a = 0; a < q->basis.commands; a++) {
         part[a] = crdi_clamp(part[a], 0, 1);

@@ -57,18 +57,14 @@ static crd_status read_latency(crdi_element_reader* r, const crdi_json* n)
     return crdi_element_read_int(r, n, 0, CRD_LATENCY_MAX, &e->latency_steps);
 }
 
-static crd_status read_signals(crdi_element_reader* r, const crdi_json* n)
+crd_status crdi_element_read_names(crdi_element_reader* r, const crdi_json* n, const char* what,
+                                   int most, int* count, const char* const** out)
 {
-    crd_element* e = r->e;
-    if (n->kind == CRDI_JSON_NUMBER) {
-        return crdi_element_read_int(r, n, 1, SIGNALS_MAX, &e->signal_count);
-    }
-    if (n->kind != CRDI_JSON_LIST || n->count == 0) {
-        return crdi_element_expected(r, n, "a number of signals, or a list of their names");
-    }
-    if (n->count > SIGNALS_MAX) {
-        return crdi_element_fail(r, n, CRD_E_RANGE, "%d signals, expected at most %d", n->count,
-                                 SIGNALS_MAX);
+    if (n->kind == CRDI_JSON_NUMBER) { return crdi_element_read_int(r, n, 1, most, count); }
+    if (n->kind != CRDI_JSON_LIST || n->count == 0) { return crdi_element_expected(r, n, what); }
+    if (n->count > most) {
+        return crdi_element_fail(r, n, CRD_E_RANGE, "%d %s, expected at most %d", n->count, n->key,
+                                 most);
     }
     const char** names = crdi_arena_new(r->arena, (size_t)n->count, sizeof *names);
     if (!names) { return CRD_E_MEMORY; }
@@ -80,22 +76,28 @@ static crd_status read_signals(crdi_element_reader* r, const crdi_json* n)
         bool fresh = false;
         if (!is_name(m)) {
             CRD_TRY(crdi_json_fail(r->ctx, r->file, m->line, CRD_E_FORMAT,
-                                   "signals[%d]: %s, expected a name without control characters",
+                                   "%s[%d]: %s, expected a name without control characters", n->key,
                                    i + 1, crdi_element_shown(m).text));
         }
         CRD_TRY(crdi_map_add(&map, m->text, 0, &fresh));
         if (!fresh) {
             CRD_TRY(crdi_json_fail(r->ctx, r->file, m->line, CRD_E_RANGE,
-                                   "signals: %s is there twice, expected names that differ",
+                                   "%s: %s is there twice, expected names that differ", n->key,
                                    crdi_element_shown(m).text));
         }
         names[i] = m->text;
     }
-    e->signal_names = names;
-    e->signal_count = n->count;
+    *out = names;
+    *count = n->count;
 fail:
     crdi_map_clear(&map);
     return st;
+}
+
+static crd_status read_signals(crdi_element_reader* r, const crdi_json* n)
+{
+    return crdi_element_read_names(r, n, "a number of signals, or a list of their names",
+                                   SIGNALS_MAX, &r->e->signal_count, &r->e->signal_names);
 }
 
 // Of the spectral detection, which `detect` has chosen before.

@@ -96,18 +96,24 @@ void crdi_element_put_algorithm(crdi_element_writer* w, const crdi_algorithm* a,
     }
 }
 
-static void describe_write_put_signals(crdi_element_writer* w, const crd_element* e)
+void crdi_element_put_names(crdi_element_writer* w, const char* key, const char* const* names,
+                            int count)
 {
-    if (!e->signal_names) {
-        if (e->signal_count != 1) { crdi_element_put_int(w, "signals", e->signal_count); }
-        return;
-    }
-    crdi_element_put_key(w, "signals");
-    for (int i = 0; i < e->signal_count; i++) {
+    crdi_element_put_key(w, key);
+    for (int i = 0; i < count; i++) {
         crdi_text_put(w->out, i ? ", " : "[", i ? 2 : 1);
-        crdi_text_json(w->out, e->signal_names[i]);
+        crdi_text_json(w->out, names[i]);
     }
     crdi_text_put(w->out, "]", 1);
+}
+
+static void describe_write_put_signals(crdi_element_writer* w, const crd_element* e)
+{
+    if (e->signal_names) {
+        crdi_element_put_names(w, "signals", e->signal_names, e->signal_count);
+    } else if (e->signal_count != 1) {
+        crdi_element_put_int(w, "signals", e->signal_count);
+    }
 }
 
 static void put_latency(crdi_element_writer* w, const crd_element* e)

@@ -3,6 +3,7 @@
 #include "shared/base.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BEHIND = 8, // samples behind the oldest in use, and ahead, whose range is no overshoot
@@ -63,6 +64,8 @@ static crd_status shadow_check_options(crd_context* ctx, const crd_replay_option
     CRD_TRY(check_number(ctx, "burst", o->burst, o->burst >= 1, "at least 1"));
     CRD_TRY(check_number(ctx, "duplicate", o->duplicate, o->duplicate >= 0 && o->duplicate <= 1,
                          "0 .. 1"));
+    CRD_TRY(check_number(ctx, "command_delay", o->command_delay,
+                         o->command_delay >= 0 && isfinite(o->command_delay), "at least 0"));
     CRD_TRY(check_number(ctx, "first", (double)o->first, o->first >= 0, "at least 0"));
     if (!o->delays) { return CRD_OK; }
     CRD_TRY(
@@ -196,6 +199,11 @@ static crd_status prepare(replay* r, const crd_element* e)
     crd_coupling_options opt;
     const size_t n = (size_t)r->count;
     CRD_TRY(crd_element_options(e, r->o->step, &opt));
+    if (opt.commands > (r->o->commands ? r->o->command_count : 0)) {
+        return crdi_fail(r->ctx, CRD_E_RANGE,
+                         "%s: an element for %d commands, expected as many of them (there are %d)",
+                         e->label, opt.commands, r->o->commands ? r->o->command_count : 0);
+    }
     CRD_TRY(crd_coupling_create(r->ctx, &opt, &r->element));
     r->flights = crdi_new_array(r->ctx, r->o->duplicate > 0 ? 2 * n : n, sizeof *r->flights);
     r->range = (window){.y = r->y, .count = r->count};
@@ -204,6 +212,24 @@ static crd_status prepare(replay* r, const crd_element* e)
     if (!r->flights || !r->range.low || !r->range.high) { st = CRD_E_MEMORY; }
 fail:
     return st;
+}
+
+static void tell_commands(replay* r, int commands, int64_t n)
+{
+    double u[CRD_COMMANDS_MAX];
+    for (int a = 0; a < commands; a++) {
+        u[a] = r->o->commands[a][n];
+    }
+    crd_coupling_command(r->element, u, (double)n * r->o->step + r->o->command_delay);
+}
+
+static void take_weights(replay* r)
+{
+    crd_command_weights w;
+    r->result.commands = crd_coupling_get_commands(r->element);
+    if (!crd_coupling_get_weights(r->element, &w)) { return; }
+    memcpy(r->result.weights, w.w, (size_t)w.count * sizeof *w.w);
+    r->result.weight_count = w.count;
 }
 
 static void shadow_run(replay* r, const crd_element* e, double* estimate)
@@ -219,6 +245,7 @@ static void shadow_run(replay* r, const crd_element* e, double* estimate)
     }
     double value = first < r->count ? r->y[first] : 0;
     for (int64_t n = 0; n < r->count; n++) {
+        if (e->options.commands > 0) { tell_commands(r, e->options.commands, n); }
         for (; next < r->flight_count && r->flights[next].arrival <= (double)n + tolerance;
              next++) {
             const flight* f = &r->flights[next];
@@ -237,6 +264,7 @@ static void shadow_run(replay* r, const crd_element* e, double* estimate)
     }
     r->result.k_mean = estimates ? k_sum / (double)estimates : 0;
     r->result.counts = crd_coupling_get_counts(r->element);
+    take_weights(r);
 }
 
 crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e, const crd_replay_options* o,

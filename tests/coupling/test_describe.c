@@ -20,7 +20,11 @@ static const char* const examples[] = {
     "{}",
     "{\"algorithm\": \"zoh\"}",
     "{\"algorithm\": \"commands\"}",
+    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\", \"gear\"], \"mixture\": false}",
+    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+    "\"step\": 0.01, \"w\": [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5]}}",
     "{\"algorithm\": \"smith\"}",
+    "{\"algorithm\": \"smith\", \"commands\": [\"model\"]}",
     "{\"algorithm\": \"foh\", \"reconstruct\": \"smooth\", \"react\": \"none\"}",
     "{\"algorithm\": \"eros\", \"step\": \"10 ms\", \"latency\": 6, \"name\": \"torque \\u00e9\"}",
     "{\"algorithm\": \"eros+switch\", \"threshold\": 4.7, \"resolution\": 1e-3}",
@@ -75,6 +79,17 @@ static void check_same(const crd_element* x, const crd_element* y)
         check(same_numbers(n->W1, o->W1, n->n1 * n->m) && same_numbers(n->b1, o->b1, n->n1));
         check(same_numbers(n->W2, o->W2, n->n2 * n->n1) && same_numbers(n->b2, o->b2, n->n2));
         check(same_numbers(n->W3, o->W3, n->n2) && n->b3 == o->b3);
+    }
+    check(a.commands == b.commands && a.command_mixture == b.command_mixture);
+    check(!x->command_names == !y->command_names);
+    for (int i = 0; x->command_names && i < a.commands; i++) {
+        check_text(x->command_names[i], y->command_names[i]);
+    }
+    check(!a.command_weights == !b.command_weights);
+    if (a.command_weights) {
+        const crd_command_weights *v = a.command_weights, *w = b.command_weights;
+        check(v->basis == w->basis && v->step == w->step && v->commands == w->commands);
+        check(v->count == w->count && same_numbers(v->w, w->w, v->count));
     }
     a.given = b.given = NULL;
     a.network = b.network = NULL;

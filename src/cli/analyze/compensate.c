@@ -9,9 +9,9 @@
 typedef struct compensate_options {
     crdi_common common;
     const char *signal, *latency, *loss, *duplicate, *output, *plot;
-    double step, jitter, from, to;
+    double step, jitter, from, to, command_delay;
     int burst, seed;
-    crdi_list algorithms;
+    crdi_list algorithms, commands;
 } compensate_options;
 
 enum { MOST = 64, DRAWN = 3 }; // candidates; estimates in a picture beside the hold
@@ -30,6 +30,7 @@ typedef struct compensation {
     const char* path;
     crd_arena arena;
     crdi_recorded recorded;
+    crdi_recorded_commands commands;
     crd_replay_options channel;
     candidate all[MOST];
     int count;
@@ -84,6 +85,7 @@ static crd_status compensate_read_channel(compensation* c)
     }
     if (o->burst > 0) { c->channel.burst = o->burst; }
     if (o->seed >= 0) { c->channel.seed = (uint64_t)o->seed; }
+    if (!isnan(o->command_delay)) { c->channel.command_delay = o->command_delay; }
 fail:
     return st;
 }
@@ -142,6 +144,7 @@ static crd_status add_all(compensation* c)
     CRD_TRY(add_candidate(c, "foh+switch"));
     CRD_TRY(add_candidate(c, "eros+switch"));
     CRD_TRY(add_candidate(c, "wiener+rebase"));
+    if (c->commands.count > 0) { CRD_TRY(add_candidate(c, "commands")); }
 fail:
     return st;
 }
@@ -229,8 +232,13 @@ static crd_status try_one(compensation* c, candidate* a)
         a->estimate = crdi_new_array(ctx, (size_t)r->count, sizeof *a->estimate);
         if (!a->estimate) { return CRD_E_MEMORY; }
     }
-    const crd_status st =
-        crd_coupling_replay(ctx, a->element, &c->channel, r->y, r->count, a->estimate, &a->result);
+    const double* commands[CRD_COMMANDS_MAX] = {NULL};
+    crd_status st = crdi_commands_choose(ctx, &c->commands, a->element, commands);
+    if (st < 0) { return st; }
+    c->channel.commands = commands;
+    c->channel.command_count = a->element->options.commands;
+    st = crd_coupling_replay(ctx, a->element, &c->channel, r->y, r->count, a->estimate, &a->result);
+    c->channel.commands = NULL;
     if (st < 0) { // some messages name the element themselves
         const bool named = strncmp(crd_error_text(ctx), a->label, strlen(a->label)) == 0;
         return named ? st : crdi_fail_in(ctx, st, "%s", a->label);
@@ -314,6 +322,12 @@ static void put_candidates(const compensation* c, crdi_result* out)
                  INT("latency_max", r->k_max));
     }
     crdi_show_table(out, list, columns, "");
+    for (int i = 0; i < c->count; i++) { // the best of them stands for all
+        const candidate* a = &c->all[i];
+        if (a->result.commands.count == 0) { continue; }
+        crdi_commands_report(out, a->element, &a->result.commands);
+        break;
+    }
 }
 
 // Time, the signal, and an estimate of each algorithm.
@@ -429,6 +443,7 @@ static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_
     const crdi_recorded_options r = {c->o->signal, c->o->step, c->o->from, c->o->to};
     CRD_TRY(compensate_check_outputs(c));
     CRD_TRY(crdi_recorded_load(cli->ctx, c->path, &r, &c->recorded));
+    CRD_TRY(crdi_commands_load(cli->ctx, c->path, &c->o->commands, &r, &c->recorded, &c->commands));
     CRD_TRY(compensate_read_channel(c));
     CRD_TRY(read_algorithms(c));
     tell_gaps(c);
@@ -443,6 +458,7 @@ fail:
     clear_candidate(cli->ctx, &c->hold);
     crd_free(cli->ctx, c->time);
     crdi_recorded_clear(&c->recorded);
+    crdi_commands_clear(&c->commands);
     crd_arena_clear(&c->arena);
     crd_free(cli->ctx, c);
     return st;
@@ -455,6 +471,13 @@ static const crdi_option rows[] = {
     OPT_LIST(compensate_options, algorithms, "algorithms", "all|LIST",
              "what is tried, with commas between: algorithms (eros, "
              "eros+switch), element files, or {algorithm: wiener, taps: 25}; all unless given"),
+    OPT_LIST(compensate_options, commands, "command", "NAME",
+             "a signal of the recording that is a command to what the signal comes from (pedal, "
+             "gear, set value); several times for several. What it acts on later is learned: see "
+             "the algorithm commands"),
+    OPT_TIME(compensate_options, command_delay, "command-delay", CRDI_NOT_NEGATIVE,
+             "the commands were recorded when they were sent and act so much later; 0 unless "
+             "given: recorded as they act"),
     OPT_TIME(compensate_options, jitter, "jitter", CRDI_NOT_NEGATIVE,
              "each latency lies evenly within latency - jitter and latency + jitter"),
     OPT_TEXT(compensate_options, loss, "loss", "PART",
@@ -492,6 +515,9 @@ const crdi_command crdi_command_compensate = {
                  {"cardan compensate bench.csv --signal torque --step 10ms --latency '57.5 ms' "
                   "--jitter 5ms --loss 5%",
                   "over a network that jitters and loses samples"},
+                 {"cardan compensate bench.csv --signal torque --command pedal --command gear "
+                  "--latency 6",
+                  "with what is known beside the signal: the commands"},
                  {"cardan compensate bench.csv --latency 6 --algorithms "
                   "'zoh,eros,{algorithm: wiener, taps: 25},torque.yaml' --plot torque.svg",
                   "some algorithms and an element file, with a picture"}},

@@ -16,6 +16,8 @@ typedef struct learn_options {
     double epochs, batch, rate, ridge, hold_out, protect, alpha, seed; // both; NaN: the default
     int method;                                                        // -1: the default
     bool free_biases, force, plain;
+    crdi_list commands;
+    double command_delay;
 } learn_options;
 
 static const char* const methods[] = {"adam", "ridge", NULL};
@@ -254,8 +256,6 @@ static crd_status write_element(trainer* t)
         e->name = t->recorded.name;
     }
     e->step = t->step;
-    e->options.algorithm = CRD_ALGORITHM_NETWORK;
-    e->options.network = &t->result;
     CRD_TRY(crd_element_write(e, &text));
     if (text.failed) { CRD_TRY(CRD_E_MEMORY); }
     if (text.length && text.data[text.length - 1] != '\n') { crdi_text_put(&text, "\n", 1); }
@@ -336,6 +336,8 @@ static crd_status train_recording(crdi_cli* cli, const learn_options* o, const c
     CRD_TRY(load_training(&t));
     CRD_TRY(make_start(&t));
     CRD_TRY(run_training(&t));
+    t.element->options.algorithm = CRD_ALGORITHM_NETWORK;
+    t.element->options.network = &t.result;
     if (o->output && (t.report.better || o->force)) { CRD_TRY(write_element(&t)); }
     learn_put_report(&t, out);
     if (!t.report.better && !o->force) {
@@ -349,6 +351,111 @@ static crd_status train_recording(crdi_cli* cli, const learn_options* o, const c
 fail:
     crd_network_clear(cli->ctx, &t.result);
     if (t.morphed) { crd_network_clear(cli->ctx, &t.start); }
+    crdi_recorded_clear(&t.recorded);
+    crd_element_destroy(t.element);
+    return st;
+}
+
+// ---- train, with commands ----------------------------------------------------------------------
+
+// An element for the recorded commands and what is left of the error at the end of the recording:
+// of its own, of the hold and of the signal alone.
+static crd_status replay_commands(trainer* t, crdi_recorded_commands* c, crd_replay* own,
+                                  double rms[3])
+{
+    static const char* const others[] = {"zoh", "auto"};
+    crd_context* ctx = t->cli->ctx;
+    const learn_options* o = t->o;
+    const double* y[CRD_COMMANDS_MAX] = {NULL};
+    crd_status st = CRD_OK;
+    crd_element* other = NULL;
+    crd_replay r;
+    crd_replay_options channel = crd_replay_defaults();
+    channel.step = t->step;
+    channel.delay = t->training.k * t->step;
+    channel.first = (int64_t)((1 - t->training.hold_out) * (double)t->recorded.count);
+    if (!isnan(o->command_delay)) { channel.command_delay = o->command_delay; }
+    for (int i = 0; i < 2; i++) {
+        CRD_TRY(crd_element_of_name(ctx, others[i], &other));
+        other->options.k_max = t->training.k;
+        CRD_TRY(
+            crd_coupling_replay(ctx, other, &channel, t->recorded.y, t->recorded.count, NULL, &r));
+        rms[i] = crd_score_metrics(&r.score).rms;
+        crd_element_destroy(other);
+        other = NULL;
+    }
+    CRD_TRY(crdi_commands_choose(ctx, c, t->element, y));
+    if (t->element->options.k_max < t->training.k) { t->element->options.k_max = t->training.k; }
+    channel.commands = y;
+    channel.command_count = t->element->options.commands;
+    CRD_TRY(crd_coupling_replay(ctx, t->element, &channel, t->recorded.y, t->recorded.count, NULL,
+                                own));
+    rms[2] = crd_score_metrics(&own->score).rms;
+fail:
+    crd_element_destroy(other);
+    return st;
+}
+
+static crd_status judge_commands(trainer* t, const crd_replay* own, const double rms[3])
+{
+    const bool better = own->weight_count > 0 && rms[2] < rms[1];
+    const crd_command_weights w = {CRD_COMMAND_BASIS, t->step, t->element->options.commands,
+                                   own->weight_count, own->weights};
+    if (own->weight_count > 0) { t->element->options.command_weights = &w; }
+    crd_status st = CRD_OK;
+    if (t->o->output && (better || t->o->force)) { st = write_element(t); }
+    t->element->options.command_weights = NULL;
+    if (st < 0 || better || t->o->force) { return st; }
+    return crdi_fail(t->cli->ctx, CRD_E_CONVERGENCE,
+                     "the commands make nothing better of '%s' at the end of the recording (rms "
+                     "%g, without them %g)%s",
+                     t->recorded.name, rms[2], rms[1],
+                     t->o->output ? "; nothing is written, --force would write it" : "");
+}
+
+static void put_commands_report(const trainer* t, const crd_replay* own, const double rms[3],
+                                crdi_result* out)
+{
+    crdi_say(out, "%s: '%s', %" PRId64 " samples, k = %d; at its end rms %.4g with the commands, ",
+             t->path, t->recorded.name, t->recorded.count, t->training.k, rms[2]);
+    crdi_say(out, "%.4g without (auto), %.4g held (zoh)\n", rms[1], rms[0]);
+    crdi_put(out, TEXT("recording", t->path), TEXT("signal", t->recorded.name),
+             REAL("step", t->step), INT("k", t->training.k), INT("samples", t->recorded.count),
+             REAL("rms_zoh", rms[0]), REAL("rms_auto", rms[1]), REAL("rms_commands", rms[2]),
+             REAL("share", own->commands.share), INT("updates", own->commands.updates),
+             TEXT("written", t->written ? t->o->output : NULL));
+    crdi_result* list = crdi_array(out, "commands");
+    for (int a = 0; a < own->commands.count; a++) {
+        crdi_put(crdi_row(list), TEXT("name", t->element->command_names[a]),
+                 REAL("part", own->commands.part[a]), INT("changes", own->commands.changes[a]));
+    }
+    crdi_commands_report(out, t->element, &own->commands);
+    if (t->written) { crdi_say(out, "%s: written\n", t->o->output); }
+}
+
+static crd_status train_commands(crdi_cli* cli, const learn_options* o, const char* path,
+                                 crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    learn_options with = *o;
+    trainer t = {.cli = cli, .o = &with, .path = path};
+    crdi_recorded_commands c = {0};
+    crd_replay own = {0};
+    double rms[3];
+    if (!with.start) { with.start = "commands"; }
+    CRD_TRY(load_training(&t));
+    if (t.element->options.algorithm != CRD_ALGORITHM_COMMANDS) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "--start %s with --command, expected an element with algorithm: commands",
+                          t.element->label));
+    }
+    const crdi_recorded_options r = {o->signal, t.step, o->from, o->to};
+    CRD_TRY(crdi_commands_load(cli->ctx, path, &o->commands, &r, &t.recorded, &c));
+    CRD_TRY(replay_commands(&t, &c, &own, rms));
+    st = judge_commands(&t, &own, rms);
+    put_commands_report(&t, &own, rms, out);
+fail:
+    crdi_commands_clear(&c);
     crdi_recorded_clear(&t.recorded);
     crd_element_destroy(t.element);
     return st;
@@ -376,7 +483,9 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
                              "RECORDING is missing: cardan learn train RECORDING --signal NAME "
                              "--latency K");
         }
-        return train_recording(cli, options, arguments->items[1], out);
+        const learn_options* o = options;
+        return (o->commands.count > 0 ? train_commands : train_recording)(cli, o,
+                                                                          arguments->items[1], out);
     }
     const char* near = crdi_nearest_word(what, words);
     return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve or train%s%s%s", what,
@@ -410,6 +519,13 @@ static const crdi_option rows[] = {
              "network; a word (eros), a file or inline YAML; {algorithm: wiener, taps: 25} unless "
              "given",
              .metavar = "ELEMENT"),
+    OPT_LIST(learn_options, commands, "command", "NAME",
+             "train: a signal of the recording that is a command to what the signal comes from; "
+             "several times for several. Then not a network is trained but what the signal makes "
+             "of the commands, for an element with algorithm: commands"),
+    OPT_TIME(learn_options, command_delay, "command-delay", CRDI_NOT_NEGATIVE,
+             "train: the commands were recorded when they were sent and act so much later; 0 "
+             "unless given"),
     OPT_TIME(learn_options, step, "step", CRDI_POSITIVE,
              "train: macro step; that of the element, else of the recording unless given"),
     OPT_TIME(learn_options, from, "from", CRDI_ANY,
@@ -466,6 +582,9 @@ const crdi_command crdi_command_learn = {
           "serve a bench network, train after 2000 samples by least squares"},
          {"cardan learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
           "an element from a recording"},
+         {"cardan learn train bench.csv --signal torque --command pedal --command gear "
+          "--latency 6 -o torque.json",
+          "an element that knows the commands, with what it has learned of them"},
          {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
           "--start eros --method ridge --json",
           "what least squares would make of EROS"}},

@@ -150,6 +150,118 @@ crd_signal crdi_signal_of(const crdi_recorded* r)
     return (crd_signal){.name = r->name, .y = r->y, .count = r->count, .step = r->step};
 }
 
+// ---- commands ----------------------------------------------------------------------------------
+
+crd_status crdi_commands_load(crd_context* ctx, const char* path, const crdi_list* names,
+                              const crdi_recorded_options* o, const crdi_recorded* signal,
+                              crdi_recorded_commands* out)
+{
+    crd_status st = CRD_OK;
+    if (names->count > CRD_COMMANDS_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--command %d times, expected at most %d", names->count,
+                         CRD_COMMANDS_MAX);
+    }
+    for (int i = 0; i < names->count; i++) {
+        crdi_recorded_options one = *o;
+        crdi_recorded* r = &out->all[i];
+        one.signal = names->items[i];
+        one.step = signal->step;
+        CRD_TRY(crdi_recorded_load(ctx, path, &one, r));
+        out->count++;
+        if (r->count != signal->count || r->start != signal->start) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "%s: command '%s' is there from %g s on with %lld samples, expected "
+                             "as many as of '%s' (%lld from %g s on)",
+                             path, r->name, r->start, (long long)r->count, signal->name,
+                             (long long)signal->count, signal->start);
+        }
+        for (int j = 0; j < i; j++) {
+            if (strcmp(r->name, out->names[j]) == 0) {
+                return crdi_fail(ctx, CRD_E_RANGE, "--command %s is there twice", r->name);
+            }
+        }
+        out->y[i] = r->y;
+        out->names[i] = r->name;
+    }
+fail:
+    return st;
+}
+
+void crdi_commands_clear(crdi_recorded_commands* c)
+{
+    for (int i = 0; i < c->count; i++) {
+        crdi_recorded_clear(&c->all[i]);
+    }
+}
+
+crd_status crdi_commands_choose(crd_context* ctx, const crdi_recorded_commands* c, crd_element* e,
+                                const double** out)
+{
+    crd_coupling_options* o = &e->options;
+    const bool asks = o->algorithm == CRD_ALGORITHM_COMMANDS || o->algorithm == CRD_ALGORITHM_SMITH;
+    if (asks && c->count == 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s: expected --command with the name of a command for this algorithm",
+                         e->label);
+    }
+    if (asks && o->commands == 0) {
+        o->commands = c->count;
+        e->command_names = c->names;
+    }
+    for (int i = 0; i < o->commands; i++) {
+        int j = e->command_names ? 0 : i;
+        while (e->command_names && j < c->count && strcmp(c->names[j], e->command_names[i]) != 0) {
+            j++;
+        }
+        if (j >= c->count) {
+            return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: command %d%s%s%s, expected it as --command",
+                             e->label, i + 1, e->command_names ? " is '" : " is not given",
+                             e->command_names ? e->command_names[i] : "",
+                             e->command_names ? "'" : "");
+        }
+        out[i] = c->y[j];
+    }
+    return CRD_OK;
+}
+
+static const char* command_note(crdi_result* row, const crd_coupling_commands* s, int a,
+                                const char* const* names)
+{
+    enum { FEW = 20 };
+    if (s->changes[a] == 0) { return "constant: says nothing"; }
+    if (s->copy_of[a] >= 0) {
+        return names ? crdi_worded(row, "moves in step with %s", names[s->copy_of[a]])
+                     : crdi_worded(row, "moves in step with command %d", s->copy_of[a] + 1);
+    }
+    return s->changes[a] < FEW ? "too few changes to learn from" : "";
+}
+
+void crdi_commands_report(crdi_result* out, const crd_element* e, const crd_coupling_commands* s)
+{
+    static const crdi_column columns[] = {{"command", "command", ""},
+                                          {">accounts for", "accounts", ""},
+                                          {">changes", "changes", ""},
+                                          {"note", "note", ""},
+                                          {0}};
+    double known = 0;
+    crdi_result* list = crdi_array(out, NULL);
+    for (int a = 0; a < s->count; a++) {
+        crdi_result* row = crdi_row(list);
+        known += s->part[a];
+        crdi_put(row,
+                 CELL("command", e->command_names ? e->command_names[a]
+                                                  : crdi_worded(row, "command %d", a + 1)),
+                 CELL("accounts", crdi_worded(row, "%.1f %%", 100 * s->part[a])),
+                 CELL("changes", crdi_worded(row, "%lld", (long long)s->changes[a])),
+                 CELL("note", command_note(row, s, a, e->command_names)));
+    }
+    crdi_say(out,
+             "\nof the (squared) changes of the signal over its latency, commands account for %.1f "
+             "%%; the last estimate believed them by %.0f %%\n\n",
+             100 * fmin(1, known), known > 0 ? 100 * s->share : 0);
+    crdi_show_table(out, list, columns, "");
+}
+
 // ---- loops -------------------------------------------------------------------------------------
 
 static crd_status load_element(void* user, const char* text, crd_element** out)

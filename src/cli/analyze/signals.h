@@ -19,6 +19,23 @@ crd_status crdi_parse_part(crd_context* ctx, const char* option, const char* tex
 crd_status crdi_parse_interval(crd_context* ctx, const char* option, const char* text,
                                crd_interval* out);
 
+// Commands of a recording, on the raster of its signal.
+typedef struct crdi_recorded_commands {
+    int count;
+    crdi_recorded all[CRD_COMMANDS_MAX];
+    const double* y[CRD_COMMANDS_MAX];
+    const char* names[CRD_COMMANDS_MAX];
+} crdi_recorded_commands;
+crd_status crdi_commands_load(crd_context* ctx, const char* path, const crdi_list* names,
+                              const crdi_recorded_options* o, const crdi_recorded* signal,
+                              crdi_recorded_commands* out);
+void crdi_commands_clear(crdi_recorded_commands* c);
+// Those that the element names, in its order; all if it knows no names and takes commands at all.
+crd_status crdi_commands_choose(crd_context* ctx, const crdi_recorded_commands* c, crd_element* e,
+                                const double** out);
+// What an element has made of them: sentences, and an array for JSON.
+void crdi_commands_report(crdi_result* out, const crd_element* e, const crd_coupling_commands* s);
+
 crd_signal crdi_signal_of(const crdi_recorded* r); // borrowed; of one without gaps
 
 // A loop file or a system description, by its top-level key. Units of a system are linearised at
