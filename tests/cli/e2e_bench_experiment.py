@@ -56,6 +56,19 @@ class BenchExperiment(EndToEnd):
         self.assertEqual(first["k"], 3)
         self.assertNotEqual([r["C"] for r in first["runs"]], [r["C"] for r in other["runs"]])
 
+    def test_commands_know_the_shift_after_one_run_that_they_have_learned_from(self):
+        self.cardan("bench", "experiment", "-o", "before", "--seed", "2")
+        self.cardan("bench", "experiment", "-o", "now")
+        of = ["--signal", "bed.torque", "--latency", "6", "--command-delay", "10ms"]
+        for name in ("torque_request", "torque_limit", "shaft_speed"):
+            of += ["--command", "car." + name]
+        self.cardan("learn", "train", "before/zoh.mf4", *of, "-o", "learned.json")
+        told = self.cardan_json("compensate", "now/zoh.mf4", *of, "--algorithms", "zoh,auto,learned.json")
+        change = [r["change"] for r in told
+                  if "change" in r and r["algorithm"] not in ("zoh", "auto")]
+        self.assertEqual(len(change), 1)
+        self.assertLess(change[0], -50)
+
     def test_mistakes_are_told(self):
         for options, says in (
                 (("--latency", "300ms"), "latency: 0.3 s, expected more than 0 and at most 0.2 s"),
