@@ -2,7 +2,7 @@
 ///
 /// A bond has an effort e (torque, force, voltage) and a flow f (speed, velocity, current); e f is
 /// power. One side owns the flow and is given an effort, the other owns the effort and is given a
-/// flow. Each side has a crd_pair. It acts like the end of a line of impedance b (a wave port,
+/// flow. Each side has a crd_pair_port. It acts like the end of a line of impedance b (a wave port,
 /// Niemeyer and Slotine 1991), evaluated at the unit's own inner step, and it pays what it gives
 /// to its unit from an energy tank: what this side has absorbed, and what the other side has
 /// granted. Grants are sent as their sum since the start, so packets may be late, lost, doubled or
@@ -100,7 +100,7 @@ typedef struct crd_pair_state {
 } crd_pair_state;
 
 /// All of a side. Read it by crd_pair_get_state.
-typedef struct crd_pair {
+typedef struct crd_pair_port {
     crd_pair_options opt;
     double b, reaction;
     double tank, gain, scale, forget; // J, J since the last packet, W, of scale per inner step
@@ -122,32 +122,34 @@ typedef struct crd_pair {
     double ahead_effort, ahead_flow;
     bool ahead;
     crd_pair_state count;
-} crd_pair;
+} crd_pair_port;
 
 CRD_API crd_pair_options crd_pair_defaults(crd_pair_side side);
 
 /// CRD_E_RANGE: an option makes no sense; the text says which.
-CRD_API crd_status crd_pair_init(crd_context* ctx, crd_pair* pair, const crd_pair_options* opt);
+CRD_API crd_status crd_pair_init(crd_context* ctx, crd_pair_port* pair,
+                                 const crd_pair_options* opt);
 
 /// Takes any packet at any time; whatever it contains, the side goes on with finite numbers.
-CRD_API crd_pair_news crd_pair_receive(crd_pair* pair, const crd_pair_packet* packet, double now);
+CRD_API crd_pair_news crd_pair_receive(crd_pair_port* pair, const crd_pair_packet* packet,
+                                       double now);
 
 /// The effort (or flow) to be held over the inner step that begins. `own` is the own flow (effort)
 /// at its start. Always finite; 0 if `own` is not.
-CRD_API double crd_pair_act(crd_pair* pair, double own, double now);
+CRD_API double crd_pair_act(crd_pair_port* pair, double own, double now);
 
 /// The step is done: `mean` of the own value over it. A flow's is displacement / h; the mean of
 /// begin and end is exact for a spring. An error here is an error of the energy balance.
-CRD_API void crd_pair_done(crd_pair* pair, double mean);
+CRD_API void crd_pair_done(crd_pair_port* pair, double mean);
 
 /// Ends the macro step. Call it once per macro step even if nothing can be sent.
-CRD_API void crd_pair_send(crd_pair* pair, double now, crd_pair_packet* out);
+CRD_API void crd_pair_send(crd_pair_port* pair, double now, crd_pair_packet* out);
 
 /// Somebody knows better what the other side does now: used in place of what has arrived, until
 /// the next call; the tank pays as before. Numbers that are not finite: back to what has arrived.
-CRD_API void crd_pair_predict(crd_pair* pair, double effort, double flow);
+CRD_API void crd_pair_predict(crd_pair_port* pair, double effort, double flow);
 
-CRD_API crd_pair_state crd_pair_get_state(const crd_pair* pair, double now);
+CRD_API crd_pair_state crd_pair_get_state(const crd_pair_port* pair, double now);
 
 #ifdef __cplusplus
 }

@@ -66,7 +66,7 @@ static crd_status check_options(crd_context* ctx, const crd_pair_options* o)
 }
 
 // The reaction R in use: as given, or `found` but at first so large that the port hardly acts.
-static void set_reaction(crd_pair* p, double found)
+static void set_reaction(crd_pair_port* p, double found)
 {
     double R = p->opt.reaction;
     if (R == 0) {
@@ -76,18 +76,18 @@ static void set_reaction(crd_pair* p, double found)
     p->reaction = p->opt.strict ? 1.5 * R : R;
 }
 
-crd_status crd_pair_init(crd_context* ctx, crd_pair* pair, const crd_pair_options* opt)
+crd_status crd_pair_init(crd_context* ctx, crd_pair_port* pair, const crd_pair_options* opt)
 {
     const crd_status st = check_options(ctx, opt);
     if (st < 0) { return st; }
-    *pair = (crd_pair){.opt = *opt,
-                       .b = opt->impedance > 0 ? opt->impedance : 1,
-                       .forget = exp(-opt->step / 5), // of the scale: 5 s
-                       .margin = 1,
-                       .calm = exp(-opt->step),
-                       .far_run = NAN,
-                       .arrived = NAN,
-                       .round_trip = NAN};
+    *pair = (crd_pair_port){.opt = *opt,
+                            .b = opt->impedance > 0 ? opt->impedance : 1,
+                            .forget = exp(-opt->step / 5), // of the scale: 5 s
+                            .margin = 1,
+                            .calm = exp(-opt->step),
+                            .far_run = NAN,
+                            .arrived = NAN,
+                            .round_trip = NAN};
     pair->opt.learn = opt->learn || opt->impedance == 0;
     set_reaction(pair, 0);
     return CRD_OK;
@@ -95,7 +95,7 @@ crd_status crd_pair_init(crd_context* ctx, crd_pair* pair, const crd_pair_option
 
 // ---- what arrives ------------------------------------------------------------------------------
 
-static double delay_of(const crd_pair* p)
+static double delay_of(const crd_pair_port* p)
 {
     return isnan(p->round_trip) ? delay_guess : 0.5 * p->round_trip;
 }
@@ -109,7 +109,7 @@ static bool possible(const crd_pair_packet* k)
 
 // The first packet of a life: its sums are where the differences begin. What was granted before
 // is lost, which errs on the safe side: a former life of this side may have spent it.
-static void begin_far_life(crd_pair* p, const crd_pair_packet* k, double now)
+static void begin_far_life(crd_pair_port* p, const crd_pair_packet* k, double now)
 {
     p->far_run = k->run;
     p->far_granted = k->granted;
@@ -118,7 +118,7 @@ static void begin_far_life(crd_pair* p, const crd_pair_packet* k, double now)
     p->mean_age = now - k->time;
 }
 
-static crd_pair_news judge(crd_pair* p, const crd_pair_packet* k, double now)
+static crd_pair_news judge(crd_pair_port* p, const crd_pair_packet* k, double now)
 {
     if (!possible(k) || !sane(now)) { return CRD_PAIR_REFUSED; }
     const double silent = now - p->arrived; // NaN: nothing yet
@@ -142,7 +142,7 @@ static crd_pair_news judge(crd_pair* p, const crd_pair_packet* k, double now)
     return CRD_PAIR_TAKEN;
 }
 
-crd_pair_news crd_pair_receive(crd_pair* p, const crd_pair_packet* k, double now)
+crd_pair_news crd_pair_receive(crd_pair_port* p, const crd_pair_packet* k, double now)
 {
     const crd_pair_news news = judge(p, k, now);
     if (news != CRD_PAIR_TAKEN) {
@@ -177,7 +177,7 @@ crd_pair_news crd_pair_receive(crd_pair* p, const crd_pair_packet* k, double now
     return CRD_PAIR_TAKEN;
 }
 
-void crd_pair_predict(crd_pair* p, double effort, double flow)
+void crd_pair_predict(crd_pair_port* p, double effort, double flow)
 {
     p->ahead = sane(effort) && sane(flow);
     p->ahead_effort = effort;
@@ -188,7 +188,7 @@ void crd_pair_predict(crd_pair* p, double effort, double flow)
 
 // The wave that comes from the other side: q = b f - e for A, p = b f + e for B. Up to a short
 // delay its integral is made to agree with that of the sender, so that positions do not drift.
-static double wave_in(crd_pair* p, double now)
+static double wave_in(crd_pair_port* p, double now)
 {
     const double sign = p->opt.side == CRD_PAIR_OWNS_FLOW ? -1 : 1;
     if (p->ahead) {
@@ -224,7 +224,7 @@ static double payable(double A, double B, double tank)
 // own value over the step = own + reaction (action - last action), put into the port's equation:
 //     A:  e = b f - q, f = f0 + G (.. - ..) -> e = (b (f0 + G e1) - q) / (1 + b G)
 //     B:  b f = p - e, e = ee + D (f - f1)  -> f = (p - (ee - D f1)) / (b + D)
-double crd_pair_act(crd_pair* p, double own, double now)
+double crd_pair_act(crd_pair_port* p, double own, double now)
 {
     const double h = p->opt.step, R = p->reaction;
     if (!sane(own) || !sane(now)) {
@@ -255,7 +255,7 @@ double crd_pair_act(crd_pair* p, double own, double now)
 
 // The unit's reaction by least squares over the last 500 steps: y = R x, x the change of the
 // action, y that of the own value from the start of the step to its mean.
-static void learn_reaction(crd_pair* p, double x, double y)
+static void learn_reaction(crd_pair_port* p, double x, double y)
 {
     p->xy = 0.998 * p->xy + x * y;
     p->xx = 0.998 * p->xx + x * x;
@@ -263,7 +263,7 @@ static void learn_reaction(crd_pair* p, double x, double y)
     set_reaction(p, p->xx > 0 ? 1.1 * p->xy / p->xx : 0);
 }
 
-void crd_pair_done(crd_pair* p, double mean)
+void crd_pair_done(crd_pair_port* p, double mean)
 {
     const double h = p->opt.step;
     if (!sane(mean)) { // energy that nobody knows: nothing may be spent on the strength of it
@@ -296,7 +296,7 @@ void crd_pair_done(crd_pair* p, double mean)
 
 // b := b + 0.1 (rms of changes of e / rms of changes of f - b), changes over one delay: the
 // impedance of what is coupled at the frequencies that the link can carry.
-static void learn_impedance(crd_pair* p, double e, double f)
+static void learn_impedance(crd_pair_port* p, double e, double f)
 {
     const int64_t n = (int64_t)p->number;
     const int64_t m = (int64_t)clip(delay_of(p) / p->opt.macro + 1, 1, CRD_PAIR_PAST - 1);
@@ -321,7 +321,7 @@ static double fitted(double sum, double sum_t, int64_t inner)
 
 // The tank keeps what its own port may need during a round trip, all else it has gained goes to
 // the other side, and what is left above is thrown away: it could only feed an explosion later.
-static void share_tank(crd_pair* p)
+static void share_tank(crd_pair_port* p)
 {
     double grant = fmin(p->gain, fmax(0, p->tank));
     grant += 0.02 * fmax(0, p->tank - grant);
@@ -333,7 +333,7 @@ static void share_tank(crd_pair* p)
     p->tank = fmin(p->tank, most);
 }
 
-void crd_pair_send(crd_pair* p, double now, crd_pair_packet* out)
+void crd_pair_send(crd_pair_port* p, double now, crd_pair_packet* out)
 {
     share_tank(p);
     p->number++;
@@ -359,7 +359,7 @@ void crd_pair_send(crd_pair* p, double now, crd_pair_packet* out)
     p->inner = 0;
 }
 
-crd_pair_state crd_pair_get_state(const crd_pair* p, double now)
+crd_pair_state crd_pair_get_state(const crd_pair_port* p, double now)
 {
     crd_pair_state s = p->count;
     s.tank = p->tank;

@@ -407,7 +407,7 @@ static inline void network_send(network* w, const crd_pair_packet* p, double now
     if (twice) { network_put(w, p, again); }
 }
 
-static inline void network_deliver(network* w, crd_pair* to, double now, double clock)
+static inline void network_deliver(network* w, crd_pair_port* to, double now, double clock)
 {
     for (int i = 0; i < w->n;) {
         if (w->air[i].at > now + 1e-9) {
