@@ -344,8 +344,94 @@ static void bank_case(benchmark* b)
     bank_of(b, "wiener25", CRD_METHOD_WIENER, 25);
 }
 
-const benchmark_case benchmark_coupling_cases[] = {{"coupling/linear", linear_case},
-                                                   {"coupling/network", network_case},
-                                                   {"coupling/auto", auto_case},
-                                                   {"coupling/bank", bank_case},
-                                                   {NULL, NULL}};
+// ---- the wave pair -----------------------------------------------------------------------------
+
+// Both sides of a bond, an inertia J = 0.25 and a spring c = 60 with d = 3, 1 ms inside 10 ms.
+// The floor is the same with the bare wave equations: no tank, nothing learned, nothing checked.
+enum { INNER = 10, PAIR_STEPS = 2000 };
+
+typedef struct bare_bond {
+    double f, x; // speed of the inertia, stretch of the spring
+    double q, p, sum[2];
+} bare_bond;
+
+__attribute__((ALONE)) static double bare_act(bare_bond* s, double own, int side)
+{
+    const double action = side ? (s->p - own) / 6 : 6 * own - s->q;
+    s->sum[side] += 6 * (side ? action : own) + (side ? -own : action);
+    return action;
+}
+
+static double time_bare(bare_bond* s)
+{
+    const int64_t t = crdi_now_ns();
+    double f = 0;
+    for (int n = 0; n < PAIR_STEPS; n++) {
+        const double e = bare_act(s, s->f, 0), last = s->f;
+        f = bare_act(s, 60 * s->x + 3 * f, 1);
+        s->f -= 0.001 * (e + 0.1 * s->f - sin(0.01 * n)) / 0.25;
+        s->x += 0.001 * (f - 0.2 * last);
+        if (n % INNER == INNER - 1) {
+            s->p = s->sum[0] / INNER;
+            s->q = s->sum[1] / INNER;
+            s->sum[0] = s->sum[1] = 0;
+        }
+    }
+    sink = f;
+    return (double)(crdi_now_ns() - t) / PAIR_STEPS;
+}
+
+static double time_pair(crd_pair_port* a, crd_pair_port* b, bare_bond* s, double* now)
+{
+    const int64_t t = crdi_now_ns();
+    double f = 0;
+    crd_pair_packet from_a, from_b;
+    for (int n = 0; n < PAIR_STEPS; n++) {
+        const double e = crd_pair_act(a, s->f, *now), last = s->f;
+        const double x = s->x;
+        f = crd_pair_act(b, 60 * x + 3 * f, *now);
+        s->f -= 0.001 * (e + 0.1 * s->f - sin(0.01 * n)) / 0.25;
+        s->x += 0.001 * (f - 0.2 * last);
+        crd_pair_done(a, 0.5 * (last + s->f));
+        crd_pair_done(b, 30 * (x + s->x) + 3 * f);
+        *now += 0.001;
+        if (n % INNER == INNER - 1) {
+            crd_pair_send(a, *now, &from_a);
+            crd_pair_send(b, *now, &from_b);
+            crd_pair_receive(a, &from_b, *now);
+            crd_pair_receive(b, &from_a, *now);
+        }
+    }
+    sink = f;
+    return (double)(crdi_now_ns() - t) / PAIR_STEPS;
+}
+
+static void pair_case(benchmark* b)
+{
+    crd_context* ctx = crd_context_create(NULL);
+    crd_pair_port pair[2];
+    for (int i = 0; i < 2; i++) {
+        crd_pair_options o = crd_pair_defaults(i ? CRD_PAIR_OWNS_EFFORT : CRD_PAIR_OWNS_FLOW);
+        o.step = 0.001;
+        o.macro = 0.01;
+        o.impedance = 6;
+        benchmark_must(ctx, crd_pair_init(ctx, &pair[i], &o));
+    }
+    bare_bond bare = {0}, own = {0};
+    double floor = INFINITY, value = INFINITY, now = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        floor = fmin(floor, time_bare(&bare));
+        bare = (bare_bond){0}; // it may not be stable
+        value = fmin(value, time_pair(&pair[0], &pair[1], &own, &now));
+    }
+    benchmark_report(
+        b, "coupling/pair", value, "ns", floor, 10,
+        "%.0f ns per inner step for both sides with plants and packets, bare waves %.0f ns", value,
+        floor);
+    crd_context_destroy(ctx);
+}
+
+const benchmark_case benchmark_coupling_cases[] = {
+    {"coupling/linear", linear_case}, {"coupling/network", network_case},
+    {"coupling/auto", auto_case},     {"coupling/bank", bank_case},
+    {"coupling/pair", pair_case},     {NULL, NULL}};
