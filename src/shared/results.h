@@ -28,7 +28,7 @@ typedef struct crdi_page {
 /// Complete or not at all.
 crd_status crdi_page_write(crd_context* ctx, const crdi_page* page);
 
-/// An MF4 file of ours whose writer was killed: its counts of records become right, and it says that
-/// it is finished, so that other programs read it without a repair. CRD_E_FORMAT: it is none, and is
-/// left as it is. A file that is finished stays as it is.
+/// An MF4 file of ours whose writer was killed: its counts of records become right, and it says
+/// that it is finished, so that other programs read it without a repair. CRD_E_FORMAT: it is none,
+/// and is left as it is. A file that is finished stays as it is.
 crd_status crdi_mdf_finish(crd_context* ctx, const char* path);
