@@ -224,6 +224,35 @@ static void happen(int what, uint8_t n, const uint8_t* more, size_t length)
     }
 }
 
+// ---- a group that costs nothing ----------------------------------------------------------------
+
+// In the place of X25519, which took half of the time: products modulo 2^31 - 1. Both sides come to
+// the same secret, and another byte of a public key leads to another one. It keeps no secret, and
+// the attacker here does not compute.
+static int multiply(uint8_t out[32], const uint8_t secret[32], uint64_t x)
+{
+    const uint64_t prime = (UINT64_C(1) << 31) - 1;
+    uint64_t n = 0;
+    memcpy(&n, secret, sizeof n);
+    n = (n & prime) | 1;
+    const uint64_t product = n * (x % prime) % prime;
+    memset(out, 0, 32);
+    memcpy(out, &product, sizeof product);
+    return product == 0 ? -1 : 0;
+}
+
+int crypto_scalarmult_base(unsigned char* q, const unsigned char* n)
+{
+    return multiply(q, n, 3);
+}
+
+int crypto_scalarmult(unsigned char* q, const unsigned char* n, const unsigned char* p)
+{
+    uint64_t words[4];
+    memcpy(words, p, sizeof words);
+    return multiply(q, n, words[0] ^ words[1] ^ words[2] ^ words[3]);
+}
+
 // ---- chance that is none: what libFuzzer finds can be found again ------------------------------
 
 static uint64_t chance;
