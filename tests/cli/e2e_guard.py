@@ -228,6 +228,26 @@ class Master(Guarded):
         self.guard_says(GONE)
 
 
+class Links(Guarded):
+    def test_how_a_link_is_secured_stands_in_report_and_record(self):
+        self.cardan("dcp", "key", "-o", "k.key")
+        key = ("--key", self.path("k.key"))
+        run = self.begin(ice=key, em=key, stop="0.3 s", session=", key: k.key")
+        run.ended()
+        known = re.search(r"key ([0-9a-f]{16}) of a group", self.cardan("bench", "session", "s.csv").stdout)
+        self.assertTrue(known)
+        said = known[0]
+        self.assertEqual(self.cardan_json("bench", "session", "s.csv")["records"][0]["security"],
+                         f"engine: {said}; machine: {said}")
+        self.assertEqual({name: link["security"] for name, link in self.links(run).items()},
+                         {"engine": said, "machine": said})
+        self.cardan("report", "field.mf4", "-o", "r.html")
+        with open(self.path("r.html"), encoding="utf-8") as f:
+            page = f.read()
+        self.assertRegex(page, r">Security<")
+        self.assertGreaterEqual(page.count(said), 2)
+
+
 class Guard(Guarded):
     def test_another_guard_takes_the_place_of_one_that_is_killed_or_stopped(self):
         self.engine, self.machine = self.benches()
@@ -371,7 +391,7 @@ class Bench_(Guarded):
 
 
 def load_tests(loader, tests, pattern):
-    return Beside(test for c in (Master, Guard, Stop, Bench_) for test in loader.loadTestsFromTestCase(c))
+    return Beside(test for c in (Master, Links, Guard, Stop, Bench_) for test in loader.loadTestsFromTestCase(c))
 
 
 if __name__ == "__main__":

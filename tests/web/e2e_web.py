@@ -657,6 +657,7 @@ class Benches(Web):
         self.assertEqual((wait["state"], wait["title"], wait["read_only"]), ("starting", "A machine on its bench", False))
         em = self.em(w, lambda b: b["phase_name"] == "conditioning" and b["heat"])
         self.assertEqual((em["unit"], em["place"], em["stop"]), ("em", 2, None))
+        self.assertEqual(em["security"], "plain, this host")  # page/benches.js shows it beside the link
         self.assertGreater(em["heat"]["first"], 40)
         self.assertIn("oil", em["progress"])
         self.assertEqual([(q["name"], q["min"], q["max"]) for q in em["limits"][:2]],

@@ -285,11 +285,24 @@ static const char* phase_name(const entry* e)
     return name && known ? name : ""; // of one that was restarted it is that from before
 }
 
-static const char* note_of(const record* r)
+static const char* note_at(const record* r, bool last)
 {
     const crd_table_column* n = r->note < 0 ? NULL : &r->t->columns[r->note];
-    const char* text = n && n->texts ? n->texts[n->rows - 1] : NULL;
+    const char* text = n && n->texts ? n->texts[last ? n->rows - 1 : 0] : NULL;
     return text ? text : "";
+}
+
+static const char* note_of(const record* r)
+{
+    return note_at(r, true);
+}
+
+// Of the links, from the first row; records from before have none.
+static const char* security_of(const record* r)
+{
+    static const char begin[] = "security: ";
+    const char* text = note_at(r, false);
+    return strncmp(text, begin, sizeof begin - 1) == 0 ? text + sizeof begin - 1 : "";
 }
 
 static const char* bench_session_start_of(const record* r, char text[32])
@@ -325,6 +338,7 @@ static crd_status show_record(command* c, const record* r, crdi_result* out)
     qsort(c->entries, (size_t)c->entry_count, sizeof *c->entries, by_moment);
     crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file, bench_session_start_of(r, text),
              r->end - r->begin, *note_of(r) ? ": " : "", note_of(r));
+    if (*security_of(r)) { crdi_say(out, "links: %s\n", security_of(r)); }
     crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < c->entry_count; i++) {
         const entry* e = &c->entries[i];
@@ -377,7 +391,8 @@ static crd_status put_record(command* c, const record* r, crdi_result* o)
     if (st < 0) { return st; }
     crdi_put(o, TEXT("file", r->file), TEXT("start", bench_session_start_of(r, text)),
              REAL("utc", r->begin), REAL("time", r->t->time[0] + r->offset),
-             REAL("duration", r->end - r->begin), TEXT("note", note_of(r)));
+             REAL("duration", r->end - r->begin), TEXT("note", note_of(r)),
+             TEXT("security", security_of(r)));
     put_entries(crdi_array(o, "master"), c, -1);
     crdi_result* benches = crdi_array(o, "benches");
     for (int i = 0; i < c->bench_count; i++) {

@@ -197,6 +197,11 @@ static crd_status open_slave(session* x)
     opt.last_words = crdi_last_words;
     opt.last_words_user = x->cli;
     CRD_TRY(crdi_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
+    if (!x->o->bench && isnan(x->o->served.heartbeat)) {
+        crdi_log(x->cli->ctx, CRD_LOG_WARNING,
+                 "no heartbeat: a master that dies is not noticed, and the last set values go on; "
+                 "--heartbeat 3s notices it, --bench FILE brings a machine to rest");
+    }
     if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
     if (x->o->bench) {
         CRD_TRY(crdi_bench_file_load(x->cli->ctx, x->o->bench, &x->sys->arena, &x->bench));

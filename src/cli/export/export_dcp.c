@@ -231,6 +231,15 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
                  "parameter dcp.address of the FMU has to be set",
                  output);
     }
+    crd_dcp_address at;
+    if (opt.address[0] && crd_dcp_address_parse(ctx, opt.address, &at) == CRD_OK &&
+        at.ip >> 24 != 127) {
+        crdi_log(
+            ctx, CRD_LOG_WARNING,
+            "%s speaks to %s in plain: FMUs have no keys, and everybody on the way can read and "
+            "forge it; two 'cardan dcp emulate' with a key are a tunnel for it",
+            output, opt.address);
+    }
     const int inputs = count_of(d, CRD_INPUT), outputs = count_of(d, CRD_OUTPUT);
     crdi_say(out, "%s: slave %s at %s, %s, %d input%s, %d output%s, FMI %d.0\n", output, d->name,
              opt.address[0] ? opt.address : "an address to be set", crd_dcp_op_mode_name(opt.mode),

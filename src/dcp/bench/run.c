@@ -312,7 +312,9 @@ static void release_quantities(crd_dcp_bench* b)
     for (int i = 0; i < b->c.quantity_count; i++) {
         crdi_bench_quantity* q = &b->q[i];
         if (!q->driven) { start_from_measured(q); }
-        if (q->spec->role == CRD_DCP_ROLE_TORQUE) {
+        // A stop drives nothing that nobody has driven, whatever a sensor says.
+        if (q->spec->role == CRD_DCP_ROLE_TORQUE ||
+            (q->spec->role == CRD_DCP_ROLE_SPEED && !q->driven)) {
             q->set = 0;
         } else if (q->spec->role == CRD_DCP_ROLE_OTHER) {
             q->set = safe_value(q);

@@ -192,7 +192,14 @@ static void tell_gap(const bench* b, char* text, size_t room)
 static void put_rows(record* r, double end, const char* note)
 {
     double time = 0;
-    record_session_put_row(r, 0, "");
+    char links[4096] = "";
+    for (int i = 0, n = 0; i < r->count && n < (int)sizeof links; i++) {
+        const bench* b = &r->benches[i];
+        n += snprintf(links + n, sizeof links - (size_t)n, "%s%s: %s",
+                      i ? "; " : "security: ", b->name,
+                      b->board.security[0] ? b->board.security : "not known yet");
+    }
+    record_session_put_row(r, 0, links);
     for (double next = next_time(r); isfinite(next); next = next_time(r)) {
         char gap[160] = "";
         for (int i = 0; i < r->count; i++) {
