@@ -264,6 +264,62 @@ static void auto_case(benchmark* b)
     crd_context_destroy(ctx);
 }
 
+// Three commands, 27 features. Beside the learning of the commands it has two elements of the kind
+// auto in it, for the signal and for what the commands leave of it: these are the floor.
+static double time_commands(crd_coupling* c, int64_t* at, double* worst)
+{
+    enum { STEPS_OF_CASE = 500 };
+    const int64_t first = *at, begin = crdi_now_ns();
+    int64_t before = begin;
+    for (int64_t n = first; n < first + STEPS_OF_CASE; n++) {
+        const double stamp = (double)n * step;
+        const double u[3] = {samples[(3 * n) & (SAMPLES - 1)], (double)(n / 70 % 2),
+                             samples[(n + 5) & (SAMPLES - 1)]};
+        crd_coupling_command(c, u, stamp + LATENCY * step);
+        crd_coupling_push(c, samples[n & (SAMPLES - 1)], stamp, n);
+        sink = crd_coupling_eval(c, stamp + (LATENCY + theta) * step);
+        const int64_t now = crdi_now_ns();
+        double* w = &worst[n - first];
+        *w = fmin(*w, (double)(now - before));
+        before = now;
+    }
+    *at = first + STEPS_OF_CASE;
+    return (double)(before - begin) / STEPS_OF_CASE;
+}
+
+static void commands_case(benchmark* b)
+{
+    make_samples();
+    crd_context* ctx = crd_context_create(NULL);
+    crd_coupling_options o = crd_coupling_defaults();
+    crd_coupling *alone = NULL, *c = NULL;
+    double value = INFINITY, floor = INFINITY, least[500], worst = 0;
+    int64_t at = 0, at_alone = 0;
+    o.step = step;
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &alone));
+    o.commands = 3;
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &c));
+    for (int i = 0; i < 500; i++) {
+        least[i] = INFINITY;
+    }
+    time_steps(alone, &at_alone, 2000);
+    for (int i = 0; i < REPEATS + 4; i++) {
+        const double now = time_commands(c, &at, least);
+        if (i < 4) { continue; } // until it has learned
+        floor = fmin(floor, 2 * time_steps(alone, &at_alone, 500));
+        value = fmin(value, now);
+    }
+    for (int i = 0; i < 500; i++) {
+        worst = fmax(worst, least[i]);
+    }
+    benchmark_report(b, "coupling/commands", value, "ns", floor, 1.6,
+                     "27 features: %.0f ns, two elements auto %.0f ns; longest step %.1f us", value,
+                     floor, 1e-3 * worst);
+    crd_coupling_destroy(alone);
+    crd_coupling_destroy(c);
+    crd_context_destroy(ctx);
+}
+
 // ---- many signals ------------------------------------------------------------------------------
 
 static double time_bank(crd_coupling_bank* bank, const double* values, double* out, int64_t* at)
@@ -431,7 +487,10 @@ static void pair_case(benchmark* b)
     crd_context_destroy(ctx);
 }
 
-const benchmark_case benchmark_coupling_cases[] = {
-    {"coupling/linear", linear_case}, {"coupling/network", network_case},
-    {"coupling/auto", auto_case},     {"coupling/bank", bank_case},
-    {"coupling/pair", pair_case},     {NULL, NULL}};
+const benchmark_case benchmark_coupling_cases[] = {{"coupling/linear", linear_case},
+                                                   {"coupling/network", network_case},
+                                                   {"coupling/auto", auto_case},
+                                                   {"coupling/commands", commands_case},
+                                                   {"coupling/bank", bank_case},
+                                                   {"coupling/pair", pair_case},
+                                                   {NULL, NULL}};

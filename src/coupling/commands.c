@@ -126,7 +126,8 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     const size_t rows = (size_t)q->basis.rows, count = (size_t)q->basis.count;
     q->linear = o->commands * q->basis.per;
     const int room = q->linear + WIDE_ROOM > WIDE ? q->linear + WIDE_ROOM : WIDE;
-    q->nx = q->smith ? 1 : q->basis.count < room ? q->basis.count : room;
+    const int most = room - (room - q->linear) % 2; // products have two features
+    q->nx = q->smith ? 1 : q->basis.count < most ? q->basis.count : most;
     const size_t nx = (size_t)q->nx;
     q->y = crdi_new_array(ctx, rows, sizeof *q->y);
     q->arrived = crdi_new_array(ctx, rows, sizeof *q->arrived);
@@ -663,8 +664,14 @@ static void commands_parts(const crdi_commands* q, double* part)
         part[a] += half;
         part[b] += half;
     }
+    double all = 0, added = 0; // commands that undo what another says have none of it
     for (int a = 0; a < q->basis.commands; a++) {
-        part[a] = crdi_clamp(part[a], 0, 1);
+        all += part[a];
+        part[a] = part[a] > 0 ? part[a] : 0;
+        added += part[a];
+    }
+    for (int a = 0; a < q->basis.commands; a++) {
+        part[a] = added > 0 ? part[a] / added * crdi_clamp(all, 0, 1) : 0;
     }
 }
 

@@ -242,6 +242,17 @@ static void weights_that_do_not_fit_are_refused(void** state)
     x.commands = 3;
     check_status(crd_coupling_create(ctx, &o, &c), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "expected 18 for the 2 commands");
+    for (int n = 1; n <= CRD_COMMANDS_MAX; n++) { // all of them are used, or the first products
+        for (int i = 0; i < CRD_COMMAND_WEIGHTS_MAX; i++) {
+            w[i] = 1;
+        }
+        o.commands = n;
+        x = (crd_command_weights){CRD_COMMAND_BASIS, PLANT_STEP, n, crd_command_weights_count(n),
+                                  w};
+        check_ok(crd_coupling_create(ctx, &o, &c));
+        crd_coupling_destroy(c);
+    }
+    o.commands = 2;
     x = good;
     w[3] = NAN;
     check_status(crd_coupling_create(ctx, &o, &c), CRD_E_RANGE);

@@ -227,13 +227,13 @@ crd_status crdi_commands_choose(crd_context* ctx, const crdi_recorded_commands* 
 static const char* command_note(crdi_result* row, const crd_coupling_commands* s, int a,
                                 const char* const* names)
 {
-    enum { FEW = 20 };
+    enum { FEW = 5 };
     if (s->changes[a] == 0) { return "constant: says nothing"; }
     if (s->copy_of[a] >= 0) {
         return names ? crdi_worded(row, "moves in step with %s", names[s->copy_of[a]])
                      : crdi_worded(row, "moves in step with command %d", s->copy_of[a] + 1);
     }
-    return s->changes[a] < FEW ? "too few changes to learn from" : "";
+    return s->changes[a] < FEW ? "few changes: hardly anything to learn from" : "";
 }
 
 void crdi_commands_report(crdi_result* out, const crd_element* e, const crd_coupling_commands* s)
