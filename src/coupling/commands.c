@@ -56,6 +56,7 @@ struct crdi_commands {
     double *x, *matrix, *scale, *c;
     double dd;                                // sum of the squared changes that were learned from
     double error;                             // usual |error|
+    double largest;                           // change of the signal so far; an outlier doubles it
     int64_t updates, trained_at;              // the latter: from where on it may speak
     int phase;                                // of the solution under way
     double *chosen_xe, *chosen_xx, chosen_ee; // of each product with the error, of itself
@@ -215,7 +216,7 @@ static void commands_unlearn(crdi_commands* q)
     for (int i = 0; i < q->nx; i++) { // of more than there is room for, no product at first
         q->active[i] = i < q->linear || q->nx == q->basis.count ? i : -1;
     }
-    q->dd = q->error = q->chosen_ee = 0;
+    q->dd = q->error = q->largest = q->chosen_ee = 0;
     q->updates = q->alarms = 0;
     q->phase = 0;
     q->trained_at = 2 * q->nx;
@@ -386,15 +387,19 @@ static void add_products(crdi_commands* q, double weight, double d, double keep)
     q->dd = keep * q->dd + weight * d * d;
 }
 
-// Huber's weight of an error, by their usual size.
-static double weight_of_error(crdi_commands* q, double e)
+// Huber's weight of an error, by their usual size. Where the model is exact or all is at rest for
+// long that goes to nothing, and the first thing that happens then is no outlier.
+static double weight_of_error(crdi_commands* q, double e, double d)
 {
-    const double size = fabs(e);
+    const double size = fabs(e), change = fabs(d);
+    if (change > q->largest) {
+        q->largest = q->largest > 0 ? fmin(change, 2 * q->largest) : change;
+    }
     if (q->updates <= 2 * q->nx) {
         q->error += (size - q->error) / (double)q->updates;
         return 1;
     }
-    const double most = outlier * q->error;
+    const double most = outlier * fmax(q->error, 0.002 * q->largest);
     q->error += 0.005 * (fmin(size, most) - q->error);
     return size > most ? most / size : 1;
 }
@@ -485,17 +490,20 @@ static void commands_learn(crdi_commands* q, int64_t i)
     const double *now = crdi_basis_at(&q->basis, i), *then = crdi_basis_at(&q->basis, before);
     if (!(fabs(d) < largest_signal)) { return; }
     double e = d;
+    bool rests = d == 0;
     for (int j = 0; j < q->nx; j++) {
         q->x[j] = q->active[j] < 0 ? 0 : now[q->active[j]] - then[q->active[j]];
         e -= q->w[j] * q->x[j];
+        rests = rests && q->x[j] == 0;
     }
+    if (rests) { return; } // which teaches nothing
     for (int a = 0; a < q->basis.commands; a++) {
         q->changes[a] += now[a * q->basis.per] != now[a * q->basis.per + 1];
     }
     if (!(fabs(e) < largest_signal)) { return; }
     q->updates++;
     q->judge.quiet++;
-    const double weight = weight_of_error(q, e);
+    const double weight = weight_of_error(q, e, d);
     add_products(q, weight, d, 1 - part_to_forget(q, weight));
     if (q->nx < q->basis.count) {
         choose_watch(q, now, then, e);
