@@ -211,9 +211,10 @@ typedef struct crd_tap_report {
     crd_metrics metrics; ///< NaN where nothing was scored
     int64_t scored;      ///< samples
     crd_coupling_counts counts;
-    bool learns;      ///< has a client of the learning server
-    int64_t networks; ///< that came from the server and could be used
-    int64_t connects; ///< connections to the server, 0: it was never reached
+    bool learns;                    ///< has a client of the learning server
+    int64_t networks;               ///< that came from the server and could be used
+    int64_t connects;               ///< connections to the server, 0: it was never reached
+    crd_coupling_commands commands; ///< what it made of the commands, the first of the coupling's
 } crd_tap_report;
 
 /// One connection with a coupling, or one element of it if it is an array.
@@ -226,7 +227,10 @@ typedef struct crd_coupling_report {
     int k_max;
     const crd_tap_report* taps; ///< the element in use, then the shadows
     int tap_count;
-    const char* hint; ///< a sentence if a shadow was better by more than 10 %, else ""
+    const char* hint;            ///< a sentence if a shadow was better by more than 10 %, else ""
+    const char* const* commands; ///< names (command_count)
+    int command_count;
+    double ahead; ///< s that estimates are of a later time at the source: the way there
 } crd_coupling_report;
 
 /// One real connection (one element of it if it is an array) and how far its input missed its

@@ -307,6 +307,13 @@ typedef struct crd_channel_spec {
     uint64_t seed;    ///< default 1
 } crd_channel_spec;
 
+/// What the estimate of a coupling is of.
+typedef enum crd_coupling_target {
+    CRD_TARGET_USUAL,      ///< of what dates its outputs by the commands (benches): the round trip
+    CRD_TARGET_NOW,        ///< the signal as it is at its source now
+    CRD_TARGET_ROUND_TRIP, ///< what the source will answer to what is being sent to it now
+} crd_coupling_target;
+
 /// `coupling:` of a connection. Elements are texts here: JSON as crd_element_parse reads it, each
 /// token in the line in which the file has it.
 typedef struct crd_coupling_spec {
@@ -318,6 +325,9 @@ typedef struct crd_coupling_spec {
     const crd_place* shadow_places;
     int shadow_count;
     bool record; ///< estimate's error, latency and jumps become signals of the record; default true
+    const char* model; ///< output of a model of the source that runs beside it; NULL: none
+    crd_coupling_target target;
+    crd_place origin; ///< of `coupling:` itself
 } crd_coupling_spec;
 
 /// value at the input = gain * (value of the output in the input's unit) + offset, or what the

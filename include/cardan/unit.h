@@ -153,6 +153,10 @@ typedef struct crd_unit_remote_ops {
     /// What is known about the test bench behind the unit; the same from create to destroy. NULL:
     /// it is none.
     const struct crdi_board* (*board)(const crd_unit* u);
+    /// What acts of input `variable`, a real number, in the step that was begun last, if that is
+    /// not what was set: limits were agreed with the unit. false: `*value` is not touched. NULL:
+    /// what was set acts.
+    bool (*acting)(const crd_unit* u, int32_t variable, double* value);
     /// The run is over: whatever turns is to come to rest, and nobody waits for it here;
     /// `terminate` does. Comes for all units before the first `terminate`.
     void (*halt)(crd_unit* u);

@@ -20,6 +20,7 @@ static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
     crdi_plan_kinds(plan);
     CRD_TRY(crdi_plan_bind(plan));
     CRD_TRY(crdi_plan_feeds(plan, &m->connections));
+    crdi_setpoints_bind(plan, &m->connections);
     CRD_TRY(crdi_networks_plan(plan, &m->connections));
     CRD_TRY(crdi_refresh_plan(plan, &m->connections));
     CRD_TRY(crdi_bonds_bind(plan, &m->energy));

@@ -553,6 +553,23 @@ static void put_shadows(crdi_doc* d, const crdi_json* shadows)
     }
 }
 
+// What part of the changes of the signal its commands account for.
+static void put_commands(crdi_doc* d, const crdi_json* c)
+{
+    char connection[CRDI_CELL], text[CRDI_CELL] = "";
+    size_t n = 0;
+    const crdi_json* list = crdi_json_get_list(c, "commands");
+    for (const crdi_json* p = crdi_json_first(list); p && n + 100 < sizeof text; p = p->next) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s %.0f %%", n ? ", " : "",
+                              crdi_json_get_text(p, "name"), crdi_json_get_number(p, "part"));
+    }
+    if (n == 0) { return; }
+    crdi_doc_paragraph(d,
+                       "%s: commands account for these parts of its changes: %s; believed to "
+                       "%.0f %% at the end",
+                       crdi_connection_text(c, connection), text, crdi_json_get_number(c, "share"));
+}
+
 static void put_couplings(crdi_doc* d, const char* caption, const crdi_json* couplings)
 {
     if (crdi_json_count(couplings) == 0) { return; }
@@ -565,6 +582,7 @@ static void put_couplings(crdi_doc* d, const char* caption, const crdi_json* cou
     for (const crdi_json* c = crdi_json_first(couplings); c; c = c->next) {
         const char* hint = crdi_json_get_text(c, "hint");
         char connection[CRDI_CELL];
+        put_commands(d, c);
         if (!*hint) { continue; }
         crdi_doc_paragraph(d, "%s: %s", crdi_connection_text(c, connection), hint);
     }

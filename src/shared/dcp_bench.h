@@ -145,6 +145,8 @@ void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double no
 /// What was kept, one kind of one quantity after the other: a sentence, "" where nothing was.
 /// False: there is no such kind.
 bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, size_t room);
+/// What was sent of this input in the end. False: it has no limits, or nothing was sent.
+bool crdi_dcp_bench_peer_acting(const crdi_dcp_bench_peer* p, int variable, double* value);
 /// Before each crd_dcp_master_send: the next number, and the echo of theirs.
 void crdi_dcp_bench_peer_send(crdi_dcp_bench_peer* p, double now);
 /// Of `ratio` numbers of the bench one is looked at, because it sends so much more often than we

@@ -263,7 +263,9 @@ static void write_yaml_put_coupling(crd_text* t, const crd_coupling_spec* c)
     const char* close = strrchr(json, '}');
     const bool object = json[0] == '{' && close;
     const bool empty = object && json + 1 + strspn(json + 1, " \t\r\n") == close;
-    if (!object || (!c->has_channel && c->shadow_count == 0 && c->record)) {
+    const bool plain =
+        !c->has_channel && c->shadow_count == 0 && c->record && !c->model && !c->target;
+    if (!object || plain) {
         put_json(t, json, strlen(json));
         return;
     }
@@ -287,6 +289,10 @@ static void write_yaml_put_coupling(crd_text* t, const crd_coupling_spec* c)
         crdi_text_add(t, "]");
     }
     if (!c->record) { crdi_flow_bool(&f, "record", false); }
+    if (c->model) { crdi_flow_text(&f, "model", c->model); }
+    if (c->target) {
+        crdi_flow_text(&f, "target", c->target == CRD_TARGET_NOW ? "now" : "round-trip");
+    }
     crdi_flow_end(&f);
 }
 

@@ -13,19 +13,26 @@ typedef struct coupling_draft {
     const char* file;
     const crdi_node *channel, *shadow;
     bool record;
+    const char* model;
+    crd_coupling_target target;
 } coupling_draft;
+
+static const char* const targets[] = {"usual", "now", "round-trip", NULL};
 
 static const crdi_key coupling_keys[] = {
     {KEY("file", PATH, coupling_draft, file)},
     {KEY("channel", NODE, coupling_draft, channel)},
     {KEY("shadow", NODE, coupling_draft, shadow)},
     {KEY("record", BOOL, coupling_draft, record)},
+    {KEY("model", TEXT, coupling_draft, model)},
+    {KEY("target", CHOICE, coupling_draft, target), .choices = targets},
 };
 
 static const crdi_table coupling_table = {"coupling", coupling_keys, COUNT(coupling_keys)};
 
 // The same names: what does not belong to the element.
-static const char* const not_of_the_element[] = {"file", "channel", "shadow", "record", NULL};
+static const char* const not_of_the_element[] = {"file",  "channel", "shadow", "record",
+                                                 "model", "target",  NULL};
 _Static_assert(COUNT(not_of_the_element) == COUNT(coupling_keys) + 1, "a name for each key");
 
 static const crdi_key channel_keys[] = {
@@ -235,6 +242,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
     if (!c) { return CRD_E_MEMORY; }
     c->channel = no_channel;
     c->record = true;
+    c->origin = (crd_place){r->file, n->line};
     if (n->kind != CRDI_MAPPING) {
         CRD_TRY(element_of_scalar(r, n, &c->element, &c->place));
     } else {
@@ -244,7 +252,8 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         if (d.file && own) {
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "file"),
                                   "file: the element is in '%s', expected no other keys of it here "
-                                  "(channel, shadow and record may stand beside)",
+                                  "(channel, shadow, record, model and target "
+                                  "may stand beside)",
                                   crdi_clip(d.file).text);
         }
         if (d.file) {
@@ -254,6 +263,8 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         }
         c->has_channel = d.channel != NULL;
         c->record = d.record;
+        c->model = d.model;
+        c->target = d.target;
         if (d.channel) { CRD_TRY(read_coupling_read_channel(r, d.channel, &c->channel)); }
         if (d.shadow) { CRD_TRY(read_shadows(r, d.shadow, c)); }
     }

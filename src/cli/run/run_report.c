@@ -120,6 +120,27 @@ static void say_learning(crdi_result* out, const crd_coupling_report* c)
     }
 }
 
+// What part of the signal's changes commands account for, and how far that was believed.
+static void say_commands(crdi_result* out, const crd_coupling_report* c)
+{
+    for (int t = 0; t < c->tap_count; t++) {
+        const crd_coupling_commands* p = &c->taps[t].commands;
+        const char* parts = "";
+        for (int i = 0; i < p->count && i < c->command_count; i++) {
+            const bool rests = p->changes[i] == 0;
+            const int copy = p->copy_of[i];
+            parts = crdi_worded(out, rests ? "%s%s%s constant" : "%s%s%s %.0f %%", parts,
+                                i ? ", " : "", c->commands[i], 100 * p->part[i]);
+            if (!rests && copy >= 0 && copy < c->command_count) {
+                parts = crdi_worded(out, "%s (moves with %s)", parts, c->commands[copy]);
+            }
+        }
+        if (!*parts) { continue; }
+        crdi_say(out, "commands %s, %s%s: %s of its changes%s%.0f %% at the end\n", c->to,
+                 c->taps[t].label, t ? " (shadow)" : "", parts, "; believed to ", 100 * p->share);
+    }
+}
+
 static const char* source_name(int source) // crd_board_source
 {
     return source == 0 ? "bench" : source == 1 ? "model" : "coming";
@@ -174,6 +195,7 @@ static void say_report(crdi_result* out, const crd_master_report* r, bool by_pag
         const crd_coupling_report* k = &r->couplings[i];
         if (*k->hint) { crdi_say_wrapped(out, "hint", "%s -> %s: %s", k->from, k->to, k->hint); }
         say_learning(out, k);
+        say_commands(out, k);
     }
     if (*r->results) {
         crdi_say(out, "results  %" PRId64 " row%s in %s\n", r->rows, crdi_plural(r->rows),
@@ -249,7 +271,7 @@ static void run_report_put_loop(crdi_result* j, const crd_loop_report* l)
 }
 
 // How good the estimates of an element were, into `j`.
-static void put_tap(crdi_result* j, const crd_tap_report* t)
+static void put_tap(crdi_result* j, const crd_coupling_report* c, const crd_tap_report* t)
 {
     crdi_put(j, TEXT("algorithm", t->label), INT("scored", t->scored),
              REAL("C", 100 * t->metrics.C), REAL("M", 100 * t->metrics.M),
@@ -257,14 +279,21 @@ static void put_tap(crdi_result* j, const crd_tap_report* t)
              REAL("worst", t->metrics.worst), BOOL("learns", t->learns),
              INT("networks", t->networks), INT("connects", t->connects),
              INT("swaps", t->counts.swaps), INT("rollbacks", t->counts.rollbacks));
+    if (t->commands.count == 0) { return; }
+    crdi_put(j, REAL("share", 100 * t->commands.share), INT("alarms", t->commands.alarms));
+    crdi_result* list = crdi_array(j, "commands");
+    for (int i = 0; i < t->commands.count && i < c->command_count; i++) {
+        crdi_put(crdi_row(list), TEXT("name", c->commands[i]),
+                 REAL("part", 100 * t->commands.part[i]), INT("changes", t->commands.changes[i]));
+    }
 }
 
 static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c)
 {
     const crd_coupling_counts* n = &c->taps[0].counts;
     crdi_put(j, TEXT("from", c->from), TEXT("to", c->to), REAL("step", c->step));
-    put_tap(j, &c->taps[0]);
-    crdi_put(j, REAL("k_mean", c->k_mean), INT("k_max", c->k_max));
+    put_tap(j, c, &c->taps[0]);
+    crdi_put(j, REAL("k_mean", c->k_mean), INT("k_max", c->k_max), REAL("ahead", c->ahead));
     crdi_put(j, INT("sent", c->sent), INT("lost", c->lost), INT("repeated", c->repeated),
              INT("filled", n->filled), INT("late", n->late), INT("too_late", n->too_late),
              INT("duplicates", n->duplicates), INT("not_finite", n->not_finite),
@@ -273,7 +302,7 @@ static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c
     crdi_result* shadows = crdi_array(j, "shadows");
     for (int t = 1; t < c->tap_count; t++) {
         crdi_result* shadow = crdi_row(shadows);
-        put_tap(shadow, &c->taps[t]);
+        put_tap(shadow, c, &c->taps[t]);
     }
     crdi_put(j, TEXT("hint", *c->hint ? c->hint : NULL));
 }

@@ -384,6 +384,17 @@ void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double no
     }
 }
 
+bool crdi_dcp_bench_peer_acting(const crdi_dcp_bench_peer* p, int variable, double* value)
+{
+    for (int i = 0; i < p->axis_count; i++) {
+        const peer_axis* a = &p->axes[i];
+        if (a->input != variable || isnan(a->sent)) { continue; }
+        *value = a->sent;
+        return true;
+    }
+    return false;
+}
+
 bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, size_t room)
 {
     if (i >= 2 * p->axis_count) { return false; }

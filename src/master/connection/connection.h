@@ -191,6 +191,7 @@ typedef struct crdi_estimator {
     crd_coupling* element;
     crd_learn_client* learn; // NULL: it does not learn
     double latency;          // known, s; NaN: time stamps say it
+    int commands;            // so many of the coupling's it is told, the first
     const char* label;
     double estimate, error; // run: of the newest evaluation; error NaN: the truth is not known
     double* made;           // run: (ring) estimate for macro step q at place q % ring
@@ -204,6 +205,34 @@ typedef struct crdi_flight {
     double arrival, stamp, value;
     int64_t sequence, order; // number of the sample; order of sending
 } crdi_flight;
+
+/// A set value that is sent to the source's unit, or what a model of it says (setpoints.c).
+typedef struct crdi_setpoint {
+    const char* name;         // "bench.pedal"
+    crdi_end at;              // input of the source's unit, output of the model
+    bool model;               //
+    bool after;               // it is known once it has acted
+    int couple;               // coupling of the connection that leads there, -1: none
+    int lag;                  // macro steps of the element from now on, until it acts
+    const crdi_coupled* link; // the same coupling
+    const crd_unit* unit;
+    const void* acts; // the value at the end
+    crd_kind kind;
+} crdi_setpoint;
+
+typedef struct crdi_setpoints {
+    crdi_setpoint* list;
+    const char** names; // (count)
+    int count, room;
+    int ahead;      // macro steps that the elements' time is ahead of the source's: the way there
+    int step;       // macro steps that a step of the source takes
+    bool before;    // some are known before they act: what acted may be another thing
+    bool after;     // some are known afterwards only
+    int64_t number; // run: of macro steps
+    double* taken;  // run: (room + 1) x count by macro step
+    double* now;    // run: (count)
+    double* acted;  // run: (ring) x count by sample
+} crdi_setpoints;
 
 /// Source -> channel -> elements -> input. All of it on the cycle thread.
 struct crdi_coupled {
@@ -222,6 +251,7 @@ struct crdi_coupled {
     double burst_chance;        // of a sample that is not in a burst to begin one
     crdi_estimator* estimators; // the one in use, then the shadows
     int estimator_count, ring;
+    crdi_setpoints* setpoints; // commands, NULL: none
 
     crdi_flight* flights; // run: a heap, the next to arrive on top
     int flight_count, flight_capacity;
@@ -420,6 +450,17 @@ bool crdi_defect_is_recorded(const crdi_plan* plan, const crdi_connection* k);
 /// As a signal, NULL if nobody asks for it.
 crd_status crdi_defect_offer(const crdi_plan* plan, const crdi_prediction* f,
                              const crdi_offer** out);
+// setpoints.c: commands that elements are told
+crd_status crdi_setpoints_plan(crdi_plan* plan, const crdi_connections* all, crdi_coupled* c);
+crd_status crdi_setpoints_make_room(crdi_plan* plan, crdi_coupled* c);
+void crdi_setpoints_bind(const crdi_plan* plan, crdi_connections* all);
+void crdi_setpoints_take(crdi_coupled* c, double t); ///< once in a macro step, before its sample
+/// What was acting when this sample was taken.
+void crdi_setpoints_echo(const crdi_coupled* c, int64_t sequence, double stamp);
+static inline double crdi_setpoints_ahead(const crdi_coupled* c) // s
+{
+    return c->setpoints ? c->setpoints->ahead * c->interval : 0;
+}
 // coupled_plan.c, coupled.c
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);

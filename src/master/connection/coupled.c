@@ -103,10 +103,12 @@ static void score(const crdi_coupled* c, crdi_estimator* p, double value, double
 
 static void arrive(const crd_master* m, crdi_coupled* c, const crdi_flight* f)
 {
+    const double ahead = crdi_setpoints_ahead(c);
     if (m->exchange) { crdi_exchange_arrived(m, c, f); }
+    if (c->setpoints) { crdi_setpoints_echo(c, f->sequence, f->stamp - ahead); }
     for (int i = 0; i < c->estimator_count; i++) {
         crdi_estimator* p = &c->estimators[i];
-        const double stamp = isnan(p->latency) ? f->stamp : f->arrival - p->latency;
+        const double stamp = (isnan(p->latency) ? f->stamp : f->arrival - p->latency) - ahead;
         score(c, p, f->value, stamp - m->plan->times.start);
         crd_coupling_push(p->element, f->value, stamp, f->sequence);
         if (p->learn) {
@@ -256,6 +258,7 @@ static void accept_all(crd_master* m, int64_t n, double t)
     const double due = t + 1e-6 * m->plan->times.tick; // times are multiples of it but for rounding
     for (int i = 0; i < m->connections.coupled_count; i++) {
         crdi_coupled* c = &m->connections.coupled[i];
+        if (c->setpoints && n % c->every == 0) { crdi_setpoints_take(c, t); }
         if (c->script) {
             if (n % c->every == 0) { note_scripted(c); }
             play(m, c, due);
@@ -298,11 +301,12 @@ crdi_estimator crdi_coupled_swap(crd_master* m, crdi_coupled* c, const crdi_esti
     p->learn = NULL;
     p->label = by->description->label;
     p->latency = by->latency;
+    p->commands = by->commands;
     const int first = c->past_count < c->past_room ? 0 : c->past_at;
     for (int i = 0; i < c->past_count; i++) {
         const crdi_flight* f = &c->past[(first + i) % c->past_room];
-        crd_coupling_push(p->element, f->value,
-                          isnan(p->latency) ? f->stamp : f->arrival - p->latency, f->sequence);
+        const double stamp = isnan(p->latency) ? f->stamp : f->arrival - p->latency;
+        crd_coupling_push(p->element, f->value, stamp - crdi_setpoints_ahead(c), f->sequence);
     }
     c->fade = 0;
     if (c->arrived && m->clock.n > 0) {
@@ -311,7 +315,8 @@ crdi_estimator crdi_coupled_swap(crd_master* m, crdi_coupled* c, const crdi_esti
         c->fade_begin = t;
         c->fade_span = (2 + (double)c->k) * c->interval;
     }
-    c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values);
+    c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values) &&
+               crdi_setpoints_ahead(c) == 0;
     c->swapped = true;
     c->swapped_at = t;
     p->score = (crd_score){0};
@@ -344,7 +349,8 @@ static void report_estimator(const crdi_estimator* p, crd_tap_report* r)
                           .metrics = {NAN, NAN, NAN, NAN, NAN},
                           .scored = p->score.count,
                           .counts = crd_coupling_get_counts(p->element),
-                          .learns = p->learn != NULL};
+                          .learns = p->learn != NULL,
+                          .commands = crd_coupling_get_commands(p->element)};
     if (p->score.count) { r->metrics = crd_score_metrics(&p->score); }
     if (p->learn) {
         const crd_learn_client_counts n = crd_learn_client_get_counts(p->learn);
@@ -398,6 +404,9 @@ void crdi_coupled_report(crd_master* m)
             .taps = c->tap_reports,
             .tap_count = c->estimator_count,
             .hint = c->hint,
+            .commands = c->setpoints ? c->setpoints->names : NULL,
+            .command_count = c->setpoints ? c->setpoints->count : 0,
+            .ahead = crdi_setpoints_ahead(c),
         };
     }
 }

@@ -110,7 +110,7 @@ static double longest_way(const crdi_coupled* c)
     for (int64_t i = 0; c->script && i < c->script->count; i++) {
         s = fmax(s, c->script->samples[i].arrival - c->script->samples[i].stamp);
     }
-    return s / c->interval;
+    return s / c->interval + (c->setpoints ? c->setpoints->ahead : 0);
 }
 
 static crd_status coupled_plan_make_room(crdi_plan* plan, crdi_coupled* c)
@@ -130,6 +130,7 @@ static crd_status coupled_plan_make_room(crdi_plan* plan, crdi_coupled* c)
         memset(p->made_for, 0xFF, (size_t)c->ring * sizeof *p->made_for);
         p->newest = -1;
     }
+    if (c->setpoints && crdi_setpoints_make_room(plan, c) < 0) { return CRD_E_MEMORY; }
     if (c->script) {
         c->sent_values = crdi_arena_new(plan->arena, (size_t)c->ring, sizeof *c->sent_values);
         return c->sent_values ? CRD_OK : CRD_E_MEMORY;
@@ -226,10 +227,10 @@ static crd_status create_estimator(crdi_plan* plan, crdi_coupled* c, int index)
     crd_coupling_options opt;
     crdi_estimator* p = &c->estimators[index];
     const crd_element* e = p->description;
-    p->latency = e->latency_steps >= 0 ? e->latency_steps * c->interval : e->latency;
     CRD_TRY(label_estimator(plan, c, index));
     CRD_TRY(crd_element_options(e, c->interval, &opt));
     opt.start_time = plan->times.start;
+    opt.commands = p->commands;
     CRD_TRY(crd_coupling_create(plan->ctx, &opt, &p->element));
     CRD_TRY(create_client(plan, c, p));
     return CRD_OK;
@@ -299,7 +300,7 @@ fail:
     return st;
 }
 
-static crd_status create_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupled* c)
+static crd_status open_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupled* c)
 {
     crd_status st = CRD_OK;
     const crd_coupling_spec* s = k->spec->coupling;
@@ -322,11 +323,28 @@ static crd_status create_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupl
     CRD_TRY(parse_estimators(plan, c));
     CRD_TRY(choose_interval(plan, c));
     for (int i = 0; i < c->estimator_count; i++) {
-        CRD_TRY(create_estimator(plan, c, i));
+        crdi_estimator* p = &c->estimators[i];
+        const crd_element* e = p->description;
+        p->latency = e->latency_steps >= 0 ? e->latency_steps * c->interval : e->latency;
     }
     // Without a channel, a latency that is known lies in front of the source.
     c->dated = !c->channel && !c->script && c->source->unit->info.flags & CRD_UNIT_DATES_OUTPUTS;
+fail:
+    return st;
+}
+
+// Once all are open.
+static crd_status finish_coupled(crdi_plan* plan, const crdi_connections* all, crdi_coupled* c)
+{
+    crd_status st = CRD_OK;
+    crdi_connection* k = &plan->connections[c->of - plan->connections];
+    const crd_unit* target = plan->members[k->to.member].unit;
+    CRD_TRY(crdi_setpoints_plan(plan, all, c));
+    for (int i = 0; i < c->estimator_count; i++) {
+        CRD_TRY(create_estimator(plan, c, i));
+    }
     c->truth = c->channel || (isnan(c->estimators[0].latency) && !c->dated);
+    c->truth = c->truth && crdi_setpoints_ahead(c) == 0; // which is of another time
     if (c->script) {
         CRD_TRY(check_script(plan, c));
         c->truth = c->truth && !c->script->values;
@@ -353,7 +371,13 @@ crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* c)
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
         if (k->couple < 0) { continue; }
-        const crd_status st = create_coupled(plan, k, &c->coupled[k->couple]);
+        const crd_status st = open_coupled(plan, k, &c->coupled[k->couple]);
+        if (st < 0) { return st; }
+    }
+    plan->read = crdi_arena_new(plan->arena, n, sizeof *plan->read);
+    if (!plan->read) { return CRD_E_MEMORY; }
+    for (int i = 0; i < c->coupled_count; i++) {
+        const crd_status st = finish_coupled(plan, c, &c->coupled[i]);
         if (st < 0) { return st; }
     }
     return CRD_OK;

@@ -202,6 +202,9 @@ static crd_status make_taps(crd_master* m, crdi_guard_loop* l, const crdi_connec
         c->script) {
         return refuse_link(m, l, k, "has an element with a step of its own");
     }
+    if (crdi_setpoints_ahead(c) > 0) {
+        return refuse_link(m, l, k, "has an element that looks over the round trip");
+    }
     const double delay = s ? s->delay : 0;
     const int late = (int)ceil(delay / step - 1e-9);
     crd_linear linear = {0};

@@ -67,7 +67,11 @@ static crd_status bind_member(crdi_plan* plan, crdi_member* p, int32_t* list, co
     for (int i = 0; i < out_count; i++) {
         list[i] = plan->connections[outgoing[i]].from.variable;
     }
-    const int32_t out = unique(list, out_count);
+    int wanted = out_count;
+    for (int i = 0; i < plan->read_count; i++) {
+        if (&plan->members[plan->read[i].member] == p) { list[wanted++] = plan->read[i].variable; }
+    }
+    const int32_t out = unique(list, wanted);
     if (out) {
         CRD_TRY(crd_binding_create(u, list, out, &p->out));
         CRD_TRY(crdi_values_create(plan->arena, p->out, &p->outputs));
@@ -172,7 +176,7 @@ crd_status crdi_plan_bind(crdi_plan* plan)
     int* out_first = crdi_new_array(plan->ctx, members, sizeof *out_first);
     int* in = crdi_new_array(plan->ctx, connections, sizeof *in);
     int* out = crdi_new_array(plan->ctx, connections, sizeof *out);
-    int32_t* list = crdi_new_array(plan->ctx, connections, sizeof *list);
+    int32_t* list = crdi_new_array(plan->ctx, connections + (size_t)plan->read_count, sizeof *list);
     if (!in_first || !out_first || !in || !out || !list) { goto fail; }
     sort_by_member(plan, true, in_first, in);
     sort_by_member(plan, false, out_first, out);

@@ -106,6 +106,8 @@ typedef struct crdi_plan {
     crdi_connection* connections;
     int connection_count, coupled_count;
     size_t connection_capacity;
+    crdi_end* read; // outputs that are looked at here though nobody is connected to them
+    int read_count;
     // connections into member i: into[into_first[i]] ... into[into_first[i + 1] - 1]; likewise out
     int *into, *into_first, *out_of, *out_of_first;
 

@@ -369,7 +369,23 @@ static void record_describe_put_loop(crdi_json_writer* w, const crd_loop_report*
     crdi_json_put_bool(w, "converged", l->converged);
 }
 
-static void put_tap(crdi_json_writer* w, const crd_tap_report* r)
+static void put_commands(crdi_json_writer* w, const crd_coupling_report* of,
+                         const crd_coupling_commands* c)
+{
+    if (c->count == 0) { return; }
+    crdi_json_put_number(w, "share", 100 * c->share); // %
+    crdi_json_begin_list(w, "commands");
+    for (int i = 0; i < c->count && i < of->command_count; i++) {
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", of->commands[i]);
+        crdi_json_put_number(w, "part", 100 * c->part[i]);
+        crdi_json_put_integer(w, "changes", c->changes[i]);
+        crdi_json_end(w);
+    }
+    crdi_json_end(w);
+}
+
+static void put_tap(crdi_json_writer* w, const crd_coupling_report* of, const crd_tap_report* r)
 {
     crdi_json_put_text(w, "algorithm", r->label);
     crdi_json_put_integer(w, "scored", r->scored);
@@ -378,6 +394,7 @@ static void put_tap(crdi_json_writer* w, const crd_tap_report* r)
     crdi_json_put_number(w, "P", 100 * r->metrics.P);
     crdi_json_put_number(w, "rms", r->metrics.rms);
     crdi_json_put_number(w, "worst", r->metrics.worst);
+    put_commands(w, of, &r->commands);
 }
 
 static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
@@ -386,7 +403,7 @@ static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
     crdi_json_put_text(w, "from", r->from);
     crdi_json_put_text(w, "to", r->to);
     crdi_json_put_number(w, "step", r->step);
-    put_tap(w, &r->taps[0]);
+    put_tap(w, r, &r->taps[0]);
     crdi_json_put_number(w, "k_mean", r->k_mean);
     crdi_json_put_integer(w, "k_max", r->k_max);
     crdi_json_put_integer(w, "sent", r->sent);
@@ -406,10 +423,11 @@ static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
     crdi_json_begin_list(w, "shadows");
     for (int i = 1; i < r->tap_count; i++) {
         crdi_json_begin_object(w, NULL);
-        put_tap(w, &r->taps[i]);
+        put_tap(w, r, &r->taps[i]);
         crdi_json_end(w);
     }
     crdi_json_end(w);
+    if (r->ahead > 0) { crdi_json_put_number(w, "ahead", r->ahead); }
     crdi_json_put_text(w, "hint", r->hint);
 }
 

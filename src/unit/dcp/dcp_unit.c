@@ -152,6 +152,12 @@ static const crdi_board* board(const crd_unit* unit)
     return ((const crdi_dcp_unit*)unit)->board;
 }
 
+static bool acting(const crd_unit* unit, int32_t variable, double* value)
+{
+    const crdi_dcp_unit* u = (const crdi_dcp_unit*)unit;
+    return u->bench && crdi_dcp_bench_peer_acting(u->bench, variable, value);
+}
+
 static void halt(crd_unit* unit)
 {
     crdi_session_halt((crdi_dcp_unit*)unit);
@@ -193,6 +199,7 @@ static const crd_unit_remote_ops remote_ops = {
     .begin = dcp_begin,
     .link = link_stats,
     .board = board,
+    .acting = acting,
     .halt = halt,
     .interrupt = interrupt,
     .route = route,

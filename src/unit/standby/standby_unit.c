@@ -517,11 +517,27 @@ static const char* standby_last_call(const crd_unit* unit)
     return crdi_unit_last_call(u->model);
 }
 
+// What the primary was told in the end.
+static bool standby_acting(const crd_unit* unit, int32_t variable, double* value)
+{
+    const crdi_standby* u = (const crdi_standby*)unit;
+    const crd_unit* p = u->seat ? u->seat->unit : NULL;
+    for (int k = 0; p && CRDI_UNIT_HAS(p, remote, acting) && k < u->seat->in.count; k++) {
+        const crdi_way* w = &u->seat->in.ways[k];
+        if (w->own != variable || w->gain == 0) { continue; }
+        if (!p->ops->remote->acting(p, w->there, value)) { return false; }
+        *value = (*value - w->offset) / w->gain;
+        return true;
+    }
+    return false;
+}
+
 static const crd_unit_remote_ops remote_ops = {
     .approach = standby_approach,
     .begin = standby_begin,
     .link = link_stats,
     .board = standby_board,
+    .acting = standby_acting,
     .halt = standby_halt,
     .interrupt = standby_interrupt,
 };

@@ -1,0 +1,432 @@
+// Commands of a coupling: set values that are sent to the unit whose output comes late. They are
+// known here at once, and what they do there is learned by its elements (cardan/coupling.h).
+//
+// The time of a command is that at which the step of the source's unit begins in which it acts; the
+// output at the end of the step is the first that shows it. On an emulated way there, what is sent
+// at step n acts from n + way on, and a model's output at n is the source's at n + way; without one
+// the input itself tells at n + 1 what has acted in the step before. Over the round trip all times
+// at the source are earlier by the way there: estimates are what it will answer to what was sent in
+// the step before.
+//
+// Losses and jitter on the way there are not known when a command is sent. A sample brings along
+// what was acting when it was taken, as benches send it back, and puts the commands right.
+#include "master/master.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FOUND_MOST = 4, LIST = 300 }; // commands that are found; bytes of a list of names
+
+// ---- before the run ----------------------------------------------------------------------------
+
+static crd_status __attribute__((format(printf, 3, 4)))
+refuse(const crdi_plan* plan, const crdi_coupled* c, const char* format, ...)
+{
+    char at[512], text[700];
+    const crd_coupling_spec* s = c->of->spec->coupling;
+    const crd_place place = s->origin;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    crdi_where(place.file && place.file[0] ? place : c->of->spec->place, at, sizeof at);
+    return crdi_fail(plan->ctx, CRD_E_RANGE, "%scoupling of %s -> %s: %s", at, c->of->from_name,
+                     c->of->to_name, text);
+}
+
+static bool uses(const crdi_estimator* p, crd_algorithm a)
+{
+    return p->description->options.algorithm == a;
+}
+
+static bool any_uses(const crdi_coupled* c, crd_algorithm a)
+{
+    for (int i = 0; i < c->estimator_count; i++) {
+        if (uses(&c->estimators[i], a)) { return true; }
+    }
+    return false;
+}
+
+static bool is_number(const crdi_plan* plan, const crdi_end* e)
+{
+    return crd_type_kind((crd_type)crdi_variable_at(plan, e)->type) != CRD_BYTES;
+}
+
+// Connections through which commands may come.
+static bool leads_there(const crdi_plan* plan, const crdi_coupled* c, const crdi_connection* k)
+{
+    return k->to.member == c->of->from.member && k->from.member != k->to.member &&
+           is_number(plan, &k->to);
+}
+
+static void list_inputs(const crdi_plan* plan, const crdi_coupled* c, char* text)
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (int i = 0; i < plan->connection_count && n < LIST - 100; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (!leads_there(plan, c, k)) { continue; }
+        n += (size_t)snprintf(text + n, LIST - n, "%s%s.%.60s", n ? ", " : "",
+                              c->source->unit->name, k->spec->to);
+    }
+    if (n == 0) { snprintf(text, LIST, "nothing that is"); }
+}
+
+static crd_status resolve(const crdi_plan* plan, const crdi_coupled* c, const char* text,
+                          crdi_end* out)
+{
+    crd_status st = CRD_OK;
+    const char* variable = NULL;
+    const crd_coupling_spec* s = c->of->spec->coupling;
+    const crd_place place = s->origin;
+    *out = (crdi_end){0};
+    CRD_TRY(crd_system_split(plan->sys, text, place, &out->member, &variable));
+    const crd_unit* u = plan->members[out->member].unit;
+    st = crd_unit_resolve(u, plan->ctx, variable, &out->variable, &out->element);
+    if (st < 0) { return crdi_fail_at(plan->ctx, st, place); }
+    const crd_variable* v = &u->info.variables[out->variable];
+    if (v->alias_of >= 0) { out->variable = v->alias_of; }
+    if (out->element < 0 && v->size > 1) {
+        return refuse(plan, c, "'%s' has %lld elements, expected one of them, such as %s[1]", text,
+                      (long long)v->size, text);
+    }
+    if (out->element < 0) { out->element = 0; }
+    if (!is_number(plan, out)) { return refuse(plan, c, "'%s' is no number", text); }
+fail:
+    return st;
+}
+
+static bool same_end(const crdi_end* a, const crdi_end* b)
+{
+    return a->member == b->member && a->variable == b->variable && a->element == b->element;
+}
+
+static crd_status add_command(const crdi_plan* plan, crdi_coupled* c, const crdi_connection* k)
+{
+    crdi_setpoints* s = c->setpoints;
+    for (int i = 0; i < s->count; i++) {
+        if (!s->list[i].model && same_end(&s->list[i].at, &k->to)) {
+            return refuse(plan, c, "commands: '%s' is there twice", s->list[i].name);
+        }
+    }
+    if (s->count == CRD_COMMANDS_MAX) {
+        return refuse(plan, c, "more than %d commands", CRD_COMMANDS_MAX);
+    }
+    const char* name = crdi_end_written_name(plan, plan->arena, &k->to, k->spec->to);
+    if (!name) { return CRD_E_MEMORY; }
+    s->list[s->count++] = (crdi_setpoint){.name = name, .at = k->to, .couple = k->couple};
+    return CRD_OK;
+}
+
+static crd_status add_named(const crdi_plan* plan, crdi_coupled* c, const char* text)
+{
+    crdi_end end;
+    const crd_status st = resolve(plan, c, text, &end);
+    if (st < 0) { return st; }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (leads_there(plan, c, k) && (same_end(&k->to, &end) || same_end(&k->from, &end))) {
+            return add_command(plan, c, k);
+        }
+    }
+    char list[LIST];
+    list_inputs(plan, c, list);
+    return refuse(plan, c, "commands: '%s' is not sent to '%s', expected %s", text,
+                  c->source->unit->name, list);
+}
+
+static crd_status add_model(crdi_plan* plan, crdi_coupled* c, const char* text)
+{
+    crdi_end end;
+    crdi_setpoints* s = c->setpoints;
+    const crd_status st = resolve(plan, c, text, &end);
+    if (st < 0) { return st; }
+    if (end.member == c->of->from.member) {
+        return refuse(plan, c, "model: '%s' is late itself, expected an output of another unit",
+                      text);
+    }
+    if (crdi_variable_at(plan, &end)->causality == CRD_INPUT) {
+        return refuse(plan, c, "model: '%s' is an input, expected an output", text);
+    }
+    s->list[s->count++] = (crdi_setpoint){.name = text, .at = end, .couple = -1, .model = true};
+    plan->read[plan->read_count++] = end;
+    return CRD_OK;
+}
+
+static crd_status find_commands(const crdi_plan* plan, crdi_coupled* c)
+{
+    int left = 0;
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (!leads_there(plan, c, k)) { continue; }
+        if (c->setpoints->count == FOUND_MOST) {
+            left++;
+            continue;
+        }
+        const crd_status st = add_command(plan, c, k);
+        if (st < 0) { return st; }
+    }
+    if (left) {
+        crdi_log(plan->log, CRD_LOG_WARNING,
+                 "coupling of %s -> %s: the first %d of %d values that are sent to '%s' count as "
+                 "commands; 'commands:' chooses others",
+                 c->of->from_name, c->of->to_name, FOUND_MOST, FOUND_MOST + left,
+                 c->source->unit->name);
+    }
+    return CRD_OK;
+}
+
+// The element in use says which, or a shadow if it does not know any.
+static const crd_element* naming(const crdi_coupled* c)
+{
+    for (int i = 0; i < c->estimator_count; i++) {
+        if (uses(&c->estimators[i], CRD_ALGORITHM_COMMANDS)) {
+            return c->estimators[i].description;
+        }
+    }
+    return NULL;
+}
+
+static crd_status choose_commands(crdi_plan* plan, crdi_coupled* c)
+{
+    crd_status st = CRD_OK;
+    const crd_coupling_spec* s = c->of->spec->coupling;
+    const crd_element* e = naming(c);
+    const bool smith = any_uses(c, CRD_ALGORITHM_SMITH);
+    const int count = e ? e->options.commands : 0;
+    if (smith && !s->model) {
+        return refuse(plan, c, "smith needs a model, expected 'model: unit.output' beside it");
+    }
+    if (s->model && !smith && !e) {
+        return refuse(plan, c,
+                      "no element here makes anything of a model, expected 'commands' or "
+                      "'smith'");
+    }
+    if (count && !e->command_names) {
+        return refuse(plan, c, "commands: %d, expected their names, such as [%s.%s]", count,
+                      c->source->unit->name, "pedal");
+    }
+    const char* const* names = count ? e->command_names : NULL;
+    const bool modelled = count && s->model && strcmp(names[0], s->model) == 0; // as it was saved
+    if (s->model) { CRD_TRY(add_model(plan, c, s->model)); } // the first, for smith
+    for (int i = modelled; i < count; i++) {
+        CRD_TRY(add_named(plan, c, names[i]));
+    }
+    if (e && count == 0 && !s->model) { CRD_TRY(find_commands(plan, c)); }
+    if (e && c->setpoints->count == 0) {
+        return refuse(plan, c,
+                      "nothing is sent to '%s' that could be a command, expected "
+                      "another algorithm",
+                      c->source->unit->name);
+    }
+fail:
+    return st;
+}
+
+// ---- ways --------------------------------------------------------------------------------------
+
+static bool holds(const crdi_estimator* p)
+{
+    const crd_coupling_options* o = &p->description->options;
+    return o->algorithm == CRD_ALGORITHM_LINEAR && o->design.method == CRD_METHOD_ZOH;
+}
+
+// s from sending a value until it is the unit's input, NaN: it is not sent over a network. An
+// element there that makes up for it does so.
+static double way_of(const crdi_plan* plan, const crdi_coupled* link)
+{
+    if (!link->channel) { return NAN; }
+    const double tick = plan->times.tick;
+    return holds(&link->estimators[0]) ? tick * ceil(link->channel->delay / tick - 1e-6) : 0;
+}
+
+// Of a value that goes there without an emulated network. Without an echo the way there is taken to
+// be as long as the way back, if that was given.
+static double plain_way(const crdi_coupled* c)
+{
+    const double known = c->estimators[0].latency;
+    return c->channel || c->dated || isnan(known) ? 0 : known;
+}
+
+// Of all values that are sent to the source's unit over emulated networks, s.
+static double shortest_way(const crdi_plan* plan, const crdi_connections* all,
+                           const crdi_coupled* c)
+{
+    double way = NAN;
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (!leads_there(plan, c, k) || k->couple < 0) { continue; }
+        way = fmin(way, way_of(plan, &all->coupled[k->couple]));
+    }
+    return isnan(way) ? plain_way(c) : way;
+}
+
+static int intervals(const crdi_coupled* c, double s)
+{
+    return (int)llround(s / c->interval);
+}
+
+// Lags in the elements' time, and how far that is ahead of the source's. A command that is sent
+// acts from then on, and its time is the end of that step; an input tells it afterwards, and a
+// model is asked at the end of its step, too.
+static void set_lags(const crdi_plan* plan, const crdi_connections* all, crdi_coupled* c)
+{
+    crdi_setpoints* s = c->setpoints;
+    const int shortest = intervals(c, shortest_way(plan, all, c));
+    int least = s->count ? INT_MAX : shortest;
+    for (int i = 0; i < s->count; i++) {
+        crdi_setpoint* p = &s->list[i];
+        const double sent = p->couple < 0 ? NAN : way_of(plan, &all->coupled[p->couple]);
+        const int way = p->model ? shortest : intervals(c, isnan(sent) ? plain_way(c) : sent);
+        p->lag = way;
+        p->after = isnan(sent) && !p->model;
+        s->after = s->after || p->after;
+        s->before = s->before || !p->after;
+        s->step = intervals(c, c->source->step);
+        least = way < least ? way : least;
+    }
+    s->ahead = c->of->spec->coupling->target == CRD_TARGET_ROUND_TRIP ? least : 0;
+    for (int i = 0; i < s->count; i++) {
+        s->list[i].lag -= s->ahead;
+        s->room = s->room > s->list[i].lag + s->step ? s->room : s->list[i].lag + s->step;
+    }
+}
+
+static void tell_assumed(const crdi_plan* plan, const crdi_coupled* c)
+{
+    const crdi_setpoints* s = c->setpoints;
+    const double known = c->estimators[0].latency;
+    if (c->channel || c->dated || s->count == 0) { return; }
+    if (!isnan(known)) {
+        crdi_log(plan->log, CRD_LOG_INFO,
+                 "coupling of %s -> %s: '%s' does not send numbers back: commands are taken to be "
+                 "on their way as long as its samples, %g s",
+                 c->of->from_name, c->of->to_name, c->source->unit->name, known);
+    } else if (c->source->unit->info.flags & CRD_UNIT_IN_REAL_TIME) {
+        crdi_log(plan->log, CRD_LOG_WARNING,
+                 "coupling of %s -> %s: '%s' does not send numbers back and no 'latency' is given: "
+                 "samples count as new, commands as acting at once",
+                 c->of->from_name, c->of->to_name, c->source->unit->name);
+    }
+}
+
+crd_status crdi_setpoints_plan(crdi_plan* plan, const crdi_connections* all, crdi_coupled* c)
+{
+    crd_status st = CRD_OK;
+    crdi_setpoints* s = crdi_arena_new(plan->arena, 1, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    c->setpoints = s;
+    s->list = crdi_arena_new(plan->arena, CRD_COMMANDS_MAX, sizeof *s->list);
+    s->names = crdi_arena_new(plan->arena, CRD_COMMANDS_MAX, sizeof *s->names);
+    if (!s->list || !s->names) { return CRD_E_MEMORY; }
+    CRD_TRY(choose_commands(plan, c));
+    set_lags(plan, all, c);
+    tell_assumed(plan, c);
+    for (int i = 0; i < s->count; i++) {
+        s->names[i] = s->list[i].name;
+    }
+    for (int i = 0; i < c->estimator_count; i++) {
+        crdi_estimator* p = &c->estimators[i];
+        const bool learns = uses(p, CRD_ALGORITHM_COMMANDS);
+        p->commands = uses(p, CRD_ALGORITHM_SMITH) ? 1 : learns ? s->count : 0;
+    }
+    if (s->count == 0 && s->ahead == 0) { c->setpoints = NULL; }
+fail:
+    return st;
+}
+
+crd_status crdi_setpoints_make_room(crdi_plan* plan, crdi_coupled* c)
+{
+    crdi_setpoints* s = c->setpoints;
+    const size_t n = (size_t)s->count;
+    s->now = crdi_arena_new(plan->arena, n, sizeof *s->now);
+    s->taken = crdi_arena_new(plan->arena, n * (size_t)(s->room + 1), sizeof *s->taken);
+    s->acted = crdi_arena_new(plan->arena, n * (size_t)c->ring, sizeof *s->acted);
+    return s->now && s->taken && s->acted ? CRD_OK : CRD_E_MEMORY;
+}
+
+static void bind_one(const crdi_plan* plan, const crdi_connections* all, crdi_setpoint* p)
+{
+    const crdi_member* of = &plan->members[p->at.member];
+    const crd_binding* b = p->model ? of->out : of->in;
+    const crd_values* values = p->model ? &of->outputs : &of->inputs;
+    p->kind = crd_type_kind((crd_type)crdi_variable_at(plan, &p->at)->type);
+    p->unit = of->unit;
+    p->link = p->couple < 0 ? NULL : &all->coupled[p->couple];
+    for (int i = 0; i < b->count; i++) {
+        if (b->variables[i] == p->at.variable) {
+            p->acts = crdi_slot(values, p->kind, b->offsets[i] + p->at.element);
+        }
+    }
+}
+
+void crdi_setpoints_bind(const crdi_plan* plan, crdi_connections* all)
+{
+    for (int i = 0; i < all->coupled_count; i++) {
+        crdi_setpoints* s = all->coupled[i].setpoints;
+        for (int j = 0; s && j < s->count; j++) {
+            bind_one(plan, all, &s->list[j]);
+        }
+    }
+}
+
+// ---- the run -----------------------------------------------------------------------------------
+
+// What acts at the source's unit; benches keep set values to what was agreed.
+static double acting(const crdi_setpoint* p)
+{
+    const crd_unit_remote_ops* remote = p->unit->ops->remote;
+    double x = p->kind == CRD_REAL ? *(const double*)p->acts : (double)*(const int64_t*)p->acts;
+    if (!p->model && remote && remote->acting) {
+        (void)remote->acting(p->unit, p->at.variable, &x);
+    }
+    return x;
+}
+
+static void tell(const crdi_coupled* c, const double* u, double when)
+{
+    for (int i = 0; i < c->estimator_count; i++) {
+        const crdi_estimator* p = &c->estimators[i];
+        if (p->commands) { crd_coupling_command(p->element, u, when); }
+    }
+}
+
+// What acts from n on, or with `step` what has acted from the step before on.
+static double known(const crdi_setpoints* s, int i, int64_t n, int step)
+{
+    const crdi_setpoint* p = &s->list[i];
+    const int64_t of = n - p->lag - (p->after ? 0 : step);
+    return s->taken[(of > 0 ? of : 0) % (s->room + 1) * s->count + i]; // it was always there
+}
+
+void crdi_setpoints_take(crdi_coupled* c, double t)
+{
+    crdi_setpoints* s = c->setpoints;
+    const int64_t n = s->number++;
+    double* row = &s->taken[n % (s->room + 1) * s->count];
+    double* acted = &s->acted[c->sent % c->ring * s->count];
+    for (int i = 0; i < s->count; i++) {
+        const crdi_setpoint* p = &s->list[i];
+        row[i] =
+            p->after || p->model ? acting(p) : p->link->gain * *p->link->from + p->link->offset;
+        s->now[i] = known(s, i, n, s->step);
+        acted[i] = p->model ? s->now[i] : acting(p);
+    }
+    if (s->after) { tell(c, s->now, t - s->step * c->interval); }
+    for (int i = 0; i < s->count; i++) {
+        s->now[i] = known(s, i, n, 0);
+    }
+    if (s->before) { tell(c, s->now, t); }
+}
+
+void crdi_setpoints_echo(const crdi_coupled* c, int64_t sequence, double stamp)
+{
+    const crdi_setpoints* s = c->setpoints;
+    if (!s->before || c->dated || sequence < 0 || sequence >= c->sent ||
+        sequence < c->sent - c->ring) {
+        return;
+    }
+    tell(c, &s->acted[sequence % c->ring * s->count], stamp - s->step * c->interval);
+}
