@@ -252,8 +252,8 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         if (d.file && own) {
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "file"),
                                   "file: the element is in '%s', expected no other keys of it here "
-                                  "(channel, shadow, record, model and target "
-                                  "may stand beside)",
+                                  "(channel, shadow and record may stand beside, and model "
+                                  "and target)",
                                   crdi_clip(d.file).text);
         }
         if (d.file) {
