@@ -159,15 +159,15 @@ static double run(crd_context* ctx, uint64_t seed, bool bad, bool allowed, doubl
 static void commands_on_top_halve_the_error_of_the_pair_and_create_nothing(void** state)
 {
     for (int bad = 0; bad < 2; bad++) {
-        double pair = 0, over = 0, created, worst = 0;
+        double pair = 0, with = 0, created, worst = 0;
         for (uint64_t seed = 1; seed <= CASES; seed++) {
             pair += run(context_of(state), seed, bad, false, &created);
-            over += run(context_of(state), seed, bad, true, &created);
+            with += run(context_of(state), seed, bad, true, &created);
             worst = fmax(worst, created);
         }
         print_message("%s: pair %.2f %%, with commands %.2f %%, created %.4f %%\n",
-                      bad ? "jitter and loss" : "calm", pair / CASES, over / CASES, 100 * worst);
-        assert_true(over <= 0.5 * pair);
+                      bad ? "jitter and loss" : "calm", pair / CASES, with / CASES, 100 * worst);
+        assert_true(with <= 0.5 * pair);
         assert_true(worst <= 0.02);
     }
 }
