@@ -196,10 +196,15 @@ typedef struct crd_network {
     double b3;
 } crd_network;
 
+enum { CRD_NETWORK_N1 = 4, CRD_NETWORK_N2 = 2 }; ///< as in Baumann 2020
+
 /// A network of m-4-2-1 that is equal to the linear algorithm's a, the start of training. Its
 /// memory comes from `ctx`; the same weights give the same network.
 CRD_API crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha,
                                      crd_network* out);
+/// The same with n1 linear neurons (1 .. 64) and n2 leaky ReLUs (2 .. 64, even).
+CRD_API crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double alpha, int n1,
+                                        int n2, crd_network* out);
 CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);       ///< of morph only
 CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< newest sample first
 

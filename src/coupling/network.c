@@ -151,28 +151,42 @@ fail:
 
 // x = (s(x) - s(-x)) / (1 + alpha) for the leaky ReLU s: two neurons make a linear one. Baumann
 // 2024, eq. 24, has a plus there, which gives a multiple of |x|.
-crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha, crd_network* out)
+crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double alpha, int n1, int n2,
+                                crd_network* out)
 {
-    enum { n1 = 4 };
-    static const double r[n1] = {0.1, 0.2, 0.3, 0.4};
-    crd_network n = {.m = l->m, .n1 = n1, .n2 = 2, .alpha = alpha};
+    crd_network n = {.m = l->m, .n1 = n1, .n2 = n2, .alpha = alpha};
     crd_status st = CRD_OK;
     CRD_TRY(check_shape(ctx, &n));
     CRD_TRY(check_finite(ctx, "a", l->a, l->m));
+    if (n2 % 2) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "coupling: %d leaky ReLUs, expected an even number: two of them make a "
+                         "linear neuron",
+                         n2);
+    }
     double* w = network_allocate(ctx, &n);
     if (!w) { return CRD_E_MEMORY; }
     double* W2 = w + n1 * l->m + n1;
-    double* W3 = W2 + 2 * n1 + 2;
+    double* W3 = W2 + n2 * n1 + n2;
+    const double total = 0.5 * n1 * (n1 + 1); // neurons that differ do not train alike
     for (int i = 0; i < n1; i++) {
         memcpy(&w[i * l->m], l->a, (size_t)l->m * sizeof *w);
-        W2[i] = r[i];
-        W2[n1 + i] = -r[n1 - 1 - i];
+        for (int j = 0; j < n2; j++) {
+            const int place = (j % 2 ? n1 - 1 - i : i) + j / 2;
+            W2[j * n1 + i] = (j % 2 ? -1 : 1) * ((place % n1 + 1) / total);
+        }
     }
-    W3[0] = 1 / (1 + alpha);
-    W3[1] = -W3[0];
+    for (int j = 0; j < n2; j++) {
+        W3[j] = (j % 2 ? -1 : 1) / ((1 + alpha) * (0.5 * n2));
+    }
     *out = n;
 fail:
     return st;
+}
+
+crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha, crd_network* out)
+{
+    return crd_network_morph_to(ctx, l, alpha, CRD_NETWORK_N1, CRD_NETWORK_N2, out);
 }
 
 void crd_network_clear(crd_context* ctx, crd_network* n)
@@ -301,9 +315,28 @@ fail:
     return st;
 }
 
-// The network that is the linear algorithm `start` for the known latency.
-static crd_status make_network(crdi_element_reader* r, const crdi_json* n)
+// Linear neurons, and leaky ReLUs behind them.
+static crd_status read_neurons(crdi_element_reader* r, const crdi_json* n, int shape[2])
 {
+    double x[2];
+    const crd_status st = crdi_element_read_numbers(r, n, 2, 2, x);
+    if (st < 0) { return st; }
+    for (int i = 0; i < 2; i++) {
+        if (!(x[i] >= 1 && x[i] <= N1_MAX && floor(x[i]) == x[i])) {
+            return crdi_element_fail(r, n, CRD_E_RANGE,
+                                     "%g neurons, expected whole numbers from 1 to %d such as "
+                                     "[4, 2], the second one even",
+                                     x[i], N1_MAX);
+        }
+        shape[i] = (int)x[i];
+    }
+    return CRD_OK;
+}
+
+// The network that is the linear algorithm `start` for the known latency.
+static crd_status make_network(crdi_element_reader* r, const crdi_json* n, const crdi_json* neurons)
+{
+    int shape[2] = {CRD_NETWORK_N1, CRD_NETWORK_N2};
     crd_status st = CRD_OK;
     crd_element* e = r->e;
     crd_element start;
@@ -323,7 +356,9 @@ static crd_status make_network(crdi_element_reader* r, const crdi_json* n)
                                  "bands in rad/s need the key 'step' of the element");
     }
     CRD_TRY(crdi_element_placed(r, n, crd_element_linear(&start, e->step, k, &l)));
-    CRD_TRY(crdi_element_placed(r, n, crd_network_morph(r->ctx, &l, 0.01, &net)));
+    if (neurons) { CRD_TRY(read_neurons(r, neurons, shape)); }
+    CRD_TRY(crdi_element_placed(r, n,
+                                crd_network_morph_to(r->ctx, &l, 0.01, shape[0], shape[1], &net)));
     const size_t m = (size_t)net.m, n1 = (size_t)net.n1, n2 = (size_t)net.n2;
     const size_t count = n1 * m + n1 + n2 * n1 + n2 + n2;
     double* w = crdi_arena_new(r->arena, count, sizeof *w);
@@ -357,7 +392,14 @@ static crd_status network_complete(crdi_element_reader* r, const crdi_json* n)
         return crdi_element_fail(r, start, CRD_E_FORMAT,
                                  "'start' and 'network', expected one of them");
     }
-    return start ? make_network(r, start) : CRD_OK;
+    const crdi_json* neurons = crdi_element_member(n, "neurons");
+    if (neurons && !start) {
+        return crdi_element_fail(
+            r, neurons, CRD_E_FORMAT,
+            "the shape of 'network' is that of its weights, expected 'neurons' "
+            "beside 'start' only");
+    }
+    return start ? make_network(r, start, neurons) : CRD_OK;
 }
 
 static crd_status read_learn(crdi_element_reader* r, const crdi_json* n)
@@ -397,7 +439,8 @@ static void write_network(crdi_element_writer* w, const crd_element* e)
 static const crdi_element_option keys[] = {
     {"any-gain", CRDI_ELEMENT_BOOL, CRDI_ELEMENT_FIELD(any_gain)},
     {"network", .read = network_read_network, .write = write_network},
-    {.name = "start"}, // by `complete`
+    {.name = "start"},   // by `complete`
+    {.name = "neurons"}, // the same
     {"learn", .read = read_learn},
     {0},
 };

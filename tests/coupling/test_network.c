@@ -22,6 +22,34 @@ static void a_morphed_network_is_the_linear_algorithm(void** state)
     }
 }
 
+static void a_network_of_any_shape_is_the_linear_algorithm(void** state)
+{
+    crd_context* ctx = context_of(state);
+    const double a[4] = {6.5103, -1.5509, -9.9296, 5.9702};
+    const crd_linear l = {4, 3, a, NULL};
+    const int shapes[][2] = {{1, 2}, {3, 4}, {8, 6}, {64, 64}};
+    uint32_t seed = 1;
+    for (int s = 0; s < 4; s++) {
+        crd_network n;
+        check_ok(crd_network_morph_to(ctx, &l, 0.01, shapes[s][0], shapes[s][1], &n));
+        check_int(n.n1, shapes[s][0]);
+        check_int(n.n2, shapes[s][1]);
+        for (int i = 0; i < 100; i++) {
+            double y[4];
+            for (int j = 0; j < 4; j++) {
+                y[j] = next_normal(&seed);
+            }
+            check_near(crd_network_eval(&n, y), crd_linear_eval(&l, y, 0), 1e-12);
+        }
+        crd_network_clear(ctx, &n);
+    }
+    crd_network n;
+    check_status(crd_network_morph_to(ctx, &l, 0.01, 4, 3, &n), CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "even");
+    check_status(crd_network_morph_to(ctx, &l, 0.01, 65, 2, &n), CRD_E_RANGE);
+    check_status(crd_network_morph_to(ctx, &l, 0.01, 0, 2, &n), CRD_E_RANGE);
+}
+
 static void an_element_with_a_network_is_one_with_its_weights(void** state)
 {
     crd_context* ctx = context_of(state);
@@ -494,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         coupling_unit_test(a_morphed_network_is_the_linear_algorithm),
+        coupling_unit_test(a_network_of_any_shape_is_the_linear_algorithm),
         coupling_unit_test(an_element_with_a_network_is_one_with_its_weights),
         coupling_unit_test(networks_that_make_no_sense_are_refused),
         coupling_unit_test(refused_swaps_change_nothing),

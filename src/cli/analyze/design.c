@@ -1,4 +1,5 @@
 // cardan design: the coupling algorithm for a bandwidth, or for a recording.
+#include "cardan/results.h"
 #include "cli/analyze/signals.h"
 
 #include <math.h>
@@ -6,8 +7,9 @@
 
 typedef struct design_options {
     crdi_common common;
-    const char *signal, *latency, *band, *magnitude_band, *output, *name, *loop;
-    double step, from, to, noise, margin, roll_off;
+    const char *signal, *latency, *band, *magnitude_band, *output, *name, *loop, *plot, *csv;
+    double step, from, to, noise, margin, roll_off, alpha, beta, gamma;
+    bool pareto;
     int method, taps, degree; // -1: not given
 } design_options;
 
@@ -55,6 +57,9 @@ static crd_status read_task(designer* d)
     t->margin = o->margin;
     t->goal.v = o->roll_off / 2;
     t->goal.dT = o->step;
+    if (!isnan(o->alpha)) { t->goal.alpha = o->alpha; }
+    if (!isnan(o->beta)) { t->goal.beta = o->beta; }
+    if (!isnan(o->gamma)) { t->goal.gamma = o->gamma; }
     if (o->degree >= 0) { t->degree = o->degree; }
     if (o->taps >= 0) { t->goal.m = o->taps; }
     if (o->band) { CRD_TRY(crdi_parse_interval(ctx, "--band", o->band, &t->goal.phase)); }
@@ -169,6 +174,121 @@ static void put_designs(const designer* d, crdi_result* out)
     crdi_show_table(out, list, margins, "");
 }
 
+// ---- the front ---------------------------------------------------------------------------------
+
+// Optimal designs for weights around the given ones, and which of them are no better in magnitude,
+// phase and noise at once than another.
+typedef struct front {
+    int count, best; // designs; of them, on the front: first, by J_p
+    int order[32];
+    double beta[32], gamma[32];
+} front;
+
+static bool beats(const crd_quality* a, const crd_quality* b)
+{
+    return a->J_m <= b->J_m && a->J_p_deg <= b->J_p_deg && a->norm <= b->norm &&
+           (a->J_m < b->J_m || a->J_p_deg < b->J_p_deg || a->norm < b->norm);
+}
+
+static void find_front(const designer* d, front* f)
+{
+    for (int i = 0; i < d->count; i++) {
+        bool beaten = false;
+        for (int j = 0; j < d->count; j++) {
+            beaten = beaten || beats(&d->designs[j].quality, &d->designs[i].quality);
+        }
+        if (beaten) { continue; }
+        int at = f->best++;
+        const double J_p = d->designs[i].quality.J_p_deg;
+        for (; at > 0 && d->designs[f->order[at - 1]].quality.J_p_deg > J_p; at--) {
+            f->order[at] = f->order[at - 1];
+        }
+        f->order[at] = i;
+    }
+}
+
+static crd_status make_front(designer* d, front* f)
+{
+    static const double betas[] = {0.01, 0.1, 0.3, 1, 3, 10, 100}, gammas[] = {1, 1e-2, 1e-3, 1e-4};
+    enum { B = sizeof betas / sizeof *betas, G = sizeof gammas / sizeof *gammas };
+    const int64_t begin = crdi_now_ns();
+    crd_status st = CRD_OK;
+    d->designs = crdi_arena_new(&d->arena, (size_t)B * G, sizeof *d->designs);
+    if (!d->designs) { return CRD_E_MEMORY; }
+    for (int i = 0; i < B * G && st >= 0; i++) {
+        crd_design_task t = d->task;
+        t.goal.beta *= betas[i / G];
+        t.goal.gamma *= gammas[i % G];
+        f->beta[i] = t.goal.beta;
+        f->gamma[i] = t.goal.gamma;
+        crdi_show_progress(d->cli, begin, i, B * G, "designs");
+        st = crd_design_make(d->cli->ctx, &t, CRD_DESIGNER_OPTIMAL, d->latencies[0],
+                             &d->designs[d->count]);
+        d->count += st >= 0;
+    }
+    crdi_show_progress(d->cli, begin, -1, 0, "");
+    if (st >= 0) { find_front(d, f); }
+    return st;
+}
+
+static crd_status draw_front(designer* d, const front* f)
+{
+    static const char* const names[] = {"alpha",     "beta", "gamma", "J_m",
+                                        "J_p [deg]", "norm", "J_r"};
+    enum { COLUMNS = sizeof names / sizeof *names, J_M = 3, J_P, NORM };
+    const int n = f->best;
+    double* column[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++) {
+        column[c] = crdi_arena_new(&d->arena, (size_t)n, sizeof **column);
+        if (!column[c]) { return CRD_E_MEMORY; }
+    }
+    for (int i = 0; i < n; i++) {
+        const int at = f->order[i];
+        const crd_quality* q = &d->designs[at].quality;
+        const double row[COLUMNS] = {
+            d->task.goal.alpha,      f->beta[at], f->gamma[at], q->J_m, q->J_p_deg, q->norm,
+            q->J_r_low + q->J_r_high};
+        for (int c = 0; c < COLUMNS; c++) {
+            column[c][i] = row[c];
+        }
+    }
+    crd_context* ctx = d->cli->ctx;
+    crd_status st = CRD_OK;
+    if (d->o->csv) {
+        st = crdi_write_columns(ctx, d->o->csv, names, (const double* const*)column, COLUMNS, n);
+    }
+    if (st < 0 || !d->o->plot) { return st; }
+    crd_plot_series series[2] = {{.label = "", .x = column[J_P], .count = n, .points = true}};
+    series[1] = series[0];
+    series[0].y = column[J_M];
+    series[1].y = column[NORM];
+    const crd_plot_panel panels[] = {
+        {.title = "Magnitude", .y_label = "J_m", .series = &series[0], .series_count = 1},
+        {.title = "Noise", .y_label = "norm", .series = &series[1], .series_count = 1}};
+    return crd_plot_svg(ctx, d->o->plot, "Designs that no other beats", "J_p [deg]", panels, 2);
+}
+
+static void put_front(const designer* d, const front* f, crdi_result* out)
+{
+    static const crdi_column columns[] = {
+        {">beta", "beta", "%.4g"},     {">gamma", "gamma", "%.4g"},  {">J_m", "J_m", "%.4g"},
+        {">J_p [deg]", "J_p", "%.4g"}, {">norm", "norm", "%.4g"},    {">J_r", "J_r", "%.4g"},
+        {">gain at most", "gain", ""}, {">at [rad/s]", "omega", ""}, {0}};
+    crdi_say(out,
+             "alpha %g; %d designs, %d of them are beaten by no other in magnitude, phase and "
+             "noise at once\n\n",
+             d->task.goal.alpha, d->count, f->best);
+    crdi_put(out, REAL("alpha", d->task.goal.alpha));
+    crdi_result* list = crdi_array(out, "pareto");
+    for (int i = 0; i < f->best; i++) {
+        const int at = f->order[i];
+        crdi_result* row = crdi_row(list);
+        crdi_put(row, REAL("beta", f->beta[at]), REAL("gamma", f->gamma[at]));
+        put_design(&d->designs[at], row);
+    }
+    crdi_show_table(out, list, columns, "");
+}
+
 static crd_status write_element(const designer* d, crdi_result* out)
 {
     const design_options* o = d->o;
@@ -199,7 +319,18 @@ static crd_status check_design_options(const designer* d)
         return crdi_fail(ctx, CRD_E_RANGE,
                          "--output: which of the designs? expected --method with one of them");
     }
-    return d->path ? crdi_check_output(ctx, o->output, d->path) : CRD_OK;
+    if (o->pareto && (o->output || o->loop || o->method < CRD_DESIGNER_OPTIMAL ||
+                      o->method == CRD_DESIGNER_BOUNDED)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--pareto compares optimal designs: --output, --loop and another --method "
+                         "do not go with it");
+    }
+    if ((o->plot || o->csv) && !o->pareto) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--%s is for the front, expected --pareto beside it",
+                         o->plot ? "plot" : "csv");
+    }
+    const crd_status st = crdi_check_svg(ctx, o->plot);
+    return st < 0 || !d->path ? st : crdi_check_output(ctx, o->output, d->path);
 }
 
 static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list* arguments,
@@ -211,6 +342,17 @@ static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list
     crd_arena_init(&d.arena, cli->ctx);
     CRD_TRY(check_design_options(&d));
     CRD_TRY(read_task(&d));
+    if (d.o->pareto) {
+        front f = {0};
+        if (d.latency_count != 1) {
+            CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE, "--pareto: %d latencies, expected one of them",
+                              d.latency_count));
+        }
+        CRD_TRY(make_front(&d, &f));
+        put_front(&d, &f, out);
+        CRD_TRY(draw_front(&d, &f));
+        goto fail; // all is done
+    }
     CRD_TRY(make_all(&d));
     if (d.o->loop) { CRD_TRY(find_margins(&d)); }
     put_designs(&d, out);
@@ -248,6 +390,18 @@ static const crdi_option rows[] = {
         "given"),
     OPT_NUMBER(design_options, margin, "margin", "PART", CRDI_POSITIVE,
                "bounded: amplification that is allowed in the magnitude band; 0.03 unless given"),
+    OPT_NUMBER(design_options, alpha, "alpha", "W", CRDI_NOT_NEGATIVE,
+               "optimal: weight of the magnitude in J = alpha J_m + beta J_p + gamma J_r; 1 unless "
+               "given"),
+    OPT_NUMBER(design_options, beta, "beta", "W", CRDI_NOT_NEGATIVE,
+               "optimal: weight of the phase, per degree; 0.01 unless given"),
+    OPT_NUMBER(design_options, gamma, "gamma", "W", CRDI_NOT_NEGATIVE,
+               "optimal: weight of what is amplified above the roll-off; 1000 unless given"),
+    OPT_FLAG(design_options, pareto, "pareto",
+             "optimal designs for many weights around the given ones: those that no other beats in "
+             "magnitude, phase and noise"),
+    OPT_FILE(design_options, plot, "plot", "svg", "with --pareto: picture of the front"),
+    OPT_FILE(design_options, csv, "csv", "csv", "with --pareto: the front as a table"),
     OPT_FILE(
         design_options, loop, "loop", "yaml|json",
         "loop or system in which the element will work (see cardan analyze): margins are shown"),
@@ -259,7 +413,8 @@ static const crdi_option rows[] = {
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {step, taps, phase_band, magnitude_band, noise, designs: [{method, k, J, "
-        "J_m, J_p, J_r, norm, peak, a, ...}]}"),
+        "J_m, J_p, J_r, norm, peak, a, ...}]}, with --pareto {alpha, pareto: [{beta, gamma, "
+        "...}]}"),
     CRDI_COMMON_OPTIONS,
 };
 
@@ -268,6 +423,9 @@ static const design_options defaults = {.common = CRDI_COMMON_DEFAULTS,
                                         .from = NAN,
                                         .to = NAN,
                                         .noise = NAN,
+                                        .alpha = NAN,
+                                        .beta = NAN,
+                                        .gamma = NAN,
                                         .margin = 0.03,
                                         .roll_off = 2,
                                         .method = ALL,

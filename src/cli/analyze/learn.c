@@ -6,11 +6,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct learn_options {
     crdi_common common;
-    const char *listen, *signal, *latency, *start, *output, *name;
+    const char *listen, *signal, *latency, *start, *output, *name, *neurons;
     double every, keep, clients, duration;                             // serve
     double step, from, to;                                             // train
     double epochs, batch, rate, ridge, hold_out, protect, alpha, seed; // both; NaN: the default
@@ -224,7 +225,19 @@ static crd_status make_start(trainer* t)
 {
     crd_context* ctx = t->cli->ctx;
     const crd_coupling_options* e = &t->element->options;
+    int n1 = CRD_NETWORK_N1, n2 = CRD_NETWORK_N2;
+    char rest = 0;
+    if (t->o->neurons && sscanf(t->o->neurons, "%d,%d%c", &n1, &n2, &rest) != 2) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--neurons %s, expected linear neurons and leaky ReLUs such as 4,2",
+                         t->o->neurons);
+    }
     if (e->algorithm == CRD_ALGORITHM_NETWORK) {
+        if (t->o->neurons && (n1 != e->network->n1 || n2 != e->network->n2)) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "--neurons %s: --start is a network of %d-%d-%d-1 already",
+                             t->o->neurons, e->network->m, e->network->n1, e->network->n2);
+        }
         t->start = *e->network;
         return CRD_OK;
     }
@@ -237,7 +250,7 @@ static crd_status make_start(trainer* t)
                          t->element->label, any_start);
     }
     if (st < 0) { return st; }
-    st = crd_network_morph(ctx, &l, isnan(t->o->alpha) ? 0.01 : t->o->alpha, &t->start);
+    st = crd_network_morph_to(ctx, &l, isnan(t->o->alpha) ? 0.01 : t->o->alpha, n1, n2, &t->start);
     crd_linear_clear(ctx, &l);
     t->morphed = st == CRD_OK;
     return st;
@@ -526,6 +539,9 @@ static const crdi_option rows[] = {
     OPT_TIME(learn_options, command_delay, "command-delay", CRDI_NOT_NEGATIVE,
              "train: the commands were recorded when they were sent and act so much later; 0 "
              "unless given"),
+    OPT_TEXT(learn_options, neurons, "neurons", "N1,N2",
+             "train: linear neurons and leaky ReLUs (an even number) of the network that a linear "
+             "--start becomes; 4,2 unless given"),
     OPT_TIME(learn_options, step, "step", CRDI_POSITIVE,
              "train: macro step; that of the element, else of the recording unless given"),
     OPT_TIME(learn_options, from, "from", CRDI_ANY,
