@@ -1023,6 +1023,14 @@ static void the_cycle_thread_takes_no_memory(void** state)
     wire(w.s, d, "y", g, "u")->coupling = &coupling;
     watch(&w);
     advance(&w, 20);
+    const char* const untold[] = {"{\"algorithm\": \"commands\"}",
+                                  "{\"algorithm\": \"commands\", \"commands\": [\"d.u\"]}",
+                                  "{\"algorithm\": \"smith\"}"}; // nobody would tell them
+    for (int i = 0; i < 3; i++) {
+        refused(&w,
+                (crdi_live_command){.action = CRDI_LIVE_COUPLE, .name = "g.u", .text = untold[i]},
+                CRD_E_UNSUPPORTED, "has to be told commands, which are chosen before the run");
+    }
     for (int i = 0; i < 40; i++) {
         switch (i % 5) {
         case 0:

@@ -189,6 +189,14 @@ static crd_status commands_check_element(crdi_live* l, const crd_element* e, con
                          "an element with a learning server ('%s') cannot come while the run goes",
                          crdi_clip(e->learn_server).text);
     }
+    const crd_algorithm a = e->options.algorithm;
+    if (a == CRD_ALGORITHM_COMMANDS || a == CRD_ALGORITHM_SMITH || e->options.commands > 0) {
+        return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
+                         "'%s' has to be told commands, which are chosen before the run: it cannot "
+                         "come while the run goes; expected it in the description, there as a "
+                         "shadow if another element is to be used first",
+                         crdi_clip(e->label).text);
+    }
     if (!isnan(e->step) && fabs(e->step - c->interval) > 1e-9 * c->interval) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "the element is made for a step of %g s, but its samples come every %g s",
