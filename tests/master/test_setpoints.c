@@ -11,14 +11,25 @@
 
 // ---- models ------------------------------------------------------------------------------------
 
+enum { FAR = 8 };
+
 typedef struct {
-    double pedal, speed, torque, air, rate, gain;
+    double pedal, speed, torque, air, rate, gain, limit;
+    int32_t there, back; // steps that inputs and output take
+    double pedals[FAR], speeds[FAR], torques[FAR];
 } engine;
 
 static void engine_outputs(void* self, double t)
 {
-    (void)self;
+    engine* e = self;
     (void)t;
+    e->torque = e->torques[e->back];
+}
+
+static void keep(double* line, double newest)
+{
+    memmove(line + 1, line, (FAR - 1) * sizeof *line);
+    line[0] = newest;
 }
 
 static crd_model_status ready(void* self, const crd_model_host* host, double t)
@@ -35,11 +46,14 @@ static crd_model_status engine_step(void* self, const crd_model_host* host, doub
 {
     engine* e = self;
     (void)host;
-    const double p = fmin(1, fmax(0, e->pedal)), s = e->speed;
+    keep(e->pedals, e->pedal);
+    keep(e->speeds, e->speed);
+    keep(e->torques, e->torques[0]);
+    const double p = fmin(e->limit, fmax(0, e->pedals[e->there])), s = e->speeds[e->there];
     for (int i = 0; i < 10; i++) {
         e->air += (p - e->air) * (1 - exp(-0.1 * h / (0.08 * e->rate)));
         const double map = e->gain * 230 * e->air * (0.75 + 0.6 * s - 0.55 * s * s) - 20 * s;
-        e->torque += (map - e->torque) * (1 - exp(-0.1 * h / (0.02 * e->rate)));
+        e->torques[0] += (map - e->torques[0]) * (1 - exp(-0.1 * h / (0.02 * e->rate)));
     }
     *reached = t + h;
     return CRD_MODEL_OK;
@@ -51,14 +65,25 @@ static crd_model_status engine_step(void* self, const crd_model_host* host, doub
         .variability = CRD_CONTINUOUS, .offset = offsetof(T, field), .depends = ""                 \
     }
 
-static const crd_model_variable engine_variables[] = {
-    REAL(engine, pedal, CRD_INPUT, 0), REAL(engine, speed, CRD_INPUT, 0), OUT(engine, torque),
-    REAL(engine, rate, CRD_PARAMETER, 1), REAL(engine, gain, CRD_PARAMETER, 1)};
+#define WHOLE(T, field)                                                                            \
+    {                                                                                              \
+        .name = #field, .type = CRD_INT32, .causality = CRD_PARAMETER, .variability = CRD_TUNABLE, \
+        .offset = offsetof(T, field)                                                               \
+    }
+
+static const crd_model_variable engine_variables[] = {REAL(engine, pedal, CRD_INPUT, 0),
+                                                      REAL(engine, speed, CRD_INPUT, 0),
+                                                      OUT(engine, torque),
+                                                      REAL(engine, rate, CRD_PARAMETER, 1),
+                                                      REAL(engine, gain, CRD_PARAMETER, 1),
+                                                      REAL(engine, limit, CRD_PARAMETER, 1),
+                                                      WHOLE(engine, there),
+                                                      WHOLE(engine, back)};
 static const crd_model engine_model = {.name = "engine",
                                        .description = "an engine",
                                        .size = sizeof(engine),
                                        .variables = engine_variables,
-                                       .variable_count = 5,
+                                       .variable_count = 8,
                                        .default_step = STEP,
                                        .default_stop = 1,
                                        .initialize = ready,
@@ -118,11 +143,7 @@ static const crd_model_variable car_variables[] = {
     OUT(car, pedal),
     OUT(car, speed),
     OUT(car, rest),
-    {.name = "loop",
-     .type = CRD_INT32,
-     .causality = CRD_PARAMETER,
-     .variability = CRD_TUNABLE,
-     .offset = offsetof(car, loop)},
+    WHOLE(car, loop),
 };
 static const crd_model car_model = {.name = "car",
                                     .description = "a car with its driver",
@@ -265,8 +286,13 @@ static void a_model_beside_it_is_one_more_command(void** state)
     if (!(learned.rms <= 0.1 * learned.hold)) {
         fail_msg("rms %g, of a hold %g", learned.rms, learned.hold);
     }
-    l.model = l.slower = "1";
     l.back.element = "{\"algorithm\": \"smith\"}";
+    const outcome plain = run(&l, NULL, NULL); // which cannot make up for it
+    if (!(plain.rms <= 0.5 * plain.hold)) {
+        fail_msg("smith: rms %g, of a hold %g", plain.rms, plain.hold);
+    }
+    check(learned.rms < plain.rms);
+    l.model = l.slower = "1";
     const outcome right = run(&l, NULL, NULL);
     if (!(right.rms <= 1e-9 * right.hold)) {
         fail_msg("rms %g, of a hold %g", right.rms, right.hold);
@@ -291,6 +317,162 @@ static void over_the_round_trip_a_loop_has_no_dead_time(void** state)
     check_near(whole.ahead, WAY, 1e-12);
     if (!(whole.rms <= alone.rms / 3)) {
         fail_msg("round trip %g, bench now %g, auto %g", whole.rms, now.rms, alone.rms);
+    }
+}
+
+// ---- benches -----------------------------------------------------------------------------------
+
+// Units named far date what they give by what they answer to, as benches over DCP do.
+static crd_unit_ops far_ops;
+static bool tells_acting;
+#define LIMIT 0.5
+
+static bool far_acting(const crd_unit* u, int32_t variable, double* value)
+{
+    if (strcmp(u->info.variables[variable].name, "pedal") != 0) { return false; }
+    *value = fmin(LIMIT, *value);
+    return true;
+}
+
+static const crd_unit_remote_ops far_remote = {.acting = far_acting};
+
+crd_status __real_crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                         const crd_unit_spec* spec, crd_unit** out);
+crd_status __wrap_crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                         const crd_unit_spec* spec, crd_unit** out);
+
+crd_status __wrap_crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                         const crd_unit_spec* spec, crd_unit** out)
+{
+    const crd_status st = __real_crd_unit_create_shared(ctx, store, spec, out);
+    if (st < 0 || strcmp((*out)->name, "far") != 0) { return st; }
+    (*out)->info.flags |= CRD_UNIT_DATES_OUTPUTS;
+    (*out)->info.flags &= ~(uint32_t)CRD_UNIT_CAN_REFRESH;
+    (*out)->made = NAN;
+    if (tells_acting) {
+        far_ops = *(*out)->ops;
+        far_ops.remote = &far_remote;
+        (*out)->ops = &far_ops;
+    }
+    return st;
+}
+
+typedef struct {
+    double rms, hold, shadow_rms;
+} far_outcome;
+
+// `back`: NULL for one without latency, whose torque is what there is to be known.
+static crd_system* far_system(crd_context* ctx, const crd_coupling_spec* back, bool limited)
+{
+    crd_system* s = new_system(ctx, STEP, (UP_TO + 1) * STEP);
+    const int c = add_unit(s, "car", &car_model, 0);
+    const int e = add_unit(s, back ? "far" : "near", &engine_model, 0);
+    wire(s, c, "pedal", e, "pedal");
+    wire(s, c, "speed", e, "speed");
+    wire(s, e, "torque", c, "torque")->coupling = back;
+    if (back) { set(s, e, "there", "3"); }
+    if (back) { set(s, e, "back", "3"); }
+    if (back && back->model) {
+        const int m = add_unit(s, "model", &engine_model, 0);
+        wire(s, c, "pedal", m, "pedal");
+        wire(s, c, "speed", m, "speed");
+    }
+    if (limited) { set(s, e, "limit", "0.5"); }
+    return s;
+}
+
+// Against what the engine gives `ahead` steps later than its newest sample was made.
+static far_outcome run_far(const crd_coupling_spec* back, int ahead, bool limited)
+{
+    static double y[2][UP_TO + 1];
+    crd_context* ctx = crd_context_create(NULL);
+    far_outcome o = {0};
+    for (int late = 0; late < 2; late++) {
+        crd_system* s = far_system(ctx, late ? back : NULL, limited);
+        crd_master* m = NULL;
+        check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+        check_run(crd_master_initialize(m), ctx);
+        for (int n = 0; n < UP_TO; n++) {
+            y[late][n] = value(m, late ? "far.torque" : "near.torque");
+            if (late) { m->plan->members[1].unit->made = n < K ? NAN : STEP * (n + 1 - K); }
+            check_run(crd_master_advance(m, 1), ctx);
+            if (!late || n < FROM) { continue; }
+            const double truth = y[0][n - K + ahead], told = value(m, "car.torque");
+            o.rms += (told - truth) * (told - truth);
+            o.hold += (y[1][n] - truth) * (y[1][n] - truth);
+        }
+        if (late) { o.shadow_rms = crd_master_get_report(m)->couplings[0].taps[1].metrics.rms; }
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+    }
+    o.rms = sqrt(o.rms / (UP_TO - FROM));
+    o.hold = sqrt(o.hold / (UP_TO - FROM));
+    crd_context_destroy(ctx);
+    return o;
+}
+
+static const char zoh[] = "{\"algorithm\": \"zoh\"}";
+static const char* const zohs[] = {zoh};
+static const crd_place zoh_place = {"car.yaml", 9};
+
+static crd_coupling_spec bench_link(const char* element)
+{
+    crd_coupling_spec s = late(element);
+    s.has_channel = false;
+    s.shadows = zohs;
+    s.shadow_places = &zoh_place;
+    s.shadow_count = 1;
+    return s;
+}
+
+// The mark of an engine; over the round trip, and of the bench now as far as the ways are given.
+static void benches_tell_the_round_trip_and_not_one_way(void** state)
+{
+    (void)state;
+    crd_coupling_spec s = bench_link("{\"algorithm\": \"commands\"}");
+    const far_outcome whole = run_far(&s, K, false);
+    if (!(whole.rms <= 0.4 * whole.hold)) { fail_msg("%g of %g", whole.rms, whole.hold); }
+    s.target = CRD_TARGET_ROUND_TRIP; // says the same
+    check(run_far(&s, K, false).rms == whole.rms);
+
+    s.target = CRD_TARGET_NOW;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_system* y = far_system(ctx, &s, false);
+    crd_master* m = NULL;
+    check_status(crd_master_create(ctx, y, NULL, &m), CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "car.yaml:7: coupling of far.torque -> car.torque: target: "
+                                        "now: 'far' dates its samples by the set values");
+    check_contains(crd_error_text(ctx), "expected 'latency' of the element");
+    crd_system_destroy(y);
+    crd_context_destroy(ctx);
+
+    s.element = "{\"algorithm\": \"commands\", \"latency\": \"30 ms\"}";
+    const far_outcome now = run_far(&s, K / 2, false);
+    if (!(now.rms <= 0.4 * now.hold)) { fail_msg("now: %g of %g", now.rms, now.hold); }
+    check(now.shadow_rms < 0.9 * whole.shadow_rms); // the shadow's latency is the same, shorter now
+    // Exact with a model without error: times are right to the step.
+    s.model = "model.torque";
+    s.element = "{\"algorithm\": \"smith\", \"latency\": \"30 ms\"}";
+    const far_outcome exact = run_far(&s, K / 2, false);
+    if (!(exact.rms <= 1e-9 * exact.hold)) { fail_msg("%g of %g", exact.rms, exact.hold); }
+    s.target = CRD_TARGET_USUAL;
+    s.element = "{\"algorithm\": \"smith\"}";
+    const far_outcome over = run_far(&s, K, false);
+    if (!(over.rms <= 1e-9 * over.hold)) { fail_msg("%g of %g", over.rms, over.hold); }
+}
+
+// Set values that the bench keeps to a limit: without being told, the element takes what was asked
+// for, which says less about the torque.
+static void set_values_count_as_the_bench_acts_on_them(void** state)
+{
+    (void)state;
+    const crd_coupling_spec s = bench_link("{\"algorithm\": \"commands\"}");
+    const far_outcome asked = run_far(&s, K, true);
+    tells_acting = true;
+    const far_outcome acting = run_far(&s, K, true);
+    tells_acting = false;
+    if (!(acting.rms <= 0.4 * acting.hold && acting.rms <= 0.7 * asked.rms)) {
+        fail_msg("acting %g, asked %g, hold %g", acting.rms, asked.rms, acting.hold);
     }
 }
 
@@ -338,6 +520,8 @@ int main(void)
         cmocka_unit_test(losses_on_the_way_there_are_put_right),
         cmocka_unit_test(a_model_beside_it_is_one_more_command),
         cmocka_unit_test(over_the_round_trip_a_loop_has_no_dead_time),
+        cmocka_unit_test(benches_tell_the_round_trip_and_not_one_way),
+        cmocka_unit_test(set_values_count_as_the_bench_acts_on_them),
         cmocka_unit_test(what_is_no_command_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

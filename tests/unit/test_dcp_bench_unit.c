@@ -207,6 +207,32 @@ static void a_fault_of_the_bench_ends_the_run_with_its_own_words(void** state)
     destroy(w);
 }
 
+// The agreed 3000 1/min, whatever was set; an input without a quantity acts as it was set.
+static void what_acts_is_what_the_limits_left(void** state)
+{
+    (void)state;
+    bench_world* w = create();
+    const crd_unit_spec spec = bench_spec(calm);
+    bound in = begin(w, &spec);
+    crd_unit* u = w->unit;
+    const int32_t speed = u->ops->find(u, "n_ref");
+    double x = 1;
+    check_ok(u->ops->exit_initialization(u));
+    for (int i = 0; i < 500; i++) {
+        in.v.real[0] = 10 * i;
+        in.v.real[2] = 300;
+        in.v.real[3] = 25;
+        set(&in);
+        const crd_status st = u->ops->step(u, 0.01 * i, 0.01);
+        if (st < 0) { fail_msg("step %d: %s", i, crd_error_text(u->ctx)); }
+        check(u->ops->remote->acting(u, speed, &x));
+        check_near(x, fmin(3000, 10 * i), 1e-9);
+    }
+    check_ok(u->ops->terminate(u));
+    unbind(&in);
+    destroy(w);
+}
+
 static void a_plain_slave_cannot_be_driven_as_a_bench(void** state)
 {
     (void)state;
@@ -225,6 +251,7 @@ int main(void)
         cmocka_unit_test(outputs_of_a_bench_are_dated_by_what_it_answers_to),
         cmocka_unit_test(a_test_case_beyond_the_limits_is_refused_before_anybody_is_asked),
         cmocka_unit_test(a_fault_of_the_bench_ends_the_run_with_its_own_words),
+        cmocka_unit_test(what_acts_is_what_the_limits_left),
         cmocka_unit_test(a_plain_slave_cannot_be_driven_as_a_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

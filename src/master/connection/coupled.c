@@ -300,7 +300,7 @@ crdi_estimator crdi_coupled_swap(crd_master* m, crdi_coupled* c, const crdi_esti
     p->description = by->description;
     p->learn = NULL;
     p->label = by->description->label;
-    p->latency = by->latency;
+    p->latency = c->dated && isnan(by->latency) ? old.latency : by->latency; // of the same time
     p->commands = by->commands;
     const int first = c->past_count < c->past_room ? 0 : c->past_at;
     for (int i = 0; i < c->past_count; i++) {

@@ -329,6 +329,10 @@ static crd_status open_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupled
     }
     // Without a channel, a latency that is known lies in front of the source.
     c->dated = !c->channel && !c->script && c->source->unit->info.flags & CRD_UNIT_DATES_OUTPUTS;
+    for (int i = 1; i < c->estimator_count && c->dated; i++) { // shadows tell the same time
+        crdi_estimator* p = &c->estimators[i];
+        if (isnan(p->latency)) { p->latency = c->estimators[0].latency; }
+    }
 fail:
     return st;
 }

@@ -242,12 +242,13 @@ static double way_of(const crdi_plan* plan, const crdi_coupled* link)
     return holds(&link->estimators[0]) ? tick * ceil(link->channel->delay / tick - 1e-6) : 0;
 }
 
-// Of a value that goes there without an emulated network. Without an echo the way there is taken to
-// be as long as the way back, if that was given.
+// Of a value that goes there without an emulated network: it is taken to be as long as the way
+// back, if that was given. Else samples are dated by the commands that they answer to, and their
+// times at the source are those at which these were sent.
 static double plain_way(const crdi_coupled* c)
 {
     const double known = c->estimators[0].latency;
-    return c->channel || c->dated || isnan(known) ? 0 : known;
+    return c->channel || isnan(known) ? 0 : known;
 }
 
 // Of all values that are sent to the source's unit over emulated networks, s.
@@ -294,17 +295,36 @@ static void set_lags(const crdi_plan* plan, const crdi_connections* all, crdi_co
     }
 }
 
+// Numbers that are sent back measure the round trip, but not when the source has acted within it.
+static crd_status check_target(const crdi_plan* plan, const crdi_coupled* c)
+{
+    if (!c->dated || c->of->spec->coupling->target != CRD_TARGET_NOW ||
+        !isnan(c->estimators[0].latency)) {
+        return CRD_OK;
+    }
+    return refuse(
+        plan, c,
+        "target: now: '%s' dates its samples by the set values that they answer to, which "
+        "says how long both ways are together and nothing of one; expected 'latency' of "
+        "the element beside it, such as latency: 30 ms, which is then taken for each "
+        "way, or target: round-trip",
+        c->source->unit->name);
+}
+
 static void tell_assumed(const crdi_plan* plan, const crdi_coupled* c)
 {
     const crdi_setpoints* s = c->setpoints;
     const double known = c->estimators[0].latency;
-    if (c->channel || c->dated || s->count == 0) { return; }
+    if (c->channel || (s->count == 0 && s->ahead == 0)) { return; }
     if (!isnan(known)) {
         crdi_log(plan->log, CRD_LOG_INFO,
-                 "coupling of %s -> %s: '%s' does not send numbers back: commands are taken to be "
-                 "on their way as long as its samples, %g s",
-                 c->of->from_name, c->of->to_name, c->source->unit->name, known);
-    } else if (c->source->unit->info.flags & CRD_UNIT_IN_REAL_TIME) {
+                 "coupling of %s -> %s: '%s': %s: commands are taken to be on their way as long as "
+                 "its samples, %g s",
+                 c->of->from_name, c->of->to_name, c->source->unit->name,
+                 c->dated ? "a latency is given, what it sends back is not used"
+                          : "it does not send numbers back",
+                 known);
+    } else if (!c->dated && c->source->unit->info.flags & CRD_UNIT_IN_REAL_TIME) {
         crdi_log(plan->log, CRD_LOG_WARNING,
                  "coupling of %s -> %s: '%s' does not send numbers back and no 'latency' is given: "
                  "samples count as new, commands as acting at once",
@@ -318,6 +338,7 @@ crd_status crdi_setpoints_plan(crdi_plan* plan, const crdi_connections* all, crd
     crdi_setpoints* s = crdi_arena_new(plan->arena, 1, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     c->setpoints = s;
+    CRD_TRY(check_target(plan, c));
     s->list = crdi_arena_new(plan->arena, CRD_COMMANDS_MAX, sizeof *s->list);
     s->names = crdi_arena_new(plan->arena, CRD_COMMANDS_MAX, sizeof *s->names);
     if (!s->list || !s->names) { return CRD_E_MEMORY; }
