@@ -14,6 +14,7 @@
 #pragma once
 #include "cardan/base.h"
 #include "cardan/coupling.h"
+#include "cardan/pair.h"
 #include "cardan/system.h"
 #include "cardan/unit.h"
 
@@ -268,6 +269,19 @@ typedef struct crd_bond_report {
     double power_min, power_max; ///< residual power, W
 } crd_bond_report;
 
+/// One end of a power bond with a pair (docs/pairs.md).
+typedef struct crd_pair_side_report {
+    const char *unit, *own; ///< "engine", "w"
+    double inner;           ///< inner step, s
+    int64_t sent, lost;     ///< packets, by the emulated channel
+    crd_pair_state state;
+} crd_pair_side_report;
+
+typedef struct crd_pair_report {
+    const char* name;
+    crd_pair_side_report sides[2]; ///< by crd_pair_side
+} crd_pair_report;
+
 /// The variable step.
 typedef struct crd_control_report {
     bool on;
@@ -338,6 +352,8 @@ typedef struct crd_master_report {
     int flow_count;               ///< 0: not monitored
     const crd_bond_report* bonds; ///< by relative energy, largest first
     int bond_count;
+    const crd_pair_report* pairs;
+    int pair_count;
     crd_control_report control;
     crd_iteration_report iteration;
     crd_guard_report guard;

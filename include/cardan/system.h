@@ -405,6 +405,12 @@ typedef struct crd_iterate_spec {
     crd_place place;
 } crd_iterate_spec;
 
+/// What a power bond is coupled by.
+typedef enum crd_pair_kind {
+    CRD_PAIR_NONE, ///< its two connections, each for itself
+    CRD_PAIR_WAVE,
+} crd_pair_kind;
+
 /// Two outputs whose product is a power, each connected to an input of the other's unit. f acts on
 /// the unit that gives v; f as it arrives there times v is the power into it.
 typedef struct crd_bond_spec {
@@ -418,6 +424,12 @@ typedef struct crd_bond_spec {
     /// stiffness, damping: action and flow are displacements with a spring between them, "100 N/m",
     /// "0.1 N.s/m".
     const char *factor, *stiffness, *damping;
+    /// Both outputs go by a pair of wave ports (cardan/pair.h) in place of their connections.
+    crd_pair_kind pair;
+    const char* impedance;    ///< of the pair, effort per flow, "6 N.m.s/rad"; "": learned
+    double inner;             ///< s, step of both units inside the macro step; NaN: a tenth of it
+    crd_channel_spec channel; ///< emulated, for its packets
+    bool has_channel;
     crd_place place;
 } crd_bond_spec;
 

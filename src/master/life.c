@@ -35,8 +35,8 @@ static void route_all(crd_master* m)
         const bool single = from->info.variables[l->from.variable].size == 1 &&
                             to->info.variables[l->to.variable].size == 1;
         if (!CRDI_UNIT_HAS(from, remote, route) || from->ops->remote != to->ops->remote ||
-            !(whole || single) || l->transform || l->mapping || l->couple >= 0 || l->corrected ||
-            l->probed || l->spec->predict > CRD_PREDICTION_HOLD) {
+            !(whole || single) || l->transform || l->mapping || l->couple >= 0 || l->paired ||
+            l->corrected || l->probed || l->spec->predict > CRD_PREDICTION_HOLD) {
             continue;
         }
         l->routed = from->ops->remote->route(from, l->from.variable, to, l->to.variable);
@@ -176,6 +176,7 @@ static crd_status initialize(crd_master* m)
     m->life.started = true;
     if (m->live) { CRD_TRY(crdi_live_prepare(m)); }
     crdi_coupled_start(m);
+    crdi_paired_start(m);
     if (m->exchange) { crdi_exchange_record(m); }
     CRD_TRY(crdi_record_rows(m));
     crdi_life_look_for_end(m);

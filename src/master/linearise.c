@@ -262,6 +262,26 @@ static crd_status make_links(const linearising* z)
     return CRD_OK;
 }
 
+// No linear map knows a pair: the bond is cut in the model, and this is said of it instead.
+static void say_pairs(const linearising* z)
+{
+    const crd_master_report* r = crd_master_get_report(z->master);
+    for (int i = 0; i < r->pair_count; i++) {
+        const crd_pair_side_report* s = r->pairs[i].sides;
+        const bool strict = s[0].state.strict || s[1].state.strict;
+        crdi_log(z->ctx, CRD_LOG_WARNING,
+                 "bond '%s' between '%s' and '%s' has a pair of wave ports and is cut here, as if "
+                 "both units were not connected by it. %s It says nothing about accuracy, about "
+                 "units that make energy themselves, and about other connections between them.",
+                 r->pairs[i].name, s[0].unit, s[1].unit,
+                 strict ? "One unit makes a single step in a macro step: that such a pair stays "
+                          "bounded is seen for slow units only, not guaranteed."
+                        : "By its energy account it gives both units together no more than it "
+                          "got from them, whatever delay, jitter and loss, but for what a forecast "
+                          "over one inner step is wrong by ('debt' of the run's report).");
+    }
+}
+
 crd_status crd_master_linearise(crd_master* m, const crd_system* s, const crd_loop_options* o,
                                 crd_loop_model* out)
 {
@@ -270,6 +290,7 @@ crd_status crd_master_linearise(crd_master* m, const crd_system* s, const crd_lo
     out->varied = o->varied;
     out->place = crdi_arena_format(&out->arena, "at t = %.9g s", crd_master_time(m));
     if (!out->place) { CRD_TRY(CRD_E_MEMORY); }
+    say_pairs(&z);
     CRD_TRY(choose_links(&z));
     CRD_TRY(list_ports(&z));
     CRD_TRY(linearise_units(&z));

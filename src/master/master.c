@@ -17,6 +17,7 @@ static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
     CRD_TRY(crdi_coupled_plan(plan, &m->connections));
     CRD_TRY(crdi_plan_phases(plan));
     CRD_TRY(crdi_bonds_plan(plan, &m->energy));
+    CRD_TRY(crdi_paired_plan(plan, &m->connections, &m->energy));
     crdi_plan_kinds(plan);
     CRD_TRY(crdi_plan_bind(plan));
     CRD_TRY(crdi_plan_feeds(plan, &m->connections));
@@ -24,6 +25,7 @@ static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
     CRD_TRY(crdi_networks_plan(plan, &m->connections));
     CRD_TRY(crdi_refresh_plan(plan, &m->connections));
     CRD_TRY(crdi_bonds_bind(plan, &m->energy));
+    CRD_TRY(crdi_paired_bind(plan, &m->connections));
     CRD_TRY(crdi_iteration_plan(plan, m));
     CRD_TRY(crdi_rollback_plan(m));
     CRD_TRY(crdi_pacing_plan(plan, &m->pace));

@@ -2,6 +2,7 @@
 // parts. A part changes its own state; what others want of it are functions in its header.
 #pragma once
 #include "master/connection/connection.h"
+#include "master/connection/paired.h"
 #include "master/energy/energy.h"
 #include "master/guard/guard.h"
 #include "master/live/steering.h"

@@ -166,6 +166,18 @@ static const crdi_doc_column bond_columns[] = {
     {CRDI_PERCENT("Of passed", "relative")},
     {.title = "Residual power / W", .kind = CRDI_CELL_NUMBER, .make = residual_power_text},
 };
+static const crdi_doc_column pair_columns[] = {
+    {CRDI_TEXT("Pair", "name")},
+    {CRDI_TEXT("Unit", "unit")},
+    {CRDI_TEXT("Port", "port")},
+    {CRDI_SECONDS("Inner step", "inner")},
+    {CRDI_NUMBER("Impedance", "impedance", 4)},
+    {CRDI_SECONDS("Delay", "delay")},
+    {CRDI_NUMBER("Tank / J", "tank", 4)},
+    {CRDI_NUMBER("Granted / J", "granted", 4)},
+    {CRDI_NUMBER("Thrown away / J", "dumped", 4)},
+    {CRDI_NUMBER("Times limited", "limited", 4)},
+};
 static const crdi_doc_column control_columns[] = {
     {CRDI_NUMBER("Tolerance", "tolerance", 4)},
     {CRDI_SECONDS("Shortest step", "shortest")},
@@ -228,6 +240,8 @@ static void report_quality_put_numbers(crdi_doc* d, const crdi_json* verdict)
     if (*note) { crdi_doc_paragraph(d, "Errors of outputs are not estimated: %s", note); }
     crdi_doc_rows(d, "Power bonds", CRDI_COLUMNS(bond_columns),
                   crdi_json_get_list(verdict, "bonds"), NULL);
+    crdi_doc_rows(d, "Pairs of wave ports", CRDI_COLUMNS(pair_columns),
+                  crdi_json_get_list(verdict, "pairs"), NULL);
     put_one_row(d, "Step control", CRDI_COLUMNS(control_columns),
                 crdi_json_get_object(verdict, "control"));
     report_quality_put_iteration(d, crdi_json_get_object(verdict, "iteration"));
@@ -240,6 +254,7 @@ static bool report_quality_says_something(const crdi_json* verdict)
 {
     return crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0 ||
            crdi_json_count(crdi_json_get_list(verdict, "bonds")) > 0 ||
+           crdi_json_count(crdi_json_get_list(verdict, "pairs")) > 0 ||
            crdi_json_get_object(verdict, "control") || crdi_json_get_object(verdict, "iteration");
 }
 

@@ -18,6 +18,8 @@ extern const crdi_table crdi_unit_table, crdi_standby_table, crdi_session_table,
     crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table;
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
+extern const crd_channel_spec crdi_no_channel; ///< nothing is lost or late
+crd_status crdi_read_channel(crdi_reader* r, const crdi_node* n, crd_channel_spec* c);
 extern const crdi_table crdi_control_table;
 extern const crdi_table crdi_iterate_table;
 extern const crdi_table crdi_pace_table;

@@ -47,19 +47,18 @@ static const crdi_key channel_keys[] = {
 
 const crdi_table crdi_channel_table = {"channel", channel_keys, COUNT(channel_keys)};
 
-static const crd_channel_spec no_channel = {.step = NAN, .burst = 1, .seed = 1};
+const crd_channel_spec crdi_no_channel = {.step = NAN, .burst = 1, .seed = 1};
 
 void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c)
 {
-    crdi_flow_table(f, &crdi_channel_table, c, &no_channel);
+    crdi_flow_table(f, &crdi_channel_table, c, &crdi_no_channel);
 }
 
-static crd_status read_coupling_read_channel(crdi_reader* r, const crdi_node* n,
-                                             crd_channel_spec* c)
+crd_status crdi_read_channel(crdi_reader* r, const crdi_node* n, crd_channel_spec* c)
 {
     crd_status st = CRD_OK;
     const size_t mark = crdi_path_enter(r, "channel");
-    *c = no_channel;
+    *c = crdi_no_channel;
     CRD_TRY(crdi_read_mapping(r, n, &crdi_channel_table, c, NULL));
     if (c->jitter > c->delay) {
         return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "jitter"),
@@ -240,7 +239,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
     crd_status st = CRD_OK;
     crd_coupling_spec* c = crdi_arena_new(r->arena, 1, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
-    c->channel = no_channel;
+    c->channel = crdi_no_channel;
     c->record = true;
     c->origin = (crd_place){r->file, n->line};
     if (n->kind != CRDI_MAPPING) {
@@ -265,7 +264,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         c->record = d.record;
         c->model = d.model;
         c->target = d.target;
-        if (d.channel) { CRD_TRY(read_coupling_read_channel(r, d.channel, &c->channel)); }
+        if (d.channel) { CRD_TRY(crdi_read_channel(r, d.channel, &c->channel)); }
         if (d.shadow) { CRD_TRY(read_shadows(r, d.shadow, c)); }
     }
     *(const crd_coupling_spec**)out = c;

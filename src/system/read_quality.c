@@ -17,6 +17,8 @@ _Static_assert(COUNT(step_methods) == CRD_STEP_H211B + 2, "a name for each metho
 _Static_assert(COUNT(accelerations) == CRD_ACCEL_IQN_ILS + 2, "a name for each acceleration");
 _Static_assert(COUNT(corrections) == CRD_CORRECT_BALANCE + 2, "a name for each correction");
 
+static const char* const pairs[] = {"none", "wave", NULL};
+
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out);
 
 static const crdi_key control_keys[] = {
@@ -45,6 +47,7 @@ static const crdi_key iterate_keys[] = {
 typedef struct bond_draft {
     crd_bond_spec spec;
     const char *action, *flow;
+    const crdi_node* channel;
 } bond_draft;
 
 enum {
@@ -58,7 +61,11 @@ enum {
     B_FORGET,
     B_FACTOR,
     B_STIFFNESS,
-    B_DAMPING
+    B_DAMPING,
+    B_PAIR,
+    B_IMPEDANCE,
+    B_INNER,
+    B_CHANNEL
 };
 
 static const crdi_key bond_keys[] = {
@@ -73,6 +80,10 @@ static const crdi_key bond_keys[] = {
     [B_FACTOR] = {KEY("factor", TEXT, bond_draft, spec.factor)},
     [B_STIFFNESS] = {KEY("stiffness", TEXT, bond_draft, spec.stiffness)},
     [B_DAMPING] = {KEY("damping", TEXT, bond_draft, spec.damping)},
+    [B_PAIR] = {KEY("pair", CHOICE, bond_draft, spec.pair), .choices = pairs},
+    [B_IMPEDANCE] = {KEY("impedance", TEXT, bond_draft, spec.impedance)},
+    [B_INNER] = {KEY("inner", TIME, bond_draft, spec.inner), .range = CRDI_POSITIVE},
+    [B_CHANNEL] = {KEY("channel", NODE, bond_draft, channel)},
 };
 
 const crdi_table crdi_control_table = {"control", control_keys, COUNT(control_keys)};
@@ -96,6 +107,12 @@ void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, co
     const bond_draft draft = {.spec = *b, .action = action, .flow = flow};
     const bond_draft defaults = {.spec = crd_bond_spec_defaults(), .action = "", .flow = ""};
     crdi_flow_table(f, &crdi_bond_table, &draft, &defaults);
+    if (b->has_channel) {
+        crdi_flow inner = {.t = f->t};
+        crdi_flow_key(f, "channel");
+        crdi_flow_channel(&inner, &b->channel);
+        crdi_flow_end(&inner);
+    }
 }
 
 // ---- words -------------------------------------------------------------------------------------
@@ -311,6 +328,10 @@ static crd_status check_quantities(crd_context* ctx, const crd_bond_spec* b, con
     CRD_TRY(check_quantity(ctx, *key = "factor", b->factor, false, "0.0012 m2"));
     CRD_TRY(check_quantity(ctx, *key = "stiffness", b->stiffness, true, "100 N/m"));
     CRD_TRY(check_quantity(ctx, *key = "damping", b->damping, true, "0.1 N.s/m"));
+    if (b->impedance && strcmp(b->impedance, "learned") != 0) {
+        CRD_TRY(check_quantity(ctx, *key = "impedance", b->impedance, true,
+                               "6 N.m.s/rad (or the word learned)"));
+    }
     *key = "damping";
     if (b->damping && b->damping[0] && !(b->stiffness && b->stiffness[0])) {
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -324,6 +345,42 @@ static crd_status check_quantities(crd_context* ctx, const crd_bond_spec* b, con
     }
 fail:
     return st;
+}
+
+// A pair takes the place of what else may be done about a bond, and only it has what belongs to it.
+static crd_status check_pair(crd_context* ctx, const crd_bond_spec* b, const char** key)
+{
+    if (b->pair == CRD_PAIR_NONE) {
+        const bool given[] = {b->impedance && b->impedance[0], !isnan(b->inner), b->has_channel};
+        static const char* const names[] = {"impedance", "inner", "channel"};
+        for (int i = 0; i < 3; i++) {
+            if (!given[i]) { continue; }
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "%s belongs to a pair, expected 'pair: wave' beside it",
+                             *key = names[i]);
+        }
+        return CRD_OK;
+    }
+    *key = "correct";
+    if (b->correct != CRD_CORRECT_NONE) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "pair and 'correct: %s', expected one of them: a pair creates no energy "
+                         "that would be taken out again",
+                         crd_correction_name(b->correct));
+    }
+    *key = "stiffness";
+    if (b->stiffness && b->stiffness[0]) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "pair and stiffness, expected an effort and a flow: two displacements "
+                         "are no pair");
+    }
+    *key = "channel";
+    if (b->has_channel && !isnan(b->channel.step)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "the channel of a pair has a step, expected none: a packet goes at the "
+                         "end of each macro step");
+    }
+    return CRD_OK;
 }
 
 crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key)
@@ -340,7 +397,8 @@ crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char*
         const crd_status st = crd_bond_check(ctx, &o);
         if (st < 0) { return st; }
     }
-    return check_quantities(ctx, b, key);
+    const crd_status st = check_pair(ctx, b, key);
+    return st < 0 ? st : check_quantities(ctx, b, key);
 }
 
 // [motor.torque, mass1.v]
@@ -386,6 +444,14 @@ static void amend_bond(crd_bond_spec* old, const crd_bond_spec* b, uint64_t give
     if (given & BIT(B_FACTOR)) { old->factor = b->factor; }
     if (given & BIT(B_STIFFNESS)) { old->stiffness = b->stiffness; }
     if (given & BIT(B_DAMPING)) { old->damping = b->damping; }
+    if (given & BIT(B_PAIR)) {
+        old->pair = b->pair;
+        old->impedance = b->impedance;
+        old->inner = b->inner;
+        old->channel = b->channel;
+        old->has_channel = b->has_channel;
+        if (!(given & BIT(B_CORRECT))) { old->correct = CRD_CORRECT_NONE; }
+    }
     old->place = b->place;
 }
 
@@ -420,6 +486,10 @@ static crd_status read_bond(crdi_reader* r, const crdi_node* n, crd_system* s, c
         CRD_TRY(read_pair(r, n, &d));
     } else {
         CRD_TRY(crdi_read_mapping(r, n, &crdi_bond_table, &d, &given));
+    }
+    if (d.channel) {
+        CRD_TRY(crdi_read_channel(r, d.channel, &b->channel));
+        b->has_channel = true;
     }
     CRD_TRY(
         read_end(r, s, "action", crdi_line_of(n, "action"), d.action, &b->action_unit, &b->action));

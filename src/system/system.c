@@ -62,6 +62,9 @@ crd_bond_spec crd_bond_spec_defaults(void)
                            .factor = "",
                            .stiffness = "",
                            .damping = "",
+                           .impedance = "",
+                           .inner = NAN,
+                           .channel = crdi_no_channel,
                            .place = {"", 0}};
 }
 
@@ -427,7 +430,7 @@ crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* bond)
                          crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, why);
     }
     const char** texts[] = {&b.name,      &b.action,  &b.flow,      &b.factor,
-                            &b.stiffness, &b.damping, &b.place.file};
+                            &b.stiffness, &b.damping, &b.impedance, &b.place.file};
     bool stored = true;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (!*texts[i]) { *texts[i] = ""; }

@@ -139,6 +139,50 @@ static void quality_put_bond(crdi_result* j, const crd_bond_report* b)
              REAL("power_max", b->power_max));
 }
 
+// One row for each side of a pair.
+static void quality_put_side(crdi_result* j, const crd_pair_report* p,
+                             const crd_pair_side_report* s)
+{
+    const crd_pair_state* k = &s->state;
+    crdi_put(j, TEXT("name", p->name), TEXT("unit", s->unit), TEXT("own", s->own),
+             REAL("inner", s->inner), BOOL("strict", k->strict), REAL("impedance", k->impedance),
+             REAL("reaction", k->reaction), REAL("delay", k->delay));
+    crdi_put(j, REAL("tank", k->tank), REAL("absorbed", k->absorbed), REAL("spent", k->spent),
+             REAL("received", k->received), REAL("granted", k->granted), REAL("dumped", k->dumped),
+             REAL("debt", k->debt));
+    crdi_put(j, INT("steps", k->steps), INT("limited", k->limited), INT("sent", s->sent),
+             INT("lost", s->lost), INT("taken", k->taken), INT("refused", k->refused));
+}
+
+static void put_pairs(crdi_result* out, crdi_result* aside, const crd_master_report* r)
+{
+    static const crdi_column columns[] = {{"pair", "name", "%s"},
+                                          {"unit", "unit", "%s"},
+                                          {">inner [s]", "inner", "%.3g"},
+                                          {">impedance", "impedance", "%.3g"},
+                                          {">delay [s]", "delay", "%.3g"},
+                                          {">tank [J]", "tank", "%.3g"},
+                                          {">granted [J]", "granted", "%.3g"},
+                                          {">dumped [J]", "dumped", "%.3g"},
+                                          {">limited", "limited", "%d"},
+                                          {0}};
+    crdi_result* rows = crdi_array(out, "pairs");
+    for (int i = 0; i < 2 * r->pair_count; i++) {
+        const crd_pair_report* p = &r->pairs[i / 2];
+        quality_put_side(crdi_row(rows), p, &p->sides[i % 2]);
+    }
+    if (!r->pair_count) { return; }
+    crdi_show_table(aside, rows, columns, "  ");
+    for (int i = 0; i < 2 * r->pair_count; i++) {
+        const crd_pair_side_report* s = &r->pairs[i / 2].sides[i % 2];
+        if (!s->state.strict) { continue; }
+        crdi_say_wrapped(aside, "pair",
+                         "'%s' makes one step in a macro step, so its port is the strict one: "
+                         "stable for slow units only",
+                         s->unit);
+    }
+}
+
 static void quality_put_control(crdi_result* j, const crd_control_report* c)
 {
     crdi_put(j, REAL("tolerance", c->tolerance), REAL("first", c->first),
@@ -249,6 +293,7 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
     crdi_put_texts(out, "advice", r->advice, r->advice_count);
     show_flows(aside, r, flows);
     show_bonds(aside, r, bonds);
+    put_pairs(out, aside, r);
     for (int i = 0; i < r->advice_count; i++) {
         crdi_say_wrapped(aside, i ? "" : "advice", "%s", r->advice[i]);
     }

@@ -6,7 +6,7 @@
 static const crdi_connection_kind* const kinds[CRDI_KINDS] = {
     [CRDI_COPY] = &crdi_kind_copy,       [CRDI_SCALE] = &crdi_kind_scale,
     [CRDI_PREDICT] = &crdi_kind_predict, [CRDI_CONVERT] = &crdi_kind_convert,
-    [CRDI_COUPLED] = &crdi_kind_coupled,
+    [CRDI_COUPLED] = &crdi_kind_coupled, [CRDI_PAIRED] = &crdi_kind_paired,
 };
 
 double crdi_connection_correction(const crdi_connection* k)

@@ -7,7 +7,8 @@
 //   accept   the step counts
 //
 // Kinds: copy and scale hold the newest value, convert changes its type, predict is a polynomial
-// over the step, coupled goes through an emulated network and a coupling element.
+// over the step, coupled goes through an emulated network and a coupling element, paired belongs to
+// a power bond with wave ports (paired.h).
 #pragma once
 #include "cardan/coupling.h"
 #include "cardan/learn.h"
@@ -30,6 +31,7 @@ typedef enum crdi_kind {
     CRDI_PREDICT,
     CRDI_CONVERT, // another type, a map, an integer, a text
     CRDI_COUPLED,
+    CRDI_PAIRED,
     CRDI_KINDS
 } crdi_kind;
 
@@ -73,11 +75,12 @@ typedef struct crdi_connection {
     int rate_order;                     // derivatives of the source that are worth something
     bool early;                         // by the schedule
     int phase;
-    int couple;                  // index of its coupling, -1: none
-    bool routed;                 // run: goes from unit to unit, the master cannot change it
-    crdi_prediction* prediction; // run: by its kind, NULL: none
-    crdi_observed* observed;     // run: copy or scale, if defects are monitored
-    crdi_coupled* coupled;       // run
+    int couple;                       // index of its coupling, -1: none
+    bool routed;                      // run: goes from unit to unit, the master cannot change it
+    crdi_prediction* prediction;      // run: by its kind, NULL: none
+    crdi_observed* observed;          // run: copy or scale, if defects are monitored
+    crdi_coupled* coupled;            // run
+    const struct crdi_paired* paired; // it is one of a pair, NULL: it is not
 } crdi_connection;
 
 /// A connection as a polynomial on the step (cardan/quality.h). Everything is in the input's unit.
@@ -346,6 +349,8 @@ typedef struct crdi_connections {
     crdi_coupled** couplings; // in the order of the feeds
     crdi_coupled* coupled;    // in the order of writing
     int coupled_count;
+    struct crdi_paired* pairs;
+    int pair_count;
     crdi_observed* observed;
     int observed_count;
     crdi_kind used[CRDI_KINDS]; // (used_count) kinds that there are, in the order of begin
@@ -359,7 +364,7 @@ typedef struct crdi_connections {
 } crdi_connections;
 
 extern const crdi_connection_kind crdi_kind_copy, crdi_kind_scale, crdi_kind_predict,
-    crdi_kind_convert, crdi_kind_coupled;
+    crdi_kind_convert, crdi_kind_coupled, crdi_kind_paired;
 
 // connection.c: all kinds
 /// Some connection is of this kind.
@@ -464,6 +469,12 @@ static inline double crdi_setpoints_ahead(const crdi_coupled* c) // s
 // coupled_plan.c, coupled.c
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);
+/// The seed of c->channel, on the way of c->of.
+crd_status crdi_channel_plan(crdi_plan* plan, crdi_coupled* c);
+/// Takes off, unless it is lost; without a channel it arrives at once.
+void crdi_channel_send(crdi_coupled* c, crdi_flight f);
+/// The next one that has arrived by then. false: none.
+bool crdi_channel_next(crdi_coupled* c, double due, crdi_flight* out);
 /// SplitMix64: the bits of a number well mixed.
 uint64_t crdi_scramble(uint64_t x);
 void crdi_coupled_clear(crdi_coupled* c);

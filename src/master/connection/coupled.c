@@ -81,6 +81,29 @@ static double arrival_of(const crdi_coupled* c, const crdi_flight* f, int purpos
     return f->stamp + fmax(0, c->channel->delay + c->channel->jitter * spread) + c->delay;
 }
 
+void crdi_channel_send(crdi_coupled* c, crdi_flight f)
+{
+    if (c->channel && is_lost(c, f.sequence)) {
+        c->lost++;
+        return;
+    }
+    if (c->channel) { f.arrival = arrival_of(c, &f, NOISE_DELAY); }
+    take_off(c, f);
+    if (c->channel && noise(c, f.sequence, NOISE_REPEAT) < c->channel->duplicate) {
+        c->repeated++;
+        f.order++;
+        f.arrival = arrival_of(c, &f, NOISE_REPEAT_DELAY);
+        take_off(c, f);
+    }
+}
+
+bool crdi_channel_next(crdi_coupled* c, double due, crdi_flight* out)
+{
+    const bool arrived = c->flight_count > 0 && c->flights[0].arrival <= due;
+    if (arrived) { *out = land(c); }
+    return arrived;
+}
+
 // ---- arrival -----------------------------------------------------------------------------------
 
 static bool is_usable(double x) // as the element sees it
@@ -161,18 +184,7 @@ static void send(const crd_master* m, crdi_coupled* c, double t)
         arrive(m, c, &f);
         return;
     }
-    if (is_lost(c, f.sequence)) {
-        c->lost++;
-        return;
-    }
-    f.arrival = arrival_of(c, &f, NOISE_DELAY);
-    take_off(c, f);
-    if (noise(c, f.sequence, NOISE_REPEAT) < c->channel->duplicate) {
-        c->repeated++;
-        f.order++;
-        f.arrival = arrival_of(c, &f, NOISE_REPEAT_DELAY);
-        take_off(c, f);
-    }
+    crdi_channel_send(c, f);
 }
 
 // ---- a script instead of the channel ------------------------------------------------------------
@@ -265,8 +277,7 @@ static void accept_all(crd_master* m, int64_t n, double t)
         } else if (n % c->every == 0) {
             send(m, c, t);
         }
-        while (c->flight_count > 0 && c->flights[0].arrival <= due) {
-            const crdi_flight f = land(c);
+        for (crdi_flight f; crdi_channel_next(c, due, &f);) {
             arrive(m, c, &f);
         }
         if (n % c->target->ticks == 0) { estimate(c, n, t); }

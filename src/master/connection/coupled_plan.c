@@ -15,14 +15,16 @@ static crd_status __attribute__((format(printf, 4, 5)))
 refuse(crdi_plan* plan, const crdi_coupled* c, crd_status st, const char* format, ...)
 {
     char at[512], text[400];
-    const crd_place place = c->of->spec->coupling->place;
+    const crd_connection_spec* s = c->of->spec;
+    const crd_place place = s->coupling ? s->coupling->place : s->place;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    crdi_where(place.file && place.file[0] ? place : c->of->spec->place, at, sizeof at);
-    return crdi_fail(plan->ctx, st, "%scoupling of %s -> %s: %s", at, c->of->from_name,
-                     c->of->to_name, text);
+    crdi_where(place.file && place.file[0] ? place : s->place, at, sizeof at);
+    return crdi_fail(plan->ctx, st, "%scoupling of %s -> %s: %s", at,
+                     c->of->from_name ? c->of->from_name : s->from,
+                     c->of->to_name ? c->of->to_name : s->to, text);
 }
 
 static crd_status name_ends(crdi_plan* plan, crdi_connection* k, const crdi_coupled* c)
@@ -67,6 +69,25 @@ static crd_status check_channel(crdi_plan* plan, const crdi_coupled* c)
     return CRD_OK;
 }
 
+// FNV-1a: connections with the same seed do not lose the same samples, elements of one array do.
+static uint64_t hash(const char* text, uint64_t h)
+{
+    for (; *text; text++) {
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+crd_status crdi_channel_plan(crdi_plan* plan, crdi_coupled* c)
+{
+    const double loss = c->channel->loss;
+    const char* target = plan->members[c->of->to.member].unit->name;
+    c->seed = hash(c->of->spec->to, hash(target, c->channel->seed));
+    // With that chance the part that is lost is `loss`, whatever the length of a burst.
+    c->burst_chance = loss > 0 ? loss / (loss + c->channel->burst * (1 - loss)) : 0;
+    return check_channel(plan, c);
+}
+
 // Samples come every step of the channel, else of the element, else of the source.
 static crd_status choose_interval(crdi_plan* plan, crdi_coupled* c)
 {
@@ -88,15 +109,6 @@ static crd_status choose_interval(crdi_plan* plan, crdi_coupled* c)
                  c->of->from_name, c->of->to_name, own, c->interval);
     }
     return CRD_OK;
-}
-
-// FNV-1a: connections with the same seed do not lose the same samples, elements of one array do.
-static uint64_t hash(const char* text, uint64_t h)
-{
-    for (; *text; text++) {
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
-    return h;
 }
 
 // How long a sample may be on its way or was, in macro steps.
@@ -304,7 +316,6 @@ static crd_status open_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupled
 {
     crd_status st = CRD_OK;
     const crd_coupling_spec* s = k->spec->coupling;
-    const crd_unit* target = plan->members[k->to.member].unit;
     c->of = k; // until connections are sorted
     c->source = &plan->members[k->from.member];
     c->target = &plan->members[k->to.member];
@@ -313,13 +324,7 @@ static crd_status open_coupled(crdi_plan* plan, crdi_connection* k, crdi_coupled
     c->channel = s->has_channel ? &s->channel : NULL;
     CRD_TRY(name_ends(plan, k, c));
     c->script = crdi_script_find(plan, c->of->to_name);
-    if (c->channel) {
-        CRD_TRY(check_channel(plan, c));
-        const double loss = c->channel->loss;
-        c->seed = hash(k->spec->to, hash(target->name, c->channel->seed));
-        // With that chance the part that is lost is `loss`, whatever the length of a burst.
-        c->burst_chance = loss > 0 ? loss / (loss + c->channel->burst * (1 - loss)) : 0;
-    }
+    if (c->channel) { CRD_TRY(crdi_channel_plan(plan, c)); }
     CRD_TRY(parse_estimators(plan, c));
     CRD_TRY(choose_interval(plan, c));
     for (int i = 0; i < c->estimator_count; i++) {

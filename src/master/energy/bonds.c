@@ -497,12 +497,14 @@ static crd_status check_together(const cut* first, const cut* c)
             "give this bond a name of its own",
             crd_correction_name(b->correct));
     }
-    if (a->correct != b->correct || !same_number(a->mu, b->mu) || !same_number(a->ki, b->ki) ||
-        !same_number(a->limiter, b->limiter) || !same_number(a->forget, b->forget)) {
-        return COMPLAIN(c,
-                        "correct, mu, ki, limiter or forget differ from the bond of this name in "
-                        "line %d: bonds with the same name are components of one",
-                        a->place.line);
+    if (a->correct != b->correct || a->pair != b->pair || !same_number(a->mu, b->mu) ||
+        !same_number(a->ki, b->ki) || !same_number(a->limiter, b->limiter) ||
+        !same_number(a->forget, b->forget)) {
+        return COMPLAIN(
+            c,
+            "correct, pair, mu, ki, limiter or forget differ from the bond of this name in "
+            "line %d: bonds with the same name are components of one",
+            a->place.line);
     }
     return CRD_OK;
 }
@@ -555,7 +557,8 @@ crd_status crdi_bonds_plan(crdi_plan* plan, crdi_energy* energy)
     const int count = plan->sys->bond_count;
     cut* cuts = crdi_arena_new(plan->arena, (size_t)count, sizeof *cuts);
     energy->bonds = crdi_arena_new(plan->arena, (size_t)count, sizeof *energy->bonds);
-    if (!cuts || !energy->bonds) { return CRD_E_MEMORY; }
+    energy->paired = crdi_arena_new(plan->arena, (size_t)count, sizeof *energy->paired);
+    if (!cuts || !energy->bonds || !energy->paired) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
         cuts[i] = (cut){.plan = plan, .energy = energy, .spec = &plan->sys->bonds[i]};
         CRD_TRY(resolve_cut(&cuts[i], cuts, i));
@@ -568,7 +571,13 @@ crd_status crdi_bonds_plan(crdi_plan* plan, crdi_energy* energy)
         if (first < i) { continue; }
         crdi_bond* p = &energy->bonds[energy->bond_count];
         CRD_TRY(make_power(plan, cuts, count, i, p));
-        if (p->bond.correction != CRD_CORRECT_NONE || plan->sys->run.monitor & CRD_MONITOR_ENERGY) {
+        if (p->spec->pair != CRD_PAIR_NONE) {
+            crdi_bond* own = crdi_arena_new(plan->arena, 1, sizeof *own);
+            if (!own) { return CRD_E_MEMORY; }
+            *own = *p;
+            energy->paired[energy->paired_count++] = own;
+        } else if (p->bond.correction != CRD_CORRECT_NONE ||
+                   plan->sys->run.monitor & CRD_MONITOR_ENERGY) {
             energy->bond_count++;
         }
     }

@@ -92,6 +92,9 @@ typedef struct crdi_bond {
 typedef struct crdi_energy {
     crdi_bond* bonds;
     int bond_count;
+    const crdi_bond**
+        paired; // bonds with a pair, which are none of those: they have their own account
+    int paired_count;
 } crdi_energy;
 
 // bonds.c

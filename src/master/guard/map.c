@@ -14,12 +14,12 @@ static bool any_connection(const crdi_plan* plan, const crdi_connection* k, cons
 {
     (void)plan;
     (void)with;
-    return k->gain != 0 || k->mapping;
+    return (k->gain != 0 || k->mapping) && !k->paired; // no map knows a pair
 }
 
 static bool is_watched(const crdi_connection* k)
 {
-    return k->curve && !k->mapping && !k->routed && k->gain != 0;
+    return k->curve && !k->mapping && !k->routed && !k->paired && k->gain != 0;
 }
 
 static bool is_inside(const crdi_connection* k, const int* component)

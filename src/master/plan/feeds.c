@@ -12,7 +12,8 @@ void crdi_plan_kinds(crdi_plan* plan)
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
         const bool real = is_real(plan, &k->from) && is_real(plan, &k->to);
-        k->kind = k->spec->coupling                   ? CRDI_COUPLED
+        k->kind = k->paired                           ? CRDI_PAIRED
+                  : k->spec->coupling                 ? CRDI_COUPLED
                   : !real                             ? CRDI_CONVERT
                   : crdi_connection_predicts(plan, k) ? CRDI_PREDICT
                   : k->transform                      ? CRDI_SCALE
@@ -51,6 +52,8 @@ static crd_status add_to_feed(crdi_plan* plan, crdi_connections* c, crdi_connect
         return crdi_prediction_bind(plan, k, &c->predictions[at]);
     case CRDI_CONVERT:
         c->conversions[at] = crdi_conversion_of(plan, k, to);
+        return CRD_OK;
+    case CRDI_PAIRED:
         return CRD_OK;
     default:
         c->couplings[at] = &c->coupled[k->couple];

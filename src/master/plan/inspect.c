@@ -22,7 +22,9 @@ crd_master_link crd_master_get_link(const crd_master* m, int link)
                            .from_element = l->from.element,
                            .to_variable = l->to.variable,
                            .to_element = l->to.element,
-                           .gain = l->mapping ? NAN : l->gain,
+                           .gain = l->paired    ? 0
+                                   : l->mapping ? NAN
+                                                : l->gain, // pairs: cut
                            .spec = l->spec,
                            .step = m->plan->members[l->from.member].step};
     if (l->spec->coupling) {

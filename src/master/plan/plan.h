@@ -43,17 +43,18 @@ typedef struct crdi_member {
     int flow_count;
     int* fed; // predictions out of it: (fed_count), indices
     int fed_count;
-    const crdi_network* network; // a loop that it is part of and that has a level, NULL: none
-    bool shows_rates;            // somebody outside of it needs derivatives of its outputs
-    bool predicted, predicts;    // some input, some output is predicted, not by a textbook
-    bool through;                // some output follows such an input without delay
-    bool shown;                  // its outputs are those of the predicted inputs themselves
-    bool feeds_flow;             // its outputs need a stamp
-    int phase;                   // in which it advances
-    int64_t ticks;               // length of its step in ticks
-    double step;                 // s
-    bool pinned;                 // stays on the cycle thread
-    bool async;                  // steps on a thread of its own (budget): step/async.c
+    struct crdi_paired_side* ports; // of pairs, NULL: none
+    const crdi_network* network;    // a loop that it is part of and that has a level, NULL: none
+    bool shows_rates;               // somebody outside of it needs derivatives of its outputs
+    bool predicted, predicts;       // some input, some output is predicted, not by a textbook
+    bool through;                   // some output follows such an input without delay
+    bool shown;                     // its outputs are those of the predicted inputs themselves
+    bool feeds_flow;                // its outputs need a stamp
+    int phase;                      // in which it advances
+    int64_t ticks;                  // length of its step in ticks
+    double step;                    // s
+    bool pinned;                    // stays on the cycle thread
+    bool async;                     // steps on a thread of its own (budget): step/async.c
     crdi_member_state* run;
 } crdi_member;
 

@@ -472,6 +472,26 @@ static void record_describe_put_bond(crdi_json_writer* w, const crd_bond_report*
     crdi_json_put_number(w, "power_max", r->power_max);
 }
 
+static void record_describe_put_side(crdi_json_writer* w, const crd_pair_report* p,
+                                     const crd_pair_side_report* s)
+{
+    crdi_json_put_text(w, "name", p->name);
+    crdi_json_put_text(w, "unit", s->unit);
+    crdi_json_put_text(w, "own", s->own);
+    crdi_json_put_number(w, "inner", s->inner);
+    crdi_json_put_text(w, "port", s->state.strict ? "strict" : "inner steps");
+    crdi_json_put_number(w, "impedance", s->state.impedance);
+    crdi_json_put_number(w, "delay", s->state.delay);
+    crdi_json_put_number(w, "tank", s->state.tank);
+    crdi_json_put_number(w, "absorbed", s->state.absorbed);
+    crdi_json_put_number(w, "spent", s->state.spent);
+    crdi_json_put_number(w, "granted", s->state.granted);
+    crdi_json_put_number(w, "dumped", s->state.dumped);
+    crdi_json_put_integer(w, "limited", s->state.limited);
+    crdi_json_put_integer(w, "sent", s->sent);
+    crdi_json_put_integer(w, "lost", s->lost);
+}
+
 // null: steps were not controlled
 static void record_describe_put_control(crdi_json_writer* w, const crd_control_report* r)
 {
@@ -547,6 +567,13 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     for (int i = 0; i < r->bond_count; i++) {
         crdi_json_begin_object(w, NULL);
         record_describe_put_bond(w, &r->bonds[i]);
+        crdi_json_end(w);
+    }
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "pairs");
+    for (int i = 0; i < 2 * r->pair_count; i++) {
+        crdi_json_begin_object(w, NULL);
+        record_describe_put_side(w, &r->pairs[i / 2], &r->pairs[i / 2].sides[i % 2]);
         crdi_json_end(w);
     }
     crdi_json_end(w);

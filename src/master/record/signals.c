@@ -87,6 +87,11 @@ static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bo
         if (p->flow_member != member) { continue; }
         CRD_TRY(select_offered(m, member, p->signals, p->signal_count, capacity, used));
     }
+    for (int i = 0; i < m->connections.pair_count; i++) {
+        const crdi_paired* p = &m->connections.pairs[i];
+        if (p->sides[0].member != &m->plan->members[member]) { continue; }
+        CRD_TRY(select_offered(m, member, p->signals, p->signal_count, capacity, used));
+    }
     for (int i = 0; i < m->plan->members[member].flow_count; i++) {
         const crdi_offer* x = NULL;
         CRD_TRY(crdi_defect_offer(
@@ -112,7 +117,7 @@ typedef struct {
     crd_master* m;
     int member;
     int32_t variable;
-    int couple, power, signal;
+    int couple, power, pair, signal;
 } names;
 
 static const char* signals_next_name(void* user)
@@ -133,6 +138,10 @@ static const char* signals_next_name(void* user)
     }
     for (; n->power < n->m->energy.bond_count; n->power++, n->signal = 0) {
         const crdi_bond* p = &n->m->energy.bonds[n->power];
+        if (n->signal < p->signal_count) { return p->signals[n->signal++].name; }
+    }
+    for (; n->pair < n->m->connections.pair_count; n->pair++, n->signal = 0) {
+        const crdi_paired* p = &n->m->connections.pairs[n->pair];
         if (n->signal < p->signal_count) { return p->signals[n->signal++].name; }
     }
     return NULL;

@@ -121,8 +121,8 @@ static crd_status seed_gather(seeds* s)
         }
     }
     for (int i = 0; i < m->plan->connection_count; i++) {
-        // What comes through a coupling was always there: it rests.
-        if (!m->plan->connections[i].spec->coupling) {
+        // What comes through a coupling or a pair was always there: it rests.
+        if (!m->plan->connections[i].spec->coupling && !m->plan->connections[i].paired) {
             CRD_TRY(add_terms(s, &m->plan->connections[i]));
         }
     }

@@ -29,7 +29,7 @@ crd_status crdi_lanes_plan(crd_master* m)
         crdi_member* p = &m->plan->members[m->plan->batch[i]];
         const bool plain =
             !p->rates[0] && !p->shown && !p->middles && !m->plan->controlled && !m->plan->iterated;
-        const bool brief = !p->slope_order && (!p->feeds_flow || plain) && !p->async;
+        const bool brief = !p->slope_order && (!p->feeds_flow || plain) && !p->async && !p->ports;
         if (brief && CRDI_UNIT_HAS(p->unit, lane, join)) {
             m->lanes.advance[i] =
                 p->unit->ops->lane->join(p->unit, m->plan->batch[i], p->in, &p->inputs, p->out,

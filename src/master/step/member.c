@@ -132,8 +132,9 @@ static crd_status run_measured(crd_master* m, crdi_member* p, double t, double h
     return run_member(m, p, t, h, true);
 }
 
-// A step in several: of a unit with a step of its own in a controlled run, and with a sample in the
-// middle. The inputs are set anew in each, at their time. Measured as one.
+// A step in several: of a unit with a step of its own in a controlled run, with a sample in the
+// middle, and with ports of pairs, which act in each. The inputs are set anew in each, at their
+// time. Measured as one.
 static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
 {
     crd_unit* u = p->unit;
@@ -147,8 +148,14 @@ static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
             // The step began with what is nearest over all of it.
             if (i > 0 || !f->textbook) { crdi_prediction_apply(f, at - f->origin, part); }
         }
+        if (p->ports) { crdi_paired_act(p, at, part); }
         CRD_TRY(crdi_member_set(p));
+        if (p->ports) { CRD_TRY(crdi_paired_begin(p)); }
         CRD_TRY(u->ops->step(u, at, part));
+        if (p->ports) {
+            CRD_TRY(u->ops->get(u, p->out, &p->outputs));
+            crdi_paired_done(p);
+        }
         if (p->middles && 2 * (i + 1) == p->run->parts) {
             if (p->shown) { CRD_TRY(show_prediction(m, p, at + part)); }
             CRD_TRY(u->ops->get(u, p->out, &p->outputs));
@@ -156,7 +163,7 @@ static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
         }
     }
     if (p->shown) { CRD_TRY(show_prediction(m, p, t + h)); }
-    if (p->out) { CRD_TRY(u->ops->get(u, p->out, &p->outputs)); }
+    if (p->out && !p->ports) { CRD_TRY(u->ops->get(u, p->out, &p->outputs)); }
     if (p->rates[0]) { CRD_TRY(crdi_member_get_rates(p)); }
     if (m->tuning.measure) {
         const int64_t spent = crdi_pacing_now(m) - t0;
@@ -179,9 +186,9 @@ void crdi_member_run(crd_master* m, crdi_member* p)
 {
     double t, h;
     crdi_member_step(m, p, &t, &h);
-    p->run->status = p->run->parts > 1   ? run_parts(m, p, t, h)
-                     : m->tuning.measure ? run_measured(m, p, t, h)
-                                         : run_member(m, p, t, h, false);
+    p->run->status = p->run->parts > 1 || p->ports ? run_parts(m, p, t, h)
+                     : m->tuning.measure           ? run_measured(m, p, t, h)
+                                                   : run_member(m, p, t, h, false);
     crdi_crash_check_child(m);
     p->run->stamp = m->clock.n + 1;
 }

@@ -24,7 +24,7 @@ static bool is_able(const crdi_member* p)
 {
     const crd_binding *in = p->in, *out = p->out;
     return crdi_member_saves(p) && (p->unit->info.flags & CRD_UNIT_CAN_VARY_STEP) && !p->async &&
-           out && out->real_count > 0 && !out->integer_count && !out->bytes_count &&
+           !p->ports && out && out->real_count > 0 && !out->integer_count && !out->bytes_count &&
            (!in || (!in->integer_count && !in->bytes_count)) &&
            !(p->unit->info.flags & CRD_UNIT_IS_SOURCE);
 }

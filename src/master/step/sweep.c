@@ -122,7 +122,7 @@ static void begin_remote(crd_master* m, const crdi_phase* phase, bool lanes)
             ops->remote->begin_row(&m->lanes.lanes[i], n, m->clock.time, m->clock.h);
             continue;
         }
-        if (!CRDI_UNIT_HAS(p->unit, remote, begin) || p->run->parts > 1 ||
+        if (!CRDI_UNIT_HAS(p->unit, remote, begin) || p->run->parts > 1 || p->ports ||
             !crdi_member_is_due(m, member)) {
             continue;
         }

@@ -86,7 +86,8 @@ static crd_status sort_members(crd_master* m)
         more = false;
         for (int i = 0; i < m->plan->connection_count; i++) {
             const crdi_connection* k = &m->plan->connections[i];
-            const bool brings = estimate_is_plain(k) || k->couple >= 0 || s->wrong[k->from.member];
+            const bool brings =
+                estimate_is_plain(k) || k->couple >= 0 || k->paired || s->wrong[k->from.member];
             more = more || (brings && !s->wrong[k->to.member]);
             s->wrong[k->to.member] = s->wrong[k->to.member] || brings;
             if (is_port(m, k->from.member, k->from.variable)) { s->used[k->from.member] = true; }
@@ -120,6 +121,7 @@ static crd_status count_links(crd_master* m)
         const crdi_connection* k = &m->plan->connections[i];
         if (!s->used[k->to.member]) { continue; }
         if (k->couple >= 0) { return refuse_link(m, k, "has a coupling"); }
+        if (k->paired) { return refuse_link(m, k, "is one of a pair"); }
         if (estimate_is_plain(k)) {
             s->errors.inputs++;
         } else if (s->wrong[k->from.member]) {

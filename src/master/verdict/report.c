@@ -191,6 +191,11 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         report_unit(m, &m->plan->members[i], &m->verdict.units[i]);
     }
     crdi_coupled_report(m);
+    if (m->connections.pair_count && !m->verdict.pairs) {
+        m->verdict.pairs =
+            crdi_arena_new(&m->arena, (size_t)m->connections.pair_count, sizeof *m->verdict.pairs);
+    }
+    if (m->verdict.pairs) { crdi_paired_report(m, m->verdict.pairs); }
     const bool stepped = m->clock.n > 0;
     *r = (crd_master_report){
         .end = m->life.end,
@@ -212,6 +217,8 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .loop_count = m->verdict.loop_count,
         .couplings = m->connections.reports,
         .coupling_count = m->connections.coupled_count,
+        .pairs = m->verdict.pairs,
+        .pair_count = m->verdict.pairs ? m->connections.pair_count : 0,
         .rows = crdi_record_row_count(m),
         .results = m->plan->sys->results.path ? m->plan->sys->results.path : "",
         .rows_lost = crdi_record_loss(m).lost,

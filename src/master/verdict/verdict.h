@@ -14,6 +14,7 @@ typedef struct crdi_verdict {
     crd_standby_stats* standby_stats;
     crd_flow_report* flows;
     crd_bond_report* bonds;
+    crd_pair_report* pairs;
     crd_master_report report;
     char isolation[CRDI_ISOLATION_TEXT]; // of the report
 } crdi_verdict;

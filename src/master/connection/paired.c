@@ -1,0 +1,467 @@
+// Power bonds with a pair of wave ports. A macro step of a unit with ports:
+//   packets that are due -> port -> inner steps: port acts, unit steps, port accounts -> packet
+// The packets of a macro step leave when all units have made theirs, whatever the scheme.
+#include "master/connection/paired.h"
+#include "master/master.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INNER = 10, MOST_INNER = 100000, MOST_PACKETS = 1 << 20 }; // inner steps by default
+
+#define REFUSE(plan, b, format, ...)                                                               \
+    crdi_fail((plan)->ctx, CRD_E_RANGE, "%sbond '%s': " format,                                    \
+              crdi_where((b)->spec->place, (char[512]){0}, 512), (b)->name, __VA_ARGS__)
+
+// ---- plan --------------------------------------------------------------------------------------
+
+static crd_status check_run(crdi_plan* plan, const crdi_bond* b)
+{
+    if (plan->controlled || plan->iterated) {
+        return REFUSE(plan, b,
+                      "a pair and run.%s, expected one of them: what a port has given and got "
+                      "cannot be taken back",
+                      plan->controlled ? "control" : "iterate");
+    }
+    if (plan->sys->results.exchange && plan->sys->results.exchange[0]) {
+        return REFUSE(plan, b,
+                      "a pair and results.exchange = '%s', expected one of them: its "
+                      "packets are not written there",
+                      plan->sys->results.exchange);
+    }
+    return CRD_OK;
+}
+
+static crd_status check_connection(crdi_plan* plan, const crdi_bond* b, const crdi_connection* k)
+{
+    const char *from = plan->members[k->from.member].unit->name,
+               *to = plan->members[k->to.member].unit->name;
+    const char* why = k->spec->coupling           ? "has a coupling element"
+                      : k->mapping || !k->curve   ? "is not one of continuous real numbers"
+                      : k->corrected || k->probed ? "is corrected for another bond"
+                      : k->paired                 ? "belongs to another pair"
+                                                  : NULL;
+    if (!why) { return CRD_OK; }
+    return REFUSE(plan, b, "%s.%s -> %s.%s %s, expected a connection that only the pair acts on",
+                  from, k->spec->from, to, k->spec->to, why);
+}
+
+// What arrives over what is given, in SI.
+static double ratio_of(const crdi_plan* plan, const crdi_connection* k)
+{
+    crd_dimension a, b;
+    const double gain = k->transform ? k->gain : 1;
+    const bool known =
+        crdi_unit_dimension(plan->members[k->from.member].unit, k->from.variable, &a) &&
+        crdi_unit_dimension(plan->members[k->to.member].unit, k->to.variable, &b);
+    return known ? gain * b.factor / a.factor : gain;
+}
+
+static crd_status check_power(crdi_plan* plan, const crdi_bond* b, const crdi_axis* x)
+{
+    const double there = fabs(ratio_of(plan, x->action)), back = fabs(ratio_of(plan, x->flow));
+    if (fabs(there - back) <= 1e-9 * back) { return CRD_OK; }
+    return REFUSE(plan, b,
+                  "its connections multiply the action by %g and the flow by %g, expected the same "
+                  "number, as of a gear: else the connections themselves make power",
+                  there, back);
+}
+
+// Effort per flow, which is a power per flow squared; radians do not count. 0: learned.
+static crd_status find_impedance(crdi_plan* plan, const crdi_bond* b, const crdi_axis* x,
+                                 double* out)
+{
+    const char* text = b->spec->impedance;
+    crd_dimension dim, flow;
+    bool bare = false;
+    *out = 0;
+    if (!text || !text[0] || strcmp(text, "learned") == 0) { return CRD_OK; }
+    if (!crd_quantity_parse(text, out, &dim, &bare) || !(*out > 0)) { *out = NAN; }
+    const bool known = crdi_connection_dimension(plan, x->flipped ? x->action : x->flow, &flow) &&
+                       !(b->spec->factor && b->spec->factor[0]);
+    if (known && !bare) {
+        dim.kg += flow.kg, dim.m += flow.m, dim.s += flow.s, dim.A += flow.A, dim.K += flow.K;
+    }
+    if (isnan(*out) || (known && !bare && !crdi_bond_is_power(&dim, &flow))) {
+        return REFUSE(plan, b,
+                      "impedance = '%s', expected an effort per flow that is greater than 0, such "
+                      "as 6 N.m.s/rad for a torque and a speed, 100 N.s/m, 50 Ohm, or learned",
+                      text);
+    }
+    return CRD_OK;
+}
+
+// Inner steps of a unit for one macro step; fewer if its own step asks for it.
+static crd_status find_parts(crdi_plan* plan, crdi_paired_side* s, double inner)
+{
+    const crdi_bond* b = s->of->bond;
+    const crdi_member* p = s->member;
+    const crd_unit* u = p->unit;
+    const double parts = isnan(inner) ? INNER : ceil(p->step / inner - 1e-9);
+    if (p->async) {
+        return REFUSE(plan, b, "unit '%s' has a budget, expected a unit that the run waits for",
+                      u->name);
+    }
+    if (!(parts <= MOST_INNER)) {
+        return REFUSE(plan, b, "inner = %g s, expected at least %g s: at most %d in a step of '%s'",
+                      inner, p->step / MOST_INNER, MOST_INNER, u->name);
+    }
+    s->parts = crdi_member_is_hardware(p) ? 1 : (int)fmax(1, parts);
+    const double own = u->info.fixed_step;
+    const int64_t fixed = own > 0 ? llround(p->step / own) : 0;
+    while (fixed > 0 && fixed % s->parts != 0) {
+        s->parts--;
+    }
+    if (s->parts == 1) {
+        crdi_log(plan->log, CRD_LOG_WARNING,
+                 "bond '%s': unit '%s' makes one step in a macro step of %g s: its port is the "
+                 "strict one, which is stable for slow units only and gives little",
+                 b->name, u->name, p->step);
+    }
+    return CRD_OK;
+}
+
+// The side that gives the action, and the one that gives the flow of the description. The action
+// as it arrives times the flow is power into the unit that gives the flow; the pair counts an
+// effort that resists there, so it has the other sign, unless the action is the flow of the pair.
+static void orient(crdi_paired* w, crdi_plan* plan)
+{
+    const crdi_axis* x = w->axis;
+    const crdi_connection *there = x->action, *back = x->flow;
+    const double sign = x->flipped ? 1 : -1;
+    const double there_gain = there->transform ? there->gain : 1;
+    const double there_offset = there->transform ? there->offset : 0;
+    const double back_gain = back->transform ? back->gain : 1;
+    const double back_offset = back->transform ? back->offset : 0;
+    crdi_paired_side* acts = &w->sides[x->flipped ? CRD_PAIR_OWNS_FLOW : CRD_PAIR_OWNS_EFFORT];
+    crdi_paired_side* flows = &w->sides[x->flipped ? CRD_PAIR_OWNS_EFFORT : CRD_PAIR_OWNS_FLOW];
+    *acts = (crdi_paired_side){.of = w,
+                               .gives = there,
+                               .gets = back,
+                               .member = &plan->members[there->from.member],
+                               .own_gain = sign * x->gain,
+                               .own_offset = sign * x->offset,
+                               .in_gain = back_gain / x->v_gain,
+                               .in_offset = back_offset - back_gain * x->v_offset / x->v_gain};
+    *flows = (crdi_paired_side){.of = w,
+                                .gives = back,
+                                .gets = there,
+                                .member = &plan->members[back->from.member],
+                                .own_gain = x->v_gain,
+                                .own_offset = x->v_offset,
+                                .in_gain = sign * there_gain / x->gain,
+                                .in_offset = there_offset - there_gain * x->offset / x->gain};
+}
+
+static crd_status make_way(crdi_plan* plan, crdi_paired_side* s)
+{
+    const crd_bond_spec* spec = s->of->bond->spec;
+    const crdi_member* target = &plan->members[s->gives->to.member];
+    crdi_coupled* way = &s->way;
+    crd_status st = CRD_OK;
+    way->of = s->gives;
+    if (spec->has_channel) {
+        way->channel = &spec->channel;
+        CRD_TRY(crdi_channel_plan(plan, way));
+    }
+    // They arrive when a step of the other unit begins.
+    const double longest =
+        target->step + (way->channel ? way->channel->delay + way->channel->jitter : 0);
+    if (!(longest / s->member->step < MOST_PACKETS)) {
+        return REFUSE(plan, s->of->bond, "%.3g packets would be on their way at once, at most %d",
+                      longest / s->member->step, MOST_PACKETS);
+    }
+    way->ring = (int)(longest / s->member->step) + 3;
+    way->flight_capacity = 2 * way->ring;
+    way->flights = crdi_arena_new(plan->arena, (size_t)way->flight_capacity, sizeof *way->flights);
+    s->packets = crdi_arena_new(plan->arena, (size_t)way->ring, sizeof *s->packets);
+    return way->flights && s->packets ? CRD_OK : CRD_E_MEMORY;
+fail:
+    return st;
+}
+
+static crd_status make_pair(crdi_plan* plan, const crdi_bond* b, const crdi_axis* x, crdi_paired* w)
+{
+    crd_status st = CRD_OK;
+    crdi_connection* both[] = {x->action, x->flow};
+    *w = (crdi_paired){.bond = b, .axis = x, .name = b->name};
+    CRD_TRY(check_run(plan, b));
+    for (int i = 0; i < 2; i++) {
+        CRD_TRY(check_connection(plan, b, both[i]));
+        both[i]->paired = w;
+        both[i]->real = false;
+    }
+    CRD_TRY(check_power(plan, b, x));
+    orient(w, plan);
+    for (int i = 0; i < 2; i++) {
+        crdi_paired_side* s = &w->sides[i];
+        const crd_unit* u = s->member->unit;
+        CRD_TRY(find_parts(plan, s, b->spec->inner));
+        s->through = u->info.flags & CRD_UNIT_CAN_REFRESH &&
+                     crd_unit_depends(u, s->gives->from.variable, s->gets->to.variable, false);
+        s->next = s->member->ports;
+        s->member->ports = s;
+        CRD_TRY(make_way(plan, s));
+    }
+    if (x->motion) {
+        crdi_log(plan->log, CRD_LOG_WARNING,
+                 "bond '%s': the displacement %s.%s -> %s.%s passes beside the pair, which "
+                 "guarantees nothing about what it does",
+                 b->name, plan->members[x->motion->from.member].unit->name, x->motion->spec->from,
+                 plan->members[x->motion->to.member].unit->name, x->motion->spec->to);
+    }
+fail:
+    return st;
+}
+
+// All ports of a unit act in the same inner steps.
+static crd_status init_side(crdi_plan* plan, crdi_paired_side* s, crd_pair_side side)
+{
+    const crdi_paired* w = s->of;
+    crd_pair_options o = crd_pair_defaults(side);
+    const crd_status st = find_impedance(plan, w->bond, w->axis, &o.impedance);
+    if (st < 0) { return st; }
+    for (const crdi_paired_side* p = s->member->ports; p; p = p->next) {
+        s->parts = p->parts > s->parts ? p->parts : s->parts;
+    }
+    s->member->run->parts = s->parts;
+    o.macro = s->member->step;
+    o.step = o.macro / s->parts;
+    o.strict = s->parts == 1;
+    return crd_pair_init(plan->ctx, &s->pair, &o);
+}
+
+static crd_status offer_signals(crdi_plan* plan, crdi_paired* w)
+{
+    static const struct {
+        const char *name, *unit, *description;
+        size_t offset;
+    } of[] = {
+        {"tank", "J", "energy in the tank of the port", offsetof(crd_pair_state, tank)},
+        {"dumped", "J", "energy thrown away so far", offsetof(crd_pair_state, dumped)},
+        {"granted", "J", "energy granted to the other side so far",
+         offsetof(crd_pair_state, granted)},
+    };
+    enum { EACH = sizeof of / sizeof *of };
+    w->signals = crdi_arena_new(plan->arena, 2 * EACH, sizeof *w->signals);
+    for (int i = 0; w->signals && i < 2; i++) {
+        crdi_paired_side* s = &w->sides[i];
+        const char* end = crdi_end_name(plan, plan->arena, &s->gives->from);
+        for (int k = 0; k < EACH; k++) {
+            const char* name =
+                end ? crdi_arena_format(plan->arena, "%s.pair.%s", end, of[k].name) : NULL;
+            if (!name) { return CRD_E_MEMORY; }
+            w->signals[w->signal_count++] =
+                (crdi_offer){.name = name,
+                             .from = (const char*)&s->shown + of[k].offset,
+                             .type = CRD_FLOAT64,
+                             .unit = of[k].unit,
+                             .description = of[k].description};
+        }
+    }
+    return w->signals ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_status crdi_paired_plan(crdi_plan* plan, crdi_connections* c, const crdi_energy* energy)
+{
+    crd_status st = CRD_OK;
+    size_t count = 0;
+    for (int i = 0; i < energy->paired_count; i++) {
+        count += (size_t)energy->paired[i]->axis_count;
+    }
+    if (!count) { return CRD_OK; }
+    c->pairs = crdi_arena_new(plan->arena, count, sizeof *c->pairs);
+    if (!c->pairs) { return CRD_E_MEMORY; }
+    for (int i = 0; i < energy->paired_count; i++) {
+        const crdi_bond* b = energy->paired[i];
+        for (int k = 0; k < b->axis_count; k++) {
+            CRD_TRY(make_pair(plan, b, &b->axes[k], &c->pairs[c->pair_count++]));
+        }
+    }
+    for (int i = 0; i < 2 * c->pair_count; i++) {
+        CRD_TRY(init_side(plan, &c->pairs[i / 2].sides[i % 2], i % 2));
+    }
+fail:
+    return st;
+}
+
+crd_status crdi_paired_bind(crdi_plan* plan, crdi_connections* c)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < c->pair_count && st >= 0; i++) {
+        for (int k = 0; k < 2; k++) {
+            crdi_paired_side* s = &c->pairs[i].sides[k];
+            s->own = crdi_connection_from(plan, s->gives);
+            s->to = crdi_connection_to(plan, s->gets);
+        }
+        st = offer_signals(plan, &c->pairs[i]);
+    }
+    return st;
+}
+
+// ---- inner steps -------------------------------------------------------------------------------
+
+static double own_of(const crdi_paired_side* s)
+{
+    return s->own_gain * *s->own + s->own_offset;
+}
+
+void crdi_paired_act(const crdi_member* p, double t, double h)
+{
+    for (crdi_paired_side* s = p->ports; s; s = s->next) {
+        s->pair.opt.step = h; // the last macro step may be shorter
+        s->begin = own_of(s);
+        *s->to = s->in_gain * crd_pair_act(&s->pair, s->begin, t) + s->in_offset;
+    }
+}
+
+// An output that follows its input at once has another value when the step begins than it had at
+// the end of the last one, and that belongs to the mean.
+crd_status crdi_paired_begin(const crdi_member* p)
+{
+    bool asks = false;
+    for (const crdi_paired_side* s = p->ports; s; s = s->next) {
+        asks = asks || s->through;
+    }
+    if (!asks) { return CRD_OK; }
+    crd_values outputs = p->outputs;
+    const crd_status st = p->unit->ops->get(p->unit, p->out, &outputs);
+    for (crdi_paired_side* s = p->ports; s && st >= 0; s = s->next) {
+        if (s->through) { s->begin = own_of(s); }
+    }
+    return st;
+}
+
+// How the own value bends when the action changes: a mass falls behind an effort that resists, a
+// spring answers a flow with an effort of its sign. Both the other way round is a wrong sign.
+static void note_answer(crdi_paired_side* s, double mean)
+{
+    const double bent = mean - s->pair.own, x = s->pair.action - s->action, y = bent - s->bent;
+    s->bent = bent;
+    s->action = s->pair.action;
+    if (s->pair.count.steps < 3 || x == 0) { return; }
+    s->xx += x * x;
+    s->yy += y * y;
+    s->xy += s->pair.opt.side == CRD_PAIR_OWNS_FLOW ? -x * y : x * y;
+    s->answers++;
+}
+
+void crdi_paired_done(const crdi_member* p)
+{
+    for (crdi_paired_side* s = p->ports; s; s = s->next) {
+        const double mean = 0.5 * (s->begin + own_of(s));
+        if (!s->of->agreed) { note_answer(s, mean); }
+        crd_pair_done(&s->pair, mean);
+    }
+}
+
+// ---- packets -----------------------------------------------------------------------------------
+
+static void send(crdi_paired_side* s, double t)
+{
+    crdi_coupled* way = &s->way;
+    crdi_flight f = {.arrival = t, .stamp = t, .sequence = way->sent, .order = 2 * way->sent};
+    crd_pair_send(&s->pair, t, &s->packets[way->sent++ % way->ring]);
+    crdi_channel_send(way, f);
+}
+
+static void receive(crdi_paired_side* s, double t, double due)
+{
+    crdi_paired_side* other = &s->of->sides[s == s->of->sides];
+    crdi_flight f;
+    while (crdi_channel_next(&other->way, due, &f)) {
+        const crd_pair_packet* k = &other->packets[f.sequence % other->way.ring];
+        const bool taken = crd_pair_receive(&s->pair, k, t) == CRD_PAIR_TAKEN;
+        if (taken && !s->received) {
+            s->received = true;
+            crd_pair_predict(&s->pair, NAN, NAN);
+        }
+    }
+    s->shown = crd_pair_get_state(&s->pair, t);
+}
+
+static void accept_all(crd_master* m, int64_t n, double t)
+{
+    const double due = t + 1e-6 * m->plan->times.tick;
+    for (int i = 0; i < 2 * m->connections.pair_count; i++) {
+        crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
+        if (n % s->member->ticks == 0) { send(s, t); }
+    }
+    for (int i = 0; i < 2 * m->connections.pair_count; i++) {
+        crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
+        if (n % s->member->ticks == 0) { receive(s, t, due); }
+    }
+}
+
+// Until a packet has arrived the other side is what the initialisation has found, as with coupling
+// elements; the tank is empty, so nothing is given on the strength of it.
+void crdi_paired_start(crd_master* m)
+{
+    for (int i = 0; i < m->connections.pair_count; i++) {
+        crdi_paired* w = &m->connections.pairs[i];
+        const double effort = own_of(&w->sides[CRD_PAIR_OWNS_EFFORT]);
+        const double flow = own_of(&w->sides[CRD_PAIR_OWNS_FLOW]);
+        for (int k = 0; k < 2; k++) {
+            crd_pair_predict(&w->sides[k].pair, effort, flow);
+            w->sides[k].shown = crd_pair_get_state(&w->sides[k].pair, m->clock.time);
+        }
+    }
+}
+
+enum { ENOUGH = 30 }; // answers
+
+static double agreement(const crdi_paired_side* s)
+{
+    return s->answers >= ENOUGH && s->xx > 0 && s->yy > 0 ? s->xy / sqrt(s->xx * s->yy) : 0;
+}
+
+static crd_status __attribute__((cold, noinline)) fail_signs(crd_master* m, const crdi_paired* w)
+{
+    const crd_bond_spec* b = w->bond->spec;
+    const char *action = w->bond->action_name, *flow = w->bond->flow_name;
+    return crdi_fail(m->ctx, CRD_E_RANGE,
+                     "%sbond '%s': the action %s as it arrives resists the flow %s, and the other "
+                     "unit answers accordingly: expected an action that drives it (action times "
+                     "flow is power into the flow's unit); with these signs write 'action: %s, "
+                     "flow: %s'",
+                     crdi_where(b->place, (char[512]){0}, 512), w->name, action, flow, flow,
+                     action);
+}
+
+// The inputs are written by the ports in each inner step; what is left is a look at the signs.
+static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
+{
+    (void)rows;
+    (void)t;
+    for (int i = 0; i < m->connections.pair_count; i++) {
+        crdi_paired* w = &m->connections.pairs[i];
+        if (w->agreed) { continue; }
+        const double a = agreement(&w->sides[0]), b = agreement(&w->sides[1]);
+        if (a < -0.5 && b < -0.5) { return fail_signs(m, w); }
+        w->agreed = a > 0.5 && b > 0.5;
+    }
+    return CRD_OK;
+}
+
+const crdi_connection_kind crdi_kind_paired = {.begin = begin_all, .accept = accept_all};
+
+// ---- how it went -------------------------------------------------------------------------------
+
+void crdi_paired_report(const crd_master* m, crd_pair_report* out)
+{
+    const double t = crd_master_time(m);
+    for (int i = 0; i < m->connections.pair_count; i++) {
+        const crdi_paired* w = &m->connections.pairs[i];
+        out[i] = (crd_pair_report){.name = w->name};
+        for (int k = 0; k < 2; k++) {
+            const crdi_paired_side* s = &w->sides[k];
+            out[i].sides[k] = (crd_pair_side_report){.unit = s->member->unit->name,
+                                                     .own = s->gives->spec->from,
+                                                     .inner = s->member->step / s->parts,
+                                                     .sent = s->way.sent,
+                                                     .lost = s->way.lost,
+                                                     .state = crd_pair_get_state(&s->pair, t)};
+        }
+    }
+}

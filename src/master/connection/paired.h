@@ -1,0 +1,51 @@
+// Power bonds with a pair of wave ports (cardan/pair.h): each unit makes inner steps in its macro
+// step and gets in each of them what its port says; packets pass at the end of macro steps, through
+// an emulated channel if there is one. Two connections become one pair; neither holds a value.
+#pragma once
+#include "cardan/pair.h"
+#include "master/energy/energy.h"
+
+typedef struct crdi_paired crdi_paired;
+
+/// One unit's end of a bond, and the way of its packets to the other.
+typedef struct crdi_paired_side {
+    crdi_paired* of;
+    const crdi_connection *gives, *gets; // its own value; what the port acts with
+    struct crdi_member* member;
+    struct crdi_paired_side* next; // of the same unit
+    const double* own;             // in the outputs of its unit
+    double* to;                    // in its inputs
+    double own_gain, own_offset;   // to SI, with the signs of cardan/pair.h
+    double in_gain, in_offset;     // from there to the input
+    bool through;                  // its own value follows the input at once
+    int parts;                     // inner steps of a macro step
+    crd_pair_port pair;            // run
+    crd_pair_state shown;          // run: at the end of the last macro step
+    double begin;                  // run: own value when the inner step began
+    double bent, action;           // run: mean - begin, and the action, of the inner step before
+    double xx, yy, xy;             // run: how the one answers the other, while that is looked at
+    int64_t answers;               // run
+    crdi_coupled way;              // run: the channel alone; flights carry numbers of packets
+    crd_pair_packet* packets;      // run: (way.ring) at place number % ring
+    bool received;                 // run: a packet of the other has arrived
+} crdi_paired_side;
+
+struct crdi_paired {
+    const crdi_bond* bond;
+    const crdi_axis* axis;
+    const char* name;
+    crdi_paired_side sides[2]; // by crd_pair_side
+    bool agreed;               // run: the signs are right, as far as answers tell
+    crdi_offer* signals;
+    int signal_count;
+};
+
+/// Finds the pairs among the bonds and marks their connections.
+crd_status crdi_paired_plan(crdi_plan* plan, crdi_connections* c, const crdi_energy* energy);
+crd_status crdi_paired_bind(crdi_plan* plan, crdi_connections* c); ///< once values have places
+void crdi_paired_start(crd_master* m);                             ///< the values of the start
+/// Around each inner step of a member with ports: writes its inputs; looks at its outputs.
+void crdi_paired_act(const struct crdi_member* p, double t, double h);
+crd_status crdi_paired_begin(const struct crdi_member* p); ///< inputs are set, the step comes
+void crdi_paired_done(const struct crdi_member* p);
+void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)
