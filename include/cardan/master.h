@@ -178,6 +178,8 @@ typedef struct crd_master_options {
     /// Of connections whose samples go their ways once more (shared/master_replay.h); borrowed.
     const crd_script* scripts;
     int script_count;
+    /// A run of a cycle that is being learned (shared/learn_cycle.h); borrowed. NULL: none
+    struct crdi_repeat_pass* pass;
 } crd_master_options;
 
 typedef struct crd_unit_report {

@@ -348,6 +348,7 @@ crd_status crd_master_finish(crd_master* m)
     crdi_async_free(m);
     halt_all(m);
     crdi_coupled_warn(m);
+    crdi_learning_warn(m);
     // The record first: a unit may still crash in its terminate.
     crd_status st = crdi_record_close(m);
     char text[512];

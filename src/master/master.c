@@ -26,6 +26,7 @@ static crd_status master_make_plan(crd_master* m, crdi_plan* plan)
     CRD_TRY(crdi_refresh_plan(plan, &m->connections));
     CRD_TRY(crdi_bonds_bind(plan, &m->energy));
     CRD_TRY(crdi_paired_bind(plan, &m->connections));
+    CRD_TRY(crdi_learning_plan(m));
     CRD_TRY(crdi_iteration_plan(plan, m));
     CRD_TRY(crdi_rollback_plan(m));
     CRD_TRY(crdi_pacing_plan(plan, &m->pace));
@@ -125,6 +126,7 @@ void crd_master_destroy(crd_master* m)
     crd_context* ctx = m->ctx;
     crd_unit_store_destroy(m->plan->store);
     crdi_connections_free(m);
+    crdi_learning_free(m);
     crdi_record_clear(m);
     crdi_events_clear(m);
     crd_free(ctx, m->plan->connections);

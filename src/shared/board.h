@@ -16,6 +16,8 @@ typedef struct crdi_board_quantity {
     double min, max;      ///< the narrower of the bench's limits and ours; -INFINITY, INFINITY
     double set, measured; ///< the newest that was sent, and that came
     bool clamped;         ///< the set value is held at a limit
+    int32_t input;        ///< variable of its set value, -1: none; in its unit: ...
+    double input_min, input_max, input_rate; ///< ... the limits, and the rate in 1/s
 } crdi_board_quantity;
 
 typedef enum crdi_board_what {

@@ -53,6 +53,7 @@ static const crdi_key run_keys[] = {
     {KEY("threads", OWN, crd_run_spec, threads), .read = read_threads},
     {KEY("isolate", CHOICE, crd_run_spec, isolate), .choices = crdi_isolations},
     {KEY("watchdog", TIME, crd_run_spec, watchdog), .range = CRDI_NOT_NEGATIVE},
+    {KEY("learned", PATH, crd_run_spec, learned)},
     {.name = "initialization", .type = CRDI_KEY_TABLE, .table = &initialization_table},
 };
 

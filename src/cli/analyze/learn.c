@@ -1,6 +1,7 @@
 // cardan learn: the server that trains networks of running elements, and training on a recording.
-#include "cardan/learn.h"
+#include "cli/analyze/learn.h"
 #include "cardan/coupling.h"
+#include "cardan/learn.h"
 #include "cli/analyze/signals.h"
 #include "shared/base_interrupt.h"
 
@@ -19,6 +20,8 @@ typedef struct learn_options {
     bool free_biases, force, plain;
     crdi_list commands;
     double command_delay;
+    crdi_learn_cycle_options cycle;
+    crdi_list set; // cycle
 } learn_options;
 
 static const char* const methods[] = {"adam", "ridge", NULL};
@@ -476,7 +479,7 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static const char* const words[] = {"serve", "train", NULL};
+static const char* const words[] = {"serve", "train", "cycle", NULL};
 
 static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
@@ -500,8 +503,19 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
         return (o->commands.count > 0 ? train_commands : train_recording)(cli, o,
                                                                           arguments->items[1], out);
     }
+    if (strcmp(what, "cycle") == 0) {
+        if (arguments->count < 2) {
+            return crdi_fail(cli->ctx, CRD_E_RANGE,
+                             "SYSTEM is missing: cardan learn cycle SYSTEM --output FILE");
+        }
+        const learn_options* o = options;
+        crdi_learn_cycle_options cycle = o->cycle;
+        cycle.output = o->output;
+        cycle.set = &o->set;
+        return crdi_learn_cycle(cli, &cycle, arguments->items[1], out);
+    }
     const char* near = crdi_nearest_word(what, words);
-    return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve or train%s%s%s", what,
+    return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve, train or cycle%s%s%s", what,
                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
@@ -547,9 +561,11 @@ static const crdi_option rows[] = {
     OPT_TIME(learn_options, from, "from", CRDI_ANY,
              "train: begin of what is used of the recording"),
     OPT_TIME(learn_options, to, "to", CRDI_ANY, "train: its end"),
-    OPT_FILE(learn_options, output, "output", "yaml|yml|json",
-             "train: the trained element; written only if it is better on what was held out",
-             .short_name = 'o'),
+    OPT_FILE(
+        learn_options, output, "output", "yaml|yml|json",
+        "train: the trained element; written only if it is better on what was held out. cycle: "
+        "what was learned; run.learned of the system unless given",
+        .short_name = 'o'),
     OPT_TEXT(learn_options, name, "name", "NAME",
              "train: name of the element; that of --start, else of the signal unless given"),
     OPT_FLAG(learn_options, plain, "plain",
@@ -577,20 +593,37 @@ static const crdi_option rows[] = {
            "the network stays linear; 0.01 unless given"),
     OPT_FLAG(learn_options, free_biases, "free-biases",
              "adam: train the biases, too; constants may then come out changed"),
-    CRDI_JSON_OPTION("train: the report as JSON; serve: a line of JSON for each event"),
+    NUMBER(
+        "runs", "N", CRDI_POSITIVE, cycle.runs,
+        "cycle: runs at most, beside one for each late signal that identifies it; 6 unless given"),
+    NUMBER("gain", "X", CRDI_POSITIVE, cycle.gain,
+           "cycle: part of what is left that a run takes away; 0.8 unless given"),
+    NUMBER("disturbance", "PART", CRDI_POSITIVE, cycle.disturbance,
+           "cycle: of the identification, largest value of a signal's range; 0.05 unless given"),
+    NUMBER("band", "HZ", CRDI_POSITIVE, cycle.band,
+           "cycle: what is faster is not learned; a quarter of the sampling rate unless given"),
+    OPT_TEXT(learn_options, cycle.pace, "pace", "PACE",
+             "cycle: realtime, free or a factor such as 10x; what the system says unless given"),
+    OPT_TIME(learn_options, cycle.stop_time, "stop-time", CRDI_ANY,
+             "cycle: end of the run; what the system says unless given"),
+    OPT_LIST(learn_options, set, "set", "UNIT.VARIABLE=VALUE",
+             "cycle: a start value or parameter, as of cardan run"),
+    CRDI_JSON_OPTION("train, cycle: the report as JSON; serve: a line of JSON for each event"),
     CRDI_COMMON_OPTIONS,
 };
 
 const crdi_command crdi_command_learn = {
     .name = "learn",
-    .arguments = "serve|train [RECORDING]",
-    .summary = "train networks of coupling elements",
+    .arguments = "serve|train|cycle [RECORDING|SYSTEM]",
+    .summary = "train networks of coupling elements, or learn a cycle from run to run",
     .description =
         "`learn serve` is the server that elements with a network talk to while they run: it "
         "collects their samples, trains their networks, and sends back those that are better on "
         "samples that training has not seen. The elements try a network beside the old one before "
         "they keep it. They never wait for the server: if it dies they go on, and find it again. "
-        "`learn train` does the same once, with a recording.",
+        "`learn train` does the same once, with a recording. `learn cycle` runs a system again and "
+        "again and learns corrections of the late signals of its power bonds: they belong to this "
+        "cycle over this link, and `run: { learned: FILE }` uses them.",
     .examples =
         {{"cardan learn serve --listen unix:/run/user/1000/learn.sock",
           "serve elements on this machine"},
@@ -603,7 +636,9 @@ const crdi_command crdi_command_learn = {
           "an element that knows the commands, with what it has learned of them"},
          {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
           "--start eros --method ridge --json",
-          "what least squares would make of EROS"}},
+          "what least squares would make of EROS"},
+         {"cardan learn cycle rig.yaml --runs 6 -o rig.cycle.json",
+          "what repeats in the run of a system"}},
     OPTIONS(rows, learn_options),
     .min_arguments = 1,
     .max_arguments = 2,

@@ -282,6 +282,8 @@ struct crdi_coupled {
     double delay_max;                   // s that there is room for
     int64_t drop_number;                // run: of the fault
     double correction;                  // run: of a power bond, added to the estimate
+    struct crdi_learned* learned;       // NULL: nothing was learned about it and nobody learns
+    double lead;                        // run: what was learned, added as well
     double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s
     bool swapped;                       // run: the element was replaced ...
     double swapped_at;                  // run: ... when, s
@@ -355,12 +357,13 @@ typedef struct crdi_connections {
     int observed_count;
     crdi_kind used[CRDI_KINDS]; // (used_count) kinds that there are, in the order of begin
     int used_count;
-    bool accepts;                 // some of them look at the end of a step
-    const crdi_prediction* worst; // run: with the largest defect of the step under way
-    bool has_sources;             // units whose events are jumps of a signal
-    bool jumped;                  // run: a signal or recording had an event in the last step
-    crd_context* swap_ctx;        // of elements that came while running
-    crd_coupling_report* reports; // (coupled_count)
+    bool accepts;                   // some of them look at the end of a step
+    const crdi_prediction* worst;   // run: with the largest defect of the step under way
+    bool has_sources;               // units whose events are jumps of a signal
+    bool jumped;                    // run: a signal or recording had an event in the last step
+    crd_context* swap_ctx;          // of elements that came while running
+    crd_coupling_report* reports;   // (coupled_count)
+    struct crdi_learning* learning; // of cycles, NULL: none
 } crdi_connections;
 
 extern const crdi_connection_kind crdi_kind_copy, crdi_kind_scale, crdi_kind_predict,
@@ -466,6 +469,14 @@ static inline double crdi_setpoints_ahead(const crdi_coupled* c) // s
 {
     return c->setpoints ? c->setpoints->ahead * c->interval : 0;
 }
+// learned.c: corrections that were learned for this cycle, or are being learned
+crd_status crdi_learning_plan(crd_master* m); ///< behind the bonds
+void crdi_learning_free(crd_master* m);
+void crdi_learning_watch(crd_master* m, int64_t n); ///< is this the cycle that was learned?
+/// A sample has arrived; tick n ends at t, and the estimate for what begins there is made.
+void crdi_learned_arrive(const crd_master* m, crdi_coupled* c, const crdi_flight* f);
+void crdi_learned_step(crd_master* m, crdi_coupled* c, int64_t n, double t);
+void crdi_learning_warn(crd_master* m); ///< at the end: what was not used, and why
 // coupled_plan.c, coupled.c
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);

@@ -139,6 +139,7 @@ static void arrive(const crd_master* m, crdi_coupled* c, const crdi_flight* f)
         }
     }
     c->arrived = c->arrived || is_usable(f->value);
+    if (c->learned) { crdi_learned_arrive(m, c, f); }
     if (c->past) {
         c->past[c->past_at] = *f;
         c->past_at = (c->past_at + 1) % c->past_room;
@@ -268,6 +269,7 @@ static void estimate(crdi_coupled* c, int64_t n, double t)
 static void accept_all(crd_master* m, int64_t n, double t)
 {
     const double due = t + 1e-6 * m->plan->times.tick; // times are multiples of it but for rounding
+    if (m->connections.learning) { crdi_learning_watch(m, n); }
     for (int i = 0; i < m->connections.coupled_count; i++) {
         crdi_coupled* c = &m->connections.coupled[i];
         if (c->setpoints && n % c->every == 0) { crdi_setpoints_take(c, t); }
@@ -281,6 +283,7 @@ static void accept_all(crd_master* m, int64_t n, double t)
             arrive(m, c, &f);
         }
         if (n % c->target->ticks == 0) { estimate(c, n, t); }
+        if (c->learned) { crdi_learned_step(m, c, n, t); }
     }
 }
 
@@ -294,7 +297,7 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
     (void)t;
     for (int i = rows.first; i < rows.first + rows.count; i++) {
         const crdi_coupled* c = m->connections.couplings[i];
-        *c->to = c->estimators[0].estimate + c->correction;
+        *c->to = c->estimators[0].estimate + c->correction + c->lead;
         if (c->slope) { *c->slope = c->rate; }
     }
     return CRD_OK;

@@ -102,6 +102,26 @@ static void add_own(crdi_dcp_unit* u, const crdi_dcp_limit* own, const crdi_dcp_
     }
 }
 
+// The limits of set values in the units of their variables.
+static void limit_inputs(crdi_dcp_unit* u, const crdi_dcp_limits* bench, const crdi_dcp_limits* own)
+{
+    crdi_board_state* s = crdi_board_edit(u->board);
+    for (int i = 0; i < s->quantity_count; i++) {
+        crdi_board_quantity* q = &s->quantities[i];
+        const crdi_dcp_gauge* g = &u->gauges[i].set;
+        const crdi_dcp_limit *theirs = crdi_dcp_limits_find(bench, q->name),
+                             *ours = crdi_dcp_limits_find(own, q->name);
+        const double factor =
+            ours && theirs ? ours->dimension.factor / theirs->dimension.factor : 1;
+        const double rate =
+            fmin(theirs ? theirs->rate : INFINITY, ours ? ours->rate * factor : INFINITY);
+        q->input = g->variable;
+        q->input_min = (q->min - g->offset) / g->scale;
+        q->input_max = (q->max - g->offset) / g->scale;
+        q->input_rate = rate / g->scale;
+    }
+}
+
 crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
 {
     crd_context* ctx = u->base.ctx;
@@ -129,6 +149,7 @@ crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
     for (int i = 0; i < own.count; i++) {
         add_own(u, &own.of[i], &bench, pairs, count);
     }
+    limit_inputs(u, &bench, &own);
     crdi_board_show(u->board);
     return CRD_OK;
 }
