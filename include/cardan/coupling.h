@@ -223,6 +223,9 @@ typedef struct crd_command_weights {
     int commands;    ///< 1 .. CRD_COMMANDS_MAX
     int count;       ///< crd_command_weights_count(commands)
     const double* w; ///< (count)
+    /// Range of the signal that they were learned from: predictions stay near what was seen, and
+    /// that has been. low >= high: not known.
+    double low, high;
 } crd_command_weights;
 
 CRD_API int crd_command_weights_count(int commands); ///< 8, 18, 27, 40, ... for 1, 2, 3, 4, ...

@@ -47,7 +47,8 @@ struct crdi_commands {
     int64_t* arrived;  // (rows) index, if it has arrived
     double* said;      // (rows x 2) alone, with commands: predictions by the index they are for
     int64_t* said_for; // (rows)
-    double low, high;  // of the samples so far
+    double low, high;  // of the samples so far, and of those that given weights are from
+    double donor_low, donor_high;
 
     int nx, linear; // features in use; the first of them are of single commands
     int* active;    // (nx) which
@@ -103,6 +104,10 @@ crd_status crdi_commands_check(crd_context* ctx, const crd_coupling_options* o)
         CRD_TRY(crdi_coupling_check_number(ctx, "weight of a command", w->w[i],
                                            fabs(w->w[i]) < largest_signal, "a finite number"));
     }
+    if (!(w->low < w->high)) { return CRD_OK; }
+    CRD_TRY(crdi_coupling_check_number(
+        ctx, "range of the weights of commands", w->high - w->low,
+        fabs(w->low) < largest_signal && fabs(w->high) < largest_signal, "finite numbers"));
 fail:
     return st;
 }
@@ -152,6 +157,8 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     if (o->command_weights && !q->smith) {
         q->donor = q->full + count;
         memcpy(q->donor, o->command_weights->w, count * sizeof *q->donor);
+        q->donor_low = o->command_weights->low;
+        q->donor_high = o->command_weights->high;
     }
     return commands_residual(q, o);
 }
@@ -250,8 +257,9 @@ void crdi_commands_reset(crdi_commands* q, double step)
     q->started = false;
     q->newest = q->last = q->k = 0;
     q->stamp = q->start_time;
-    q->low = INFINITY;
-    q->high = -INFINITY;
+    const bool known = q->donor_low < q->donor_high;
+    q->low = known ? q->donor_low : INFINITY;
+    q->high = known ? q->donor_high : -INFINITY;
 }
 
 void crdi_commands_set_step(crdi_commands* q, double step)
@@ -298,6 +306,21 @@ static double commands_answer(crdi_commands* q, int64_t from, int64_t to)
 
 // ---- learning ----------------------------------------------------------------------------------
 
+// What stands for given weights, in the units of G: they may be wrong by as much as the largest one
+// of the same command, with errors of the usual size. Something that no command causes, as the
+// start of a run may be, then does not put features right that hardly moved.
+static double evidence_of_donor(const crdi_commands* q, int i)
+{
+    const bool product = i >= q->linear;
+    const int per = product ? 2 : q->basis.per;
+    const int first = product ? i - (i - q->linear) % 2 : i - i % per;
+    double most = 0;
+    for (int j = first; j < first + per && j < q->nx; j++) {
+        most = fmax(most, fabs(q->w0[j]));
+    }
+    return most > 0 ? q->error / most * (q->error / most) : 0;
+}
+
 // w = w0 + S (S G S + mu I)^-1 S (b - G w0), S = diag(G)^-1/2: with so little known at the
 // beginning the ridge decides, and what the commands do not excite stays as it was given.
 static void solve_begin(crdi_commands* q)
@@ -314,6 +337,7 @@ static void solve_begin(crdi_commands* q)
         const double *G = &q->G[i * n], w0 = q->w0[i], s = q->scale[i];
         double sum = G[i] * w0;
         row[i] = s > 0 ? 1 + mu : 1;
+        if (q->donor && s > 0) { row[i] += fmin(1e12, evidence_of_donor(q, i) / G[i]); }
         for (int j = i + 1; j < n; j++) {
             row[j] = s * q->scale[j] * G[j];
             sum += G[j] * q->w0[j];
@@ -725,6 +749,8 @@ bool crdi_commands_weights(const crdi_commands* q, crd_command_weights* out)
                                  .step = q->step,
                                  .commands = q->basis.commands,
                                  .count = q->basis.count,
-                                 .w = q->full};
+                                 .w = q->full,
+                                 .low = q->low,
+                                 .high = q->high};
     return true;
 }

@@ -37,15 +37,16 @@ static void commands_write_mixture(crdi_element_writer* w, const crd_element* e)
     crdi_text_add(w->out, "false");
 }
 
-// {basis: 1, step: 0.01, w: [...]}
+// {basis: 1, step: 0.01, w: [...], range: [-20, 150]}
 static crd_status commands_read_mapping(crdi_element_reader* r, const crdi_json* n)
 {
-    static const char* const names[] = {"basis", "step", "w", NULL};
+    static const char* const names[] = {"basis", "step", "w", "range", NULL};
+    enum { NEEDED = 3 };
     crd_status st = CRD_OK;
     const int commands = r->e->options.commands, count = crd_command_weights_count(commands);
     CRD_TRY(crdi_element_check_members(
         r, n, "a file, or a mapping such as {basis: 1, step: 0.01, w: [...]}", names));
-    for (int i = 0; names[i]; i++) {
+    for (int i = 0; i < NEEDED; i++) {
         if (crdi_element_member(n, names[i])) { continue; }
         return crdi_element_fail(r, n, CRD_E_FORMAT, "the key '%s' is missing in the weights",
                                  names[i]);
@@ -58,6 +59,16 @@ static crd_status commands_read_mapping(crdi_element_reader* r, const crdi_json*
     CRD_TRY(crdi_element_read_time(r, crdi_element_member(n, "step"), "a time", CRDI_POSITIVE,
                                    &out->step));
     CRD_TRY(crdi_element_read_numbers(r, crdi_element_member(n, "w"), count, count, w));
+    const crdi_json* given = crdi_element_member(n, "range");
+    double range[2] = {0};
+    if (given) { CRD_TRY(crdi_element_read_numbers(r, given, 2, 2, range)); }
+    if (given && !(range[0] < range[1])) {
+        return crdi_element_fail(r, given, CRD_E_RANGE,
+                                 "range: [%g, %g], expected the smaller value of the signal first",
+                                 range[0], range[1]);
+    }
+    out->low = range[0];
+    out->high = range[1];
     out->commands = commands;
     out->count = count;
     out->w = w;
@@ -155,6 +166,9 @@ static void commands_write_weights(crdi_element_writer* w, const crd_element* e)
     crdi_element_put_int(&inner, "basis", c->basis);
     crdi_element_put_number(&inner, "step", c->step);
     crdi_element_put_list(&inner, "w", c->w, c->count);
+    if (c->low < c->high) {
+        crdi_element_put_list(&inner, "range", (double[]){c->low, c->high}, 2);
+    }
     crdi_text_put(w->out, "}", 1);
 }
 

@@ -23,6 +23,8 @@ static const char* const examples[] = {
     "{\"algorithm\": \"commands\", \"commands\": [\"pedal\", \"gear\"], \"mixture\": false}",
     "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
     "\"step\": 0.01, \"w\": [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5]}}",
+    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+    "\"step\": 0.01, \"w\": [1, 2, 3, 4, 5, 6, 7, 8], \"range\": [-20, 150.5]}}",
     "{\"algorithm\": \"smith\"}",
     "{\"algorithm\": \"smith\", \"commands\": [\"model\"]}",
     "{\"algorithm\": \"foh\", \"reconstruct\": \"smooth\", \"react\": \"none\"}",
@@ -91,6 +93,7 @@ static void check_same(const crd_element* x, const crd_element* y)
         const crd_command_weights *v = a.command_weights, *w = b.command_weights;
         check(v->basis == w->basis && v->step == w->step && v->commands == w->commands);
         check(v->count == w->count && same_numbers(v->w, w->w, v->count));
+        check(v->low == w->low && v->high == w->high);
     }
     a.given = b.given = NULL;
     a.network = b.network = NULL;
@@ -340,6 +343,10 @@ static const mistake mistakes[] = {
     {"{\"algorithm\": \"moment\", \"taps\": 2, \"degree\": 3}", R, {"more taps than the degree"}},
     {"{\"algorithm\": \"error-space\", \"errors\": 2, \"order\": 2}", R, {"more errors than"}},
     {"{\"algorithm\": \"linear\"}", F, {"the algorithm linear needs the key 'weights'"}},
+    {"{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+     "\"step\": 0.01, \"w\": [1, 2, 3, 4, 5, 6, 7, 8], \"range\": [3, -3]}}",
+     R,
+     {"range: [3, -3], expected the smaller value of the signal first"}},
     {"{\"algorithm\": \"linear\",\n\"weights\": {\"a\": [0.5]}}",
      R,
      {"e.json:2: ", "sum to 0.5, expected 1"}},

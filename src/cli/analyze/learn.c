@@ -415,8 +415,9 @@ fail:
 static crd_status judge_commands(trainer* t, const crd_replay* own, const double rms[3])
 {
     const bool better = own->weight_count > 0 && rms[2] < rms[1];
-    const crd_command_weights w = {CRD_COMMAND_BASIS, t->step, t->element->options.commands,
-                                   own->weight_count, own->weights};
+    const crd_command_weights w = {CRD_COMMAND_BASIS, t->step,      t->element->options.commands,
+                                   own->weight_count, own->weights, own->low,
+                                   own->high};
     if (own->weight_count > 0) { t->element->options.command_weights = &w; }
     crd_status st = CRD_OK;
     if (t->o->output && (better || t->o->force)) { st = write_element(t); }
