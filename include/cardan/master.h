@@ -413,6 +413,11 @@ CRD_API crd_status crd_master_describe_run(crd_master* m, crd_text* out);
 /// How it went (so far), as CRD_ATTACHMENT_VERDICT.
 CRD_API crd_status crd_master_describe_verdict(crd_master* m, crd_text* out);
 
+/// What a coupling of the report has learned of its commands, the element in use or else a shadow,
+/// as the JSON of an element with their names and weights; `weights` of others takes it. Appended
+/// to `out`. CRD_E_STATE: it knows no commands, or has not learned enough of them.
+CRD_API crd_status crd_master_describe_weights(const crd_master* m, int coupling, crd_text* out);
+
 /// Columns that would be recorded, for listings. Valid until destroy.
 CRD_API int crd_master_signal_count(const crd_master* m);
 CRD_API const char* crd_master_signal_name(const crd_master* m, int i);

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import unittest
 
 from e2e import EndToEnd, fmu, near
@@ -21,6 +22,28 @@ connections:
       shadow: [zoh, {{ algorithm: wiener, taps: 9, name: band }}]
 {more}
 run: {{ step: 10 ms, stop: 5 s }}
+"""
+
+# A low-pass of 80 ms at rest answers to steps, its answer comes 60 ms late.
+LOW_PASS = """low-pass
+.input u unit=V source=V1
+V1 in 0 0
+R1 in out 80k
+C1 out 0 1u ic=0
+.tran 1m 1 uic
+.output y=v(out)
+"""
+ANSWER = """cardan: 1
+units:
+  source: {{ signals: {{ u: {{ shape: prbs, duration: 0.5 s, amplitude: 20, start: 0.3 s, unit: V }} }} }}
+  far: {{ circuit: low_pass.cir }}
+  near: {{ circuit: low_pass.cir }}
+connections:
+  - source.u -> far.u
+  - from: far.y
+    to: near.u
+    coupling: {{ algorithm: commands, channel: {{ delay: 60 ms }}{more} }}
+run: {{ step: 10 ms, stop: {stop} s }}
 """
 
 LOSSY = "delay: 57.5 ms, jitter: 20 ms, loss: 0.05, burst: 2, duplicate: 0.02, seed: 5"
@@ -49,6 +72,44 @@ class Coupling(EndToEnd):
                     "      learn: unix:nobody.sock\n")
         done = self.cardan("run", "s.yaml", "-o", "run.csv")
         self.assertIn("learning other.f, network: the server was never reached", done.stderr)
+
+    def answer(self, more="", stop=20):
+        self.write("low_pass.cir", LOW_PASS)
+        return self.write("a.yaml", ANSWER.format(more=more, stop=stop))
+
+    def rms(self, *args):
+        return self.cardan_json("run", "a.yaml", "-o", "none", *args)["couplings"][0]["rms"]
+
+    def test_what_was_learned_of_commands_is_saved_and_used(self):
+        self.answer()
+        done = self.cardan("run", "a.yaml", "-o", "none", "--save-weights", "learned")
+        self.assertIn("weights of near.u: learned/near.u.json", done.stderr)
+        self.assertEqual(os.listdir(self.path("learned")), ["near.u.json"])
+        with open(self.path("learned/near.u.json"), encoding="utf-8") as f:
+            learned = json.load(f)
+        self.assertEqual(learned["commands"], ["far.u"])
+        low, high = learned["weights"]["range"]
+        self.assertLess(low, high)
+        self.answer(stop=4)
+        first = self.rms()
+        self.answer(more=", weights: learned/near.u.json", stop=4)
+        self.assertLess(self.rms("--save-weights", "learned"), 0.7 * first)
+        told = self.cardan_json("run", "a.yaml", "-o", "none", "--save-weights", "learned")
+        self.assertEqual(told["weights"], [{"to": "near.u", "file": "learned/near.u.json"}])
+        self.answer(stop=0.2)
+        done = self.cardan("run", "a.yaml", "-o", "none", "--save-weights", "few")
+        self.assertIn("weights of near.u: not enough was learned, nothing is saved", done.stderr)
+        self.assertEqual(os.listdir(self.path("few")), [])
+
+    def test_weights_that_cannot_be_saved_are_refused_before_the_run(self):
+        self.answer()
+        self.write("alone.yaml", ANSWER.format(more="", stop=1).replace("commands", "auto"))
+        done = self.cardan("run", "alone.yaml", "--save-weights", "w", "-o", "r.csv", code=2)
+        self.assertIn("no connection has an element that learns commands", done.stderr)
+        self.answer()
+        done = self.cardan("run", "a.yaml", "--save-weights", "a.yaml", "-o", "r.csv", code=1)
+        self.assertIn("--save-weights a.yaml: Not a directory, expected a folder", done.stderr)
+        self.assertFalse(os.path.exists(self.path("r.csv")))
 
     def test_patterns_choose_them_as_others(self):
         self.cardan("run", self.system(), "-q", "-o", "some.csv", "--variables", "*.coupling.*error")

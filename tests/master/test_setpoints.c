@@ -162,6 +162,7 @@ typedef struct {
     crd_coupling_spec there, back;
     bool loop;
     const char *model, *slower; // gain and lags of a model beside it, NULL: none
+    const char* gain;           // of the engine, NULL: 1
 } links;
 
 static crd_coupling_spec late(const char* element)
@@ -187,6 +188,7 @@ static crd_system* couple(crd_context* ctx, const links* l, double stop)
     wire(s, c, "speed", e, "speed")->coupling = l ? &l->there : NULL;
     wire(s, e, "torque", c, "torque")->coupling = l ? &l->back : NULL;
     if (!l || l->loop) { set(s, c, "loop", "1"); }
+    if (l && l->gain) { set(s, e, "gain", l->gain); }
     if (l && l->model) {
         const int m = add_unit(s, "model", &engine_model, 0);
         set(s, m, "gain", l->model);
@@ -318,6 +320,60 @@ static void over_the_round_trip_a_loop_has_no_dead_time(void** state)
     if (!(whole.rms <= alone.rms / 3)) {
         fail_msg("round trip %g, bench now %g, auto %g", whole.rms, now.rms, alone.rms);
     }
+}
+
+// ---- what was learned serves later runs --------------------------------------------------------
+
+enum { FIRST = 500 }; // steps in which nothing else is known yet
+
+// RMS of the first seconds, what was learned after `steps` to a file.
+static double learn(crd_context* ctx, const links* l, int steps, const char* to)
+{
+    crd_system* s = couple(ctx, l, (UP_TO + 1) * STEP);
+    crd_master* m = NULL;
+    double rms = 0;
+    crd_text text;
+    crd_text_init(&text, ctx);
+    check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+    check_run(crd_master_initialize(m), ctx);
+    check_int(crd_master_get_report(m)->coupling_count, 3);
+    for (int i = 0; i < 3; i++) { // two holds, and one that has learned nothing
+        const bool given = i == 2 && !to;
+        check_status(crd_master_describe_weights(m, i, &text), given ? CRD_OK : CRD_E_STATE);
+        check(given || text.length == 0);
+    }
+    for (int n = 0; n < steps; n++) {
+        const double truth = value(m, "bench.torque");
+        check_run(crd_master_advance(m, 1), ctx);
+        const double e = value(m, "car.torque") - truth;
+        if (n >= K && n < FIRST) { rms += e * e; }
+    }
+    if (to) {
+        check_ok(crd_master_describe_weights(m, 2, &text));
+        check_ok(crdi_file_write(ctx, to, &text));
+    }
+    crd_text_clear(&text);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    return sqrt(rms / (FIRST - K));
+}
+
+static void a_run_begins_with_what_an_earlier_one_has_learned(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const char* file = TEST_BUILD_DIR "/setpoints_weights.json";
+    links l = links_of("{\"algorithm\": \"commands\"}"), again = l;
+    again.back.element =
+        "{\"algorithm\": \"commands\", \"weights\": \"" TEST_BUILD_DIR "/setpoints_weights.json\"}";
+    const double first = learn(ctx, &l, 3000, file), second = learn(ctx, &again, FIRST, NULL);
+    if (!(second <= 0.5 * first)) { fail_msg("first run %g, second %g", first, second); }
+    l.gain = "-0.5"; // those of quite another engine do not stand in the way
+    (void)learn(ctx, &l, 3000, file);
+    const outcome o = run(&again, NULL, NULL);
+    if (!(o.rms <= 0.4 * o.hold)) { fail_msg("rms %g, of a hold %g", o.rms, o.hold); }
+    remove(file);
+    crd_context_destroy(ctx);
 }
 
 // ---- benches -----------------------------------------------------------------------------------
@@ -453,8 +509,8 @@ static void benches_tell_the_round_trip_and_not_one_way(void** state)
     // Exact with a model without error: times are right to the step.
     s.model = "model.torque";
     s.element = "{\"algorithm\": \"smith\", \"latency\": \"30 ms\"}";
-    const far_outcome exact = run_far(&s, K / 2, false);
-    if (!(exact.rms <= 1e-9 * exact.hold)) { fail_msg("%g of %g", exact.rms, exact.hold); }
+    const far_outcome times = run_far(&s, K / 2, false);
+    if (!(times.rms <= 1e-9 * times.hold)) { fail_msg("%g of %g", times.rms, times.hold); }
     s.target = CRD_TARGET_USUAL;
     s.element = "{\"algorithm\": \"smith\"}";
     const far_outcome over = run_far(&s, K, false);
@@ -520,6 +576,7 @@ int main(void)
         cmocka_unit_test(losses_on_the_way_there_are_put_right),
         cmocka_unit_test(a_model_beside_it_is_one_more_command),
         cmocka_unit_test(over_the_round_trip_a_loop_has_no_dead_time),
+        cmocka_unit_test(a_run_begins_with_what_an_earlier_one_has_learned),
         cmocka_unit_test(benches_tell_the_round_trip_and_not_one_way),
         cmocka_unit_test(set_values_count_as_the_bench_acts_on_them),
         cmocka_unit_test(what_is_no_command_is_refused),

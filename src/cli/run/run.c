@@ -2,19 +2,22 @@
 #include "cli/run/run.h"
 #include "shared/base_interrupt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct run_options {
     crdi_common common;
     double start_time, stop_time, step, interval, tolerance, control;
     double max_defect, max_energy, max_error, max_lateness;
-    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full;
+    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full,
+        *save_weights;
     crdi_input input;
     crdi_watch_options live;
     crdi_guarding guarding;
@@ -348,6 +351,93 @@ static crd_status run_judge(crd_context* ctx, const crd_system* s, const crd_mas
     return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
 }
 
+static bool knows_commands(const crd_coupling_report* c)
+{
+    bool any = false;
+    for (int i = 0; i < c->tap_count; i++) {
+        any = any || (c->command_count > 0 && c->taps[i].commands.count > 0);
+    }
+    return any;
+}
+
+// Before the run, so that it is not in vain.
+static crd_status prepare_weights(crd_context* ctx, crd_master* m, const char* folder)
+{
+    const crd_master_report* r = crd_master_get_report(m);
+    bool any = false;
+    for (int i = 0; i < r->coupling_count; i++) {
+        any = any || knows_commands(&r->couplings[i]);
+    }
+    if (!any) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--save-weights %s: no connection has an element that learns commands, "
+                         "expected 'coupling: commands' at one",
+                         folder);
+    }
+    struct stat at;
+    bool good = (mkdir(folder, 0777) == 0 || errno == EEXIST) && stat(folder, &at) == 0;
+    if (good && !S_ISDIR(at.st_mode)) {
+        good = false;
+        errno = ENOTDIR;
+    }
+    if (!good || access(folder, W_OK | X_OK) != 0) {
+        return crdi_fail(ctx, CRD_E_IO, "--save-weights %s: %s, expected a folder to write into",
+                         folder, strerror(errno));
+    }
+    return CRD_OK;
+}
+
+typedef struct weights_told {
+    crdi_result *rows, *aside; // aside: NULL if it is to be quiet
+} weights_told;
+
+static crd_status save_weights(crdi_cli* cli, const crd_master* m, const crd_coupling_report* c,
+                               int index, const char* folder, const weights_told* out)
+{
+    crd_status st = CRD_OK;
+    crd_text text;
+    crd_text_init(&text, cli->ctx);
+    char* path = crdi_format(cli->ctx, "%s/%s.json", folder, c->to);
+    if (!path) { CRD_TRY(CRD_E_MEMORY); }
+    for (char* p = path + strlen(folder) + 1; *p; p++) {
+        if (*p == '/') { *p = '_'; }
+    }
+    st = crd_master_describe_weights(m, index, &text);
+    if (st == CRD_E_STATE) {
+        if (out->aside) {
+            crdi_say(out->aside, "weights of %s: not enough was learned, nothing is saved\n",
+                     c->to);
+        }
+        st = CRD_OK;
+        goto fail;
+    }
+    CRD_TRY(st);
+    crdi_text_put(&text, "\n", 1);
+    CRD_TRY(crdi_file_write(cli->ctx, path, &text));
+    crdi_put(crdi_row(out->rows), TEXT("to", c->to),
+             TEXT("file", crdi_result_copy(out->rows, path)));
+    if (out->aside) { crdi_say(out->aside, "weights of %s: %s\n", c->to, path); }
+fail:
+    crd_free(cli->ctx, path);
+    crd_text_clear(&text);
+    return st;
+}
+
+// Of a run that came to its end or was ended by somebody.
+static crd_status save_all_weights(crdi_cli* cli, const crd_master* m, const crd_master_report* r,
+                                   const run_options* o, crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    const weights_told told = {crdi_array(out, "weights"),
+                               o->common.quiet ? NULL : crdi_aside(out)};
+    for (int i = 0; i < r->coupling_count; i++) {
+        if (!knows_commands(&r->couplings[i])) { continue; }
+        CRD_TRY(save_weights(cli, m, &r->couplings[i], i, o->save_weights, &told));
+    }
+fail:
+    return st;
+}
+
 static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
                              const run_options* o, crdi_result* out)
 {
@@ -358,10 +448,15 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
+    const bool whole = st == CRD_OK && r->end != CRD_END_GUARD;
     if (st == CRD_OK) { st = run_judge(cli->ctx, s, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     crdi_put_report(out, r, &end, o->common.quiet || !began);
+    if (whole && o->save_weights) {
+        const crd_status saved = save_all_weights(cli, m, r, o, out);
+        if (st == CRD_OK) { st = saved; }
+    }
     crdi_put_status(cli, out, st);
     const crd_status printed = crdi_result_print(out->root); // before the page is left alone
     cli->printed = true;
@@ -399,6 +494,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     } else { // whoever is killed leaves no record of an earlier run, and one can be written
         st = record_nothing(s, crdi_unfinished_session);
     }
+    if (st == CRD_OK && o->save_weights) { st = prepare_weights(cli->ctx, m, o->save_weights); }
     crdi_ward* ward = NULL;
     crdi_guarding guarding = o->guarding;
     guarding.quiet = o->common.quiet;
@@ -494,6 +590,10 @@ static const crdi_option rows[] = {
     OPT_FILE(run_options, session, "session-record", "csv",
              "record the states of master and test benches, however the run ends, for cardan bench "
              "session (.csv); none: not, whatever the system says"),
+    OPT_TEXT(run_options, save_weights, "save-weights", "FOLDER",
+             "at the end, what elements that know the commands have learned, one file for each "
+             "connection: FOLDER/UNIT.INPUT.json, for 'weights' of an element; nothing of a run "
+             "that fails"),
     OPT_LIST(run_options, variables, "variables", "PATTERN",
              "variables to record, with * and ?; all outputs unless given"),
     OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,

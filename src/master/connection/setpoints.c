@@ -451,3 +451,22 @@ void crdi_setpoints_echo(const crdi_coupled* c, int64_t sequence, double stamp)
     }
     tell(c, &s->acted[sequence % c->ring * s->count], stamp - s->step * c->interval);
 }
+
+// ---- what was learned --------------------------------------------------------------------------
+
+crd_status crd_master_describe_weights(const crd_master* m, int coupling, crd_text* out)
+{
+    const crdi_coupled* c = &m->connections.coupled[coupling];
+    crd_command_weights w;
+    for (int i = 0; c->setpoints && i < c->estimator_count; i++) {
+        const crdi_estimator* p = &c->estimators[i];
+        if (!p->commands || !crd_coupling_get_weights(p->element, &w)) { continue; }
+        crd_element learned = *p->description;
+        learned.step = c->interval;
+        learned.options.commands = w.commands;
+        learned.options.command_weights = &w;
+        learned.command_names = c->setpoints->names;
+        return crd_element_write(&learned, out);
+    }
+    return CRD_E_STATE;
+}
