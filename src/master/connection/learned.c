@@ -54,6 +54,7 @@ struct crdi_learning {
     int driven_count;
     int64_t every;
     double weight;    // run: of corrections
+    double now;       // run: s
     crdi_doubt doubt; // run: why they are not used any more ...
     const char* doubt_of;
     double doubt_time, is, was;
@@ -260,6 +261,9 @@ crd_status crdi_repeat_describe(crd_master* m, crdi_repeat* out)
                          m->energy.bond_count
                              ? "%s: no signal of a power bond is late: expected 'coupling:' at the "
                                "connections of the bond that go over the link"
+                         : s->bond_count
+                             ? "%s: signals of bonds with 'pair: wave' cannot be learned, expected "
+                               "a bond whose connections have 'coupling:'"
                              : "%s: the system has no power bond, expected 'bonds: [[unit.torque, "
                                "unit.speed]]'",
                          s->file);
@@ -447,13 +451,12 @@ void crdi_learning_free(crd_master* m)
 
 // ---- in the run --------------------------------------------------------------------------------
 
-static void doubt(const crd_master* m, crdi_learning* l, crdi_doubt why, const char* of, double is,
-                  double was)
+static void doubt(crdi_learning* l, crdi_doubt why, const char* of, double is, double was)
 {
     if (l->doubt || l->pass) { return; }
     l->doubt = why;
     l->doubt_of = of;
-    l->doubt_time = m->clock.time;
+    l->doubt_time = l->now;
     l->is = is;
     l->was = was;
 }
@@ -467,6 +470,7 @@ void crdi_learning_watch(crd_master* m, int64_t n)
 {
     crdi_learning* l = m->connections.learning;
     const int64_t q = n / l->every;
+    l->now = m->plan->times.start + (double)n * m->plan->times.tick;
     if (n % l->every != 0 || !has_sample(l, q)) { return; }
     for (int i = 0; i < l->driven_count; i++) {
         const crdi_driven* d = &l->driven[i];
@@ -476,7 +480,7 @@ void crdi_learning_watch(crd_master* m, int64_t n)
         }
         const double was = d->series->samples[q];
         if (!(fabs(*d->from - was) <= strange_drive * d->series->scale) && !isnan(was)) {
-            doubt(m, l, DOUBT_DRIVEN, d->series->name, *d->from, was);
+            doubt(l, DOUBT_DRIVEN, d->series->name, *d->from, was);
         }
     }
     if (l->doubt && l->weight > 0) { l->weight = fmax(0, l->weight - 1.0 / FADE); }
@@ -509,7 +513,7 @@ void crdi_learned_arrive(const crd_master* m, crdi_coupled* c, const crdi_flight
     const double d = distance(l, p->signal, q, f->value) / p->signal->scale;
     p->strange += (fmin(d * d, 1e6) - p->strange) / MEMORY;
     if (!(p->strange <= strange_sent * strange_sent)) {
-        doubt(m, l, DOUBT_SENT, p->signal->from, f->value, p->signal->sent[q]);
+        doubt(l, DOUBT_SENT, p->signal->from, f->value, p->signal->sent[q]);
     }
 }
 
@@ -530,11 +534,11 @@ static void follow_latency(const crd_master* m, crdi_learning* l, crdi_coupled* 
         l->pass->latency[p->index] = c->k_count ? (double)c->k_sum / (double)c->k_count : 0;
         return;
     }
-    if (c->swapped) { doubt(m, l, DOUBT_ELEMENT, c->of->to_name, 0, 0); }
+    if (c->swapped) { doubt(l, DOUBT_ELEMENT, c->of->to_name, 0, 0); }
     if (!c->arrived || m->clock.n < MEMORY) { return; }
     p->latency += ((double)c->k - p->latency) / MEMORY;
     if (!(fabs(p->latency - p->signal->latency) <= 0.5 + 0.05 * p->signal->latency)) {
-        doubt(m, l, DOUBT_LATENCY, p->signal->to, p->latency * c->interval,
+        doubt(l, DOUBT_LATENCY, p->signal->to, p->latency * c->interval,
               p->signal->latency * c->interval);
     }
 }
