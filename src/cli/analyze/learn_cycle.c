@@ -23,9 +23,10 @@ static crd_status judge(crd_context* ctx, const crd_master_report* r, int number
     if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
     if (r->end == CRD_END_GUARD || r->guard.state == CRD_GUARD_DIVERGED) {
         return crdi_fail(ctx, CRD_E_CONVERGENCE,
-                         "run %d: %s. A cycle is learned where the loop is stable without it: "
-                         "'pair: wave' on the bond keeps it so (docs/pairs.md), as may a shorter "
-                         "latency or another element",
+                         "run %d: %s. A cycle is learned where the loop is stable without it: a "
+                         "shorter latency or another element may make it so; 'pair: wave' on the "
+                         "bond does for any latency, but its signals cannot be learned "
+                         "(docs/pairs.md)",
                          number, r->guard.text);
     }
     if (r->end != CRD_END_STOP_TIME) {
