@@ -131,6 +131,9 @@ static crd_status prepare(cycle_learner* l, const crdi_learn_cycle_options* o, c
                          subject);
     }
     s->run.learned = NULL;
+    if (s->run.guard.action == CRD_GUARD_LADDER) { // with other elements it is another cycle
+        s->run.guard.action = CRD_GUARD_STOP;
+    }
     s->results.path = s->results.exchange = s->results.session = NULL;
     if (!isnan(o->stop_time)) { s->run.stop = o->stop_time; }
     crd_status st = CRD_OK;
