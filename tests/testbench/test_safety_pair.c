@@ -14,6 +14,7 @@
 enum { BENCHES = 2, MASTER = 0x0A000001, BENCH = 0x0A000002, HOSTS = 0x0A000000 };
 static const double begin = 1794710000.25;
 static const double alive = 3;   // s until a bench is missed
+static const double heart = 3;   // s until a bench misses its master
 static const double repeats = 1; // s for what is then sent to the other one
 static const double watchdog = 0.5;
 static bool whole;
@@ -219,11 +220,11 @@ static void when_one_of_two_benches_dies_the_other_comes_to_rest(void** state)
     bool met[CRD_DCP_STATE_COUNT + 1] = {false};
     int sessions = 0;
     (void)one_dies(0, INFINITY, INFINITY);
-    const double step = whole ? 0.05 : 0.8;
+    const double step = whole ? 0.05 : 0.8, fine = whole ? 0.0025 : 0.01; // until it is configured
     for (int dies = 0; dies < BENCHES; dies++) {
         for (int stops = 0; stops < 2; stops++) {
             crd_dcp_state in = CRD_DCP_ALIVE;
-            for (double at = 0.0015; in != CRD_DCP_STATE_COUNT; at += at < 0.1 ? step / 20 : step) {
+            for (double at = 0.0015; in != CRD_DCP_STATE_COUNT; at += at < 0.1 ? fine : step) {
                 in = one_dies(dies, at, stops ? 5 : INFINITY);
                 met[in] = true;
                 sessions++;
@@ -242,11 +243,69 @@ static void when_one_of_two_benches_dies_the_other_comes_to_rest(void** state)
     }
 }
 
+// Its process looks at the net each `pause` only, and what it finds there moves nobody to stop the
+// session: a thread for heartbeats beside one that waits for a disk, or one that gets no time.
+static void dies_beside_a_busy_master(int dies, double pause)
+{
+    field f;
+    open_field(&f, dies, INFINITY, INFINITY);
+    plan(&f);
+    check_ok(crd_dcp_master_configure(f.m));
+    const double conditioned = testnet_now(f.t) - begin;
+    double next = conditioned;
+    f.at = conditioned + 10;
+    for (double t = conditioned; t < conditioned + 60; t = testnet_now(f.t) - begin) {
+        if (t >= next) {
+            (void)crd_dcp_master_poll(f.m);
+            next = t + pause;
+        }
+        go_on(&f, t + 0.005);
+        if (t < f.at) { check(speed_of(&f, !dies) > 50); } // it is waited for
+    }
+    check_near(f.died, f.at, 0.02);
+    // The deadman of a bench has the same time as the master; from there a second is enough.
+    check(f.turning[!dies] <= f.died + alive + heart + 1);
+    (void)crd_dcp_master_stop(f.m);
+    close_field(&f);
+}
+
+static void a_master_that_is_busy_keeps_no_bench_turning_when_another_dies(void** state)
+{
+    (void)state;
+    for (int dies = 0; dies < BENCHES; dies++) {
+        dies_beside_a_busy_master(dies, 0.1);
+        dies_beside_a_busy_master(dies, 1);
+        dies_beside_a_busy_master(dies, 2.9);
+    }
+}
+
+// Who is stopped first is not the one that does not answer.
+static void a_bench_that_is_conditioned_is_stopped_before_a_dead_one_is_waited_for(void** state)
+{
+    (void)state;
+    for (int dies = 0; dies < BENCHES; dies++) {
+        field f;
+        open_field(&f, dies, INFINITY, INFINITY);
+        plan(&f);
+        check_ok(crd_dcp_master_configure(f.m));
+        f.at = testnet_now(f.t) - begin;
+        (void)look(&f);
+        check(speed_of(&f, !dies) > 50);
+        check_int(crd_dcp_master_initialize(f.m, dies), CRD_E_UNIT);
+        const double noticed = testnet_now(f.t) - begin;
+        (void)crd_dcp_master_stop(f.m);
+        check(f.turning[!dies] <= noticed + 0.45); // the engine's stop; 0.5 s for the dead one more
+        close_field(&f);
+    }
+}
+
 int main(int argc, char** argv)
 {
     whole = argc > 1 && strcmp(argv[1], "long") == 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(when_one_of_two_benches_dies_the_other_comes_to_rest),
+        cmocka_unit_test(a_master_that_is_busy_keeps_no_bench_turning_when_another_dies),
+        cmocka_unit_test(a_bench_that_is_conditioned_is_stopped_before_a_dead_one_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

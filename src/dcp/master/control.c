@@ -375,6 +375,25 @@ static bool is_silent(const crd_dcp_master* m, const crdi_dcp_peer* p, const crd
            m->now >= since + p->spec.alive;
 }
 
+// Not heard for as long as a bench may be, or given up. Its question may be young, as a process
+// that gets little time asks late.
+static bool is_missed(const crd_dcp_master* m, const crdi_dcp_peer* p)
+{
+    return p->failed ||
+           (p->registered && p->spec.alive > 0 && m->now >= p->status.last_pdu + p->spec.alive);
+}
+
+// INF_state says that all is well. While another slave is missed it is not, and nobody says so: the
+// deadman of a bench that turns brings it down if no stop does, whatever keeps this side from it.
+static bool may_reassure(const crd_dcp_master* m, const crdi_dcp_peer* p)
+{
+    if (m->stopping || is_missed(m, p)) { return true; }
+    for (int i = 0; i < m->count; i++) {
+        if (is_missed(m, &m->peers[i])) { return false; }
+    }
+    return true;
+}
+
 // Sends again what was not answered in time. Streams do that by themselves while they stand.
 static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
 {
@@ -426,7 +445,7 @@ static void supervise(crd_dcp_master* m, crdi_dcp_peer* p)
     if (m->now >= op->poll) {
         op->pause = fmin(2 * op->pause, fmax(longest_pause, m->opt.timeout));
         op->poll = m->now + op->pause;
-        crdi_dcp_ask_state(m, p);
+        if (may_reassure(m, p)) { crdi_dcp_ask_state(m, p); }
     }
 }
 
@@ -449,7 +468,7 @@ static void attend_peer(crd_dcp_master* m, crdi_dcp_peer* p)
     supervise(m, p);
     if (has_beat(p) && m->now >= p->beat) {
         p->beat = m->now + p->beat_pause;
-        crdi_dcp_ask_state(m, p);
+        if (may_reassure(m, p)) { crdi_dcp_ask_state(m, p); }
     }
     if (has_log(p) && m->now >= p->log_at) { crdi_dcp_ask_log(m, p); }
     crdi_dcp_drive(m, p);

@@ -51,16 +51,6 @@ static bool aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
     }
 }
 
-static bool aim_stopped(crd_dcp_master* m, crdi_dcp_peer* p)
-{
-    const crd_dcp_state state = p->status.state;
-    if (p->known && !crdi_dcp_in_run(state) && state != CRD_DCP_STOPPING &&
-        state != CRD_DCP_ERRORHANDLING) {
-        return true;
-    }
-    return aim_down(m, p);
-}
-
 // Whatever turns, also for the sake of conditioning.
 static bool aim_at_rest(crd_dcp_master* m, crdi_dcp_peer* p)
 {
@@ -579,12 +569,7 @@ void crd_dcp_master_halt(crd_dcp_master* m)
 
 crd_status crd_dcp_master_stop(crd_dcp_master* m)
 {
-    turn_round(m);
-    for (int i = 0; i < m->count; i++) {
-        crdi_dcp_peer* p = &m->peers[i];
-        const bool runs = !p->known || crdi_dcp_in_run(p->status.state);
-        if (p->touched && runs) { crdi_dcp_aim_at(m, p, aim_stopped); }
-    }
+    crd_dcp_master_halt(m); // all of them, before one is waited for
     (void)crdi_dcp_pursue(m, -1, true);
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];

@@ -76,7 +76,8 @@ static void* send_heartbeats(void* user)
     while (!atomic_load_explicit(&s->quit, memory_order_relaxed)) {
         const int uses = atomic_load_explicit(&s->uses, memory_order_relaxed);
         if (uses == seen && sem_trywait(&s->baton) == 0) {
-            (void)crd_dcp_master_poll(s->master); // a failure shows again in the next step
+            // A failure shows again in the next step; until then nothing goes on turning.
+            if (crd_dcp_master_poll(s->master) < 0) { crdi_session_rest(s); }
             refresh_boards(s);
             crdi_session_give_baton(s);
         }

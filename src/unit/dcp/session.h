@@ -69,3 +69,5 @@ const crdi_dcp_unit* crdi_session_unit_of(const crdi_session* s, const char** te
 // first.
 void crdi_session_put_inputs(crdi_dcp_unit* u, double seconds);
 void crdi_session_get_outputs(crdi_dcp_unit* u);
+// ---- session_run.c
+void crdi_session_rest(crdi_session* s); // whatever turns is told to stop; with the baton

@@ -341,6 +341,13 @@ static void session_run_sum_up(crdi_session* s)
     }
 }
 
+void crdi_session_rest(crdi_session* s)
+{
+    if (s->halted || s->stopped) { return; }
+    s->halted = true;
+    crd_dcp_master_halt(s->master);
+}
+
 void crdi_session_halt(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
@@ -348,11 +355,8 @@ void crdi_session_halt(crdi_dcp_unit* u)
         atomic_store_explicit(&s->given_up, true, memory_order_relaxed);
         return;
     }
-    if (!s->master || s->stopped || s->halted || !crdi_session_take_baton_within(s, 100000000)) {
-        return;
-    }
-    s->halted = true;
-    crd_dcp_master_halt(s->master);
+    if (!s->master || s->stopped || !crdi_session_take_baton_within(s, 100000000)) { return; }
+    crdi_session_rest(s);
     crdi_session_give_baton(s);
 }
 
