@@ -233,6 +233,38 @@ static void what_acts_is_what_the_limits_left(void** state)
     destroy(w);
 }
 
+// Behind the last step, so that no step can tell it.
+static void a_fault_behind_the_last_step_is_no_good_end(void** state)
+{
+    (void)state;
+    for (int stops = 0; stops < 2; stops++) { // it falls by itself, or while it is brought down
+        bench_world* w = create();
+        const crd_unit_spec spec = bench_spec(calm);
+        bound in = begin(w, &spec);
+        crd_unit* u = w->unit;
+        check_ok(u->ops->exit_initialization(u));
+        for (int i = 0; i < 300; i++) {
+            in.v.real[0] = 6 * i;
+            in.v.real[2] = 300;
+            in.v.real[3] = 25;
+            set(&in);
+            check_ok(u->ops->step(u, 0.01 * i, 0.01));
+        }
+        if (stops) { u->ops->remote->halt(u); }
+        w->bench->m.error = 7;
+        for (double end = testnet_now(w->network) + 0.05; testnet_now(w->network) < end;) {
+            (void)testnet_advance(w->network, end);
+        }
+        check_int(crd_dcp_slave_state(w->bench->r.slave), CRD_DCP_ERRORHANDLING);
+        w->bench->m.error = 0; // somebody has looked at it
+        check_int(u->ops->terminate(u), CRD_E_UNIT);
+        check_contains(crd_error_text(u->ctx), "ERRORHANDLING");
+        check(w->bench->m.is[MOTOR_SPEED] < 10);
+        unbind(&in);
+        destroy(w);
+    }
+}
+
 static void a_plain_slave_cannot_be_driven_as_a_bench(void** state)
 {
     (void)state;
@@ -252,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_test_case_beyond_the_limits_is_refused_before_anybody_is_asked),
         cmocka_unit_test(a_fault_of_the_bench_ends_the_run_with_its_own_words),
         cmocka_unit_test(what_acts_is_what_the_limits_left),
+        cmocka_unit_test(a_fault_behind_the_last_step_is_no_good_end),
         cmocka_unit_test(a_plain_slave_cannot_be_driven_as_a_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

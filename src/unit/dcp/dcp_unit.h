@@ -59,6 +59,7 @@ typedef struct crdi_dcp_unit {
     bool dirty;        // inputs changed since the outputs were computed (initialisation)
     bool begun;        // a step is under way
     crd_status failed; // of begin
+    bool fell;         // into ERRORHANDLING
     bool excused;      // another slave has failed, whose unit is to say so
     int64_t late;      // steps of SRT and HRT that ended later than they should
 

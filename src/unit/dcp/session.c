@@ -121,7 +121,10 @@ static void take_notice(void* user, const crd_dcp_notice* n)
     crdi_session* s = user;
     crdi_dcp_unit* u = s->units[n->slave];
     if (!u) { return; } // its unit is gone, the others go on
-    if (n->kind == CRD_DCP_NOTICE_STATE) { tell_ward(s, u); }
+    if (n->kind == CRD_DCP_NOTICE_STATE) {
+        u->fell = u->fell || n->state >= CRD_DCP_ERRORHANDLING;
+        tell_ward(s, u);
+    }
     if (u->bench) { crdi_dcp_bench_peer_notice(u->bench, n); }
     const crd_dcp_slave_status t = crd_dcp_master_status(s->master, n->slave);
     crdi_dcp_board_notice(u, n, &t);
@@ -559,6 +562,9 @@ static crd_status dcp_session_bring_up(crdi_session* s)
         crdi_dcp_board_open(s->units[i], crd_dcp_net_now(s->net));
     }
     CRD_TRY(crd_dcp_master_configure(s->master));
+    for (int i = 0; i < s->count; i++) {
+        s->units[i]->fell = false; // in an earlier session, from which it was taken over
+    }
     start_heartbeats(s);
 fail:
     return st;
@@ -594,6 +600,7 @@ static const char* bench_says(const crdi_dcp_bench_peer* bench)
 crd_status crdi_session_word_failure(crdi_dcp_unit* u, crd_status st)
 {
     if (st >= 0) { return st; }
+    u->session->worded = true;
     const crdi_session* s = u->session->because ? u->session->because : u->session;
     const char* text = crd_error_text(s->ctx);
     const crdi_dcp_unit* of = crdi_session_unit_of(s, &text);

@@ -36,6 +36,7 @@ struct crdi_session {
     atomic_bool failed;    // it could not be brought up
     crdi_session* because; // another one could not
     bool running, halted, stopped;
+    bool worded;             // a unit was told why it fails
     bool in_real_time;       // some slave is in SRT or HRT
     crdi_session* announced; // another one that begins with it
     double begin;            // time of the experiment at the start, s

@@ -360,6 +360,25 @@ void crdi_session_halt(crdi_dcp_unit* u)
     crdi_session_give_baton(s);
 }
 
+// Brings all down. What has failed behind the last step, or on the way down, has no other step to
+// be told by.
+static crd_status bring_down(crdi_session* s, crdi_dcp_unit* u)
+{
+    const crd_status late = s->worded ? CRD_OK : crd_dcp_master_poll(s->master);
+    const crd_status before = crdi_session_word_failure(u, late);
+    const crd_status st = crdi_session_word_failure(u, crd_dcp_master_stop(s->master));
+    if (st < 0 || before < 0) { return st < 0 ? st : before; }
+    for (int i = 0; i < s->count && !s->worded; i++) {
+        const crdi_dcp_unit* of = s->units[i];
+        if (!of || !of->fell) { continue; }
+        return crdi_session_word_failure(
+            u,
+            crdi_fail(s->ctx, CRD_E_UNIT,
+                      "%s: the DCP slave went to ERRORHANDLING when the run ended", of->base.name));
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_session_stop(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
@@ -374,7 +393,7 @@ crd_status crdi_session_stop(crdi_dcp_unit* u)
     s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
     s->emergency = NULL;
     s->because = NULL; // what is wrong now is its own
-    const crd_status st = crdi_session_word_failure(u, crd_dcp_master_stop(s->master));
+    const crd_status st = bring_down(s, u);
     if (s->status >= 0) { session_run_sum_up(s); }
     crdi_session_give_baton(s);
     return st;
