@@ -791,9 +791,9 @@ CRD_API crd_status crd_dcp_master_wait(crd_dcp_master* m, double time);
 /// crd_dcp_master_stop comes after it and waits. In between crd_dcp_master_poll repeats what was
 /// lost.
 CRD_API void crd_dcp_master_halt(crd_dcp_master* m);
-/// Stops, resets nothing, deregisters: what may turn something first, all at the same time, and goes
-/// on with the others when one does not answer. CRD_OK if all are ALIVE at the end; else which are
-/// not, and why. May be called at any time, and again.
+/// Stops, resets nothing, deregisters: what may turn something first, all at the same time, and
+/// goes on with the others when one does not answer. CRD_OK if all are ALIVE at the end; else which
+/// are not, and why. May be called at any time, and again.
 CRD_API crd_status crd_dcp_master_stop(crd_dcp_master* m);
 
 CRD_API int crd_dcp_master_count(const crd_dcp_master* m);
