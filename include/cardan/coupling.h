@@ -340,7 +340,7 @@ typedef struct crd_coupling_commands {
     int count;       ///< 0: it has none
     double share;    ///< of the commands in the newest prediction, 0 .. 1; the rest is the signal's
     int64_t updates; ///< samples that it has learned from
-    int64_t told;    ///< commands
+    int64_t given;   ///< commands
     int64_t not_finite, too_late; ///< values; commands for times that were over, or too far ahead
     int64_t alarms;               ///< what was learned had become wrong, and was mostly forgotten
     /// Part of the (squared) changes of the signal over its latency that this command accounts for,

@@ -31,8 +31,8 @@ crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_
     const size_t rows = (size_t)b->rows;
     b->psi = crdi_new_array(ctx, rows * (size_t)b->count, sizeof *b->psi);
     b->given = crdi_new_array(ctx, rows * (size_t)commands, sizeof *b->given);
-    b->told = crdi_new_array(ctx, rows, sizeof *b->told);
-    if (!b->psi || !b->given || !b->told) { return CRD_E_MEMORY; }
+    b->steps = crdi_new_array(ctx, rows, sizeof *b->steps);
+    if (!b->psi || !b->given || !b->steps) { return CRD_E_MEMORY; }
     crdi_basis_reset(b, step);
     return CRD_OK;
 }
@@ -41,7 +41,7 @@ void crdi_basis_clear(crdi_basis* b, crd_context* ctx)
 {
     crd_free(ctx, b->psi);
     crd_free(ctx, b->given);
-    crd_free(ctx, b->told);
+    crd_free(ctx, b->steps);
 }
 
 void crdi_basis_reset(crdi_basis* b, double step)
@@ -50,7 +50,7 @@ void crdi_basis_reset(crdi_basis* b, double step)
         b->pull[f] = -expm1(-step / basis_tau[f]);
     }
     for (int64_t i = 0; i < b->rows; i++) {
-        b->told[i] = INT64_MIN;
+        b->steps[i] = INT64_MIN;
     }
     memset(b->good, 0, sizeof b->good);
     b->any = false;
@@ -62,10 +62,10 @@ static double* basis_row(const crdi_basis* b, int64_t n)
     return &b->psi[(n & (b->rows - 1)) * b->count];
 }
 
-static const double* basis_told(const crdi_basis* b, int64_t n)
+static const double* basis_given(const crdi_basis* b, int64_t n)
 {
     const int64_t place = n & (b->rows - 1);
-    return b->told[place] == n ? &b->given[place * b->commands] : NULL;
+    return b->steps[place] == n ? &b->given[place * b->commands] : NULL;
 }
 
 // u has acted for ever at step n; what comes after it is made anew.
@@ -89,7 +89,7 @@ static void basis_settle(crdi_basis* b, int64_t n, const double* u)
 // Features of step n from those of n - 1.
 static void basis_advance(crdi_basis* b, int64_t n)
 {
-    const double *before = basis_row(b, n - 1), *u = basis_told(b, n);
+    const double *before = basis_row(b, n - 1), *u = basis_given(b, n);
     double* psi = basis_row(b, n);
     double acted[CRD_COMMANDS_MAX] = {0};
     const int per = b->per;
@@ -133,7 +133,7 @@ void crdi_basis_move(crdi_basis* b, int64_t newest)
     const int64_t first = newest - b->rows / 2 + 1;
     const double* u = b->good;
     for (int64_t n = newest + b->rows / 2 - 1; n >= first; n--) {
-        if (basis_told(b, n)) { u = basis_told(b, n); }
+        if (basis_given(b, n)) { u = basis_given(b, n); }
     }
     basis_settle(b, first, u);
 }
@@ -160,6 +160,6 @@ void crdi_basis_tell(crdi_basis* b, const double* u, int64_t n)
         b->given[place * b->commands + a] = b->good[a];
         same = same && basis_row(b, n)[a * b->per] == b->good[a];
     }
-    b->told[place] = n;
+    b->steps[place] = n;
     if (n <= b->ready && !same) { b->ready = n - 1; }
 }

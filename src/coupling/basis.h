@@ -15,8 +15,8 @@ typedef struct crdi_basis {
     bool any;                 // a command has been told
     double pull[3];           // 1 - exp(-dT/tau)
     double* psi;              // (rows x count)
-    double* given;            // (rows x commands) as told
-    int64_t* told;            // (rows) for this step
+    double* given;            // (rows x commands) as announced
+    int64_t* steps;           // (rows) for this step
     double good[CRD_COMMANDS_MAX];
     int64_t calls, not_finite, outside;
 } crdi_basis;

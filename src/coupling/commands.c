@@ -726,7 +726,7 @@ crd_coupling_commands crdi_commands_get(const crdi_commands* q)
                                .share = q->mixture || q->smith ? q->judge.share
                                                                : q->updates >= q->trained_at,
                                .updates = q->updates,
-                               .told = q->basis.calls,
+                               .given = q->basis.calls,
                                .not_finite = q->basis.not_finite,
                                .too_late = q->basis.outside,
                                .alarms = q->alarms};

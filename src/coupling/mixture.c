@@ -6,7 +6,7 @@
 #include "shared/base.h"
 
 enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER, EXPERTS };
-enum { HELD, EXPECTED, RESULT, TOLD };          // the hold, the experts together, the result
+enum { HELD, EXPECTED, RESULT, ESTIMATES };     // the hold, the experts together, the result
 enum { REVIEW = 5, FIRST_REVIEW = 7 };          // samples
 enum { SHORT = 9, LONG = 25, LONGEST = 60 };    // taps
 static const double window = 400, ridge = 1e-3; // of what learns
@@ -25,7 +25,7 @@ typedef struct mixture {
     crdi_learner learner;
     double* swing;          // (k_max + 1) largest recent change over so many steps
     double* said;           // (rows x EXPERTS) predictions by the sample they were for
-    double* together;       // (rows x TOLD)
+    double* together;       // (rows x ESTIMATES)
     int64_t* said_for;      // (rows) that sample
     double loss[EXPERTS];   // sum of squared errors with forgetting
     double record[EXPERTS]; // the same over a longer time
@@ -61,7 +61,7 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
-    x->together = crdi_new_array(ctx, rows * TOLD, sizeof *x->together);
+    x->together = crdi_new_array(ctx, rows * ESTIMATES, sizeof *x->together);
     x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
     if (!x->swing || !x->said || !x->together || !x->said_for) { return CRD_E_MEMORY; }
     mixture_forget_all(x);
@@ -198,9 +198,9 @@ static void mixture_push(void* self, const double* y, double lift)
     }
     // The judge gets what was really said: where jumps are frequent, that they cannot be foreseen
     // is a property of the signal.
-    const double* told = &x->together[TOLD * row];
-    remember_products(x, y[0], told[HELD], told[EXPECTED]);
-    keep_account(x, y[0] - told[HELD], y[0] - told[RESULT]);
+    const double* estimate = &x->together[ESTIMATES * row];
+    remember_products(x, y[0], estimate[HELD], estimate[EXPECTED]);
+    keep_account(x, y[0] - estimate[HELD], y[0] - estimate[RESULT]);
     if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
@@ -249,13 +249,13 @@ static double mixture_predict(void* self, const double* y, int k)
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
-    double* told = &x->together[TOLD * row];
+    double* estimate = &x->together[ESTIMATES * row];
     const double most = affordable(x, k);
-    told[HELD] = y[0];
-    told[EXPECTED] = y[0] + change;
-    told[RESULT] = y[0] + crdi_clamp(x->share * change, -most, most);
+    estimate[HELD] = y[0];
+    estimate[EXPECTED] = y[0] + change;
+    estimate[RESULT] = y[0] + crdi_clamp(x->share * change, -most, most);
     x->said_for[row] = target;
-    return told[RESULT];
+    return estimate[RESULT];
 }
 
 static int mixture_count_taps(const void* self)

@@ -132,7 +132,8 @@ static void disturb(const learner* l, int signal, double peak, double* out)
     const int end = l->count - l->count / 8, edge = l->count / 16;
     memset(x, 0, 2 * (size_t)l->length * sizeof *x);
     for (int i = 0; i < l->length; i++) {
-        x[2 * (size_t)i] = (double)(scramble((uint64_t)(signal * 1000003 + i)) >> 11) * 0x1p-52 - 1;
+        x[2 * (size_t)i] =
+            (double)(scramble((uint64_t)signal * 1000003 + (uint64_t)i) >> 11) * 0x1p-52 - 1;
     }
     crdi_num_fft(l->length, x);
     for (int q = 0; q < l->bins; q++) {
