@@ -427,7 +427,7 @@ typedef struct crd_bond_spec {
     /// Both outputs go by a pair of wave ports (cardan/pair.h) in place of their connections.
     crd_pair_kind pair;
     const char* impedance;    ///< of the pair, effort per flow, "6 N.m.s/rad"; "": learned
-    double inner;             ///< s, step of both units inside the macro step; NaN: a tenth of it
+    double inner;             ///< s, step of both units inside the macro step; NaN or 0: a tenth
     crd_channel_spec channel; ///< emulated, for its packets
     bool has_channel;
     crd_place place;

@@ -351,7 +351,8 @@ fail:
 static crd_status check_pair(crd_context* ctx, const crd_bond_spec* b, const char** key)
 {
     if (b->pair == CRD_PAIR_NONE) {
-        const bool given[] = {b->impedance && b->impedance[0], !isnan(b->inner), b->has_channel};
+        const bool given[] = {b->impedance && b->impedance[0], (!isnan(b->inner) && b->inner != 0),
+                              b->has_channel};
         static const char* const names[] = {"impedance", "inner", "channel"};
         for (int i = 0; i < 3; i++) {
             if (!given[i]) { continue; }

@@ -181,7 +181,7 @@ static void odd_commands_are_told(void** state)
     check(s.changes[0] > 100);
     check_int(s.copy_of[4], 0);
     check_int(s.copy_of[1], -1);
-    check_int(s.told, p.count);
+    check_int(s.given, p.count);
     crd_coupling_destroy(c);
     check_below(run(ctx, &o, &p, u, 6, 2000), 0.4 * run(ctx, &hold, &p, NULL, 6, 2000));
     free(none);

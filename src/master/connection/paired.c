@@ -98,12 +98,12 @@ static crd_status find_parts(crdi_plan* plan, crdi_paired_side* s, double inner)
     const crdi_bond* b = s->of->bond;
     const crdi_member* p = s->member;
     const crd_unit* u = p->unit;
-    const double parts = isnan(inner) ? INNER : ceil(p->step / inner - 1e-9);
+    const double parts = isnan(inner) || inner == 0 ? INNER : ceil(p->step / inner - 1e-9);
     if (p->async) {
         return REFUSE(plan, b, "unit '%s' has a budget, expected a unit that the run waits for",
                       u->name);
     }
-    if (!(parts <= MOST_INNER)) {
+    if (!(parts >= 1 && parts <= MOST_INNER)) {
         return REFUSE(plan, b, "inner = %g s, expected at least %g s: at most %d in a step of '%s'",
                       inner, p->step / MOST_INNER, MOST_INNER, u->name);
     }
