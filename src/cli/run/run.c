@@ -387,12 +387,12 @@ static crd_status prepare_weights(crd_context* ctx, crd_master* m, const char* f
     return CRD_OK;
 }
 
-typedef struct weights_told {
+typedef struct weights_said {
     crdi_result *rows, *aside; // aside: NULL if it is to be quiet
-} weights_told;
+} weights_said;
 
 static crd_status save_weights(crdi_cli* cli, const crd_master* m, const crd_coupling_report* c,
-                               int index, const char* folder, const weights_told* out)
+                               int index, const char* folder, const weights_said* out)
 {
     crd_status st = CRD_OK;
     crd_text text;
@@ -428,11 +428,11 @@ static crd_status save_all_weights(crdi_cli* cli, const crd_master* m, const crd
                                    const run_options* o, crdi_result* out)
 {
     crd_status st = CRD_OK;
-    const weights_told told = {crdi_array(out, "weights"),
+    const weights_said said = {crdi_array(out, "weights"),
                                o->common.quiet ? NULL : crdi_aside(out)};
     for (int i = 0; i < r->coupling_count; i++) {
         if (!knows_commands(&r->couplings[i])) { continue; }
-        CRD_TRY(save_weights(cli, m, &r->couplings[i], i, o->save_weights, &told));
+        CRD_TRY(save_weights(cli, m, &r->couplings[i], i, o->save_weights, &said));
     }
 fail:
     return st;
