@@ -375,7 +375,7 @@ static bool is_silent(const crd_dcp_master* m, const crdi_dcp_peer* p, const crd
            m->now >= since + p->spec.alive;
 }
 
-// Not received for as long as a bench may be, or given up. Its question may be young, as a process
+// Silent for as long as a bench may be, or given up. Its question may be young, as a process
 // that gets little time asks late.
 static bool is_missed(const crd_dcp_master* m, const crdi_dcp_peer* p)
 {
