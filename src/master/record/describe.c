@@ -160,8 +160,8 @@ static crd_status record_describe_put_connections(crd_master* m, crdi_json_write
         put_end(m, w, "to", c->to_unit, c->to);
         const crd_unit* to = m->plan->members[c->to_unit].unit;
         crdi_json_put_text_or_null(w, "unit", k ? to->info.variables[k->to.variable].unit : NULL);
-        crdi_json_put_text(w, "predict",
-                           crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD));
+        const char* predict = crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD);
+        crdi_json_put_text(w, "predict", k && k->paired ? "wave pair" : predict);
         crdi_json_put_number(w, "gain", k ? k->gain : 1);
         crdi_json_put_number(w, "offset", k ? k->offset : 0);
         crdi_json_put_bool(w, "mapped", k && k->mapping);
