@@ -46,6 +46,28 @@ class Design(Recorded):
         done = self.cardan_json("design", *arguments)
         return {(d["method"], d["k"]): d for d in done["designs"]}
 
+    def test_the_weights_of_the_objective_and_its_front(self):
+        of = ("--latency", "2", "--method", "optimal", "--band", "0.1..10", "--magnitude-band",
+              "0.1..55", "--step", "10ms", "--taps", "4")
+        one = self.designs(*of, "--alpha", "10", "--beta", "0.1", "--gamma", "10")["optimal", 2]
+        self.assertAlmostEqual(one["J"], 10 * one["J_m"] + 0.1 * one["J_p"] + 10 * one["J_r"], 9)
+        front = self.cardan_json("design", *of, "--pareto", "--csv", "p.csv", "--plot", "p.svg")
+        rows = front["pareto"]
+        self.assertGreater(len(rows), 9)
+        for d in rows:
+            def weighed(x):
+                return front["alpha"] * x["J_m"] + d["beta"] * x["J_p"] + d["gamma"] * x["J_r"]
+
+            # Of its own weights each design is the best, and none beats it in everything.
+            self.assertLessEqual(weighed(d), 1.02 * min(map(weighed, rows)) + 1e-6, d)
+            self.assertFalse([x for x in rows if x["J_m"] < d["J_m"] and x["J_p"] < d["J_p"]
+                              and x["norm"] < d["norm"]], d)
+        with open(self.path("p.csv"), encoding="utf-8") as file:
+            self.assertEqual(len(file.read().splitlines()), 1 + len(rows))
+        with open(self.path("p.svg"), encoding="utf-8") as file:
+            self.assertIn("J_p", file.read())
+        self.cardan("design", *of, "--alpha", "-1", code=2, says="alpha")
+
     def test_all_methods_for_the_published_bands(self):
         d = self.designs("--band", "0.1..10", "--magnitude-band", "0.1..55", "--step", "10ms",
                          "--latency", "6")
