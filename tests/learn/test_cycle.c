@@ -166,13 +166,13 @@ static void a_cycle_that_repeats_is_learned_to_a_twentieth(void** state)
     init_cycle(*state, &c, N);
     o.runs = 1;
     check_ok(crdi_repeat_learn(*state, &o, run, &p, &c));
-    crd_arena_clear(&c.arena);
     run(&p, &(crdi_repeat_pass){.number = 1,
                                 .acted = (double[2 * N]){0},
                                 .sent = (double[2 * N]){0},
                                 .received = (double[2 * N]){0},
                                 .latency = (double[2]){0},
                                 .cycle = &c});
+    crd_arena_clear(&c.arena);
     memcpy(first, p.speed, sizeof first);
     init_cycle(*state, &c, N);
     o.runs = 6;
