@@ -94,7 +94,8 @@ static void run_train(benchmark* b)
     for (int n = 0; n < SAMPLES; n++) {
         y[n] = sin(0.001 * n) + 0.2 * sin(0.013 * n + 1);
     }
-    benchmark_must(ctx, crd_network_morph(ctx, &(crd_linear){M, K, a, NULL}, 0.01, &start));
+    benchmark_must(ctx,
+                   crd_network_morph(ctx, &(crd_linear){.m = M, .k = K, .a = a}, 0.01, &start));
     double best = HUGE_VAL, floor = HUGE_VAL;
     for (int i = 0; i < REPEATS; i++) {
         best = fmin(best, train(ctx, y, &start));

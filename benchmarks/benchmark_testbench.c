@@ -84,7 +84,8 @@ static double time_plant(crd_context* ctx, crdi_testbench_kind kind)
         }
         least = fmin(least, clock_of(CLOCK_THREAD_CPUTIME_ID) - begin);
     }
-    seen = crdi_testbench_measured(t, crdi_testbench_find(kind, "speed"));
+    const int speed = crdi_testbench_find(kind, "speed"); // a battery has none
+    seen = crdi_testbench_measured(t, speed < 0 ? crdi_testbench_find(kind, "voltage") : speed);
     crdi_testbench_destroy(t);
     return least / MILLISECONDS;
 }

@@ -73,25 +73,25 @@ typedef struct crd_peak {
 CRD_API crd_status crd_analysis_peaks(crd_context* ctx, const crd_linear* e, double dT,
                                       double omega_max, int capacity, crd_peak* out, int* count);
 
-/// The linear pieces of a leaky-ReLU network: each of the up to 2^n2 patterns of which neuron is
+/// The linear pieces of a leaky-ReLU network: each of the up to 2^N patterns of which of its N
+/// leaky ReLUs is
 /// above zero belongs to one linear function (with a constant); patterns with the same one share a
 /// piece, and those that no signal can have are left out.
 typedef struct crd_pieces {
     int count;
-    crd_linear* linear; ///< (count) a alone: networks hold between macro steps
-    double* bias;       ///< (count) the constant
+    crd_linear* linear; ///< (count) a and b alone: networks hold between macro steps
     int* patterns;      ///< (count) how many of them it stands for
-    int* of_pattern;    ///< (2^n2) piece, -1: no signal has this pattern
+    int* of_pattern;    ///< (2^N) piece, -1: no signal has this pattern
 } crd_pieces;
 
 enum { CRD_PIECE_NEURONS_MAX = 12 };
 
 /// `k` is the latency that the pieces get. All memory is the arena's. CRD_E_UNSUPPORTED: more than
-/// CRD_PIECE_NEURONS_MAX neurons in the second layer.
+/// CRD_PIECE_NEURONS_MAX leaky ReLUs.
 CRD_API crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_network* n,
                                       int k, crd_pieces* out);
-/// The pattern of a signal (newest sample first): bit j is set if neuron j of the second layer is
-/// not below zero.
+/// The pattern of a signal (newest sample first): bit j is set if leaky ReLU j, counted through all
+/// layers, is not below zero.
 CRD_API uint32_t crd_network_pattern(const crd_network* n, const double* y);
 
 /// A coupling element for one latency as linear functions: one, or the pieces of its network.
@@ -101,7 +101,6 @@ typedef struct crd_linears {
     crd_linear own; ///< memory of an element that is linear itself
     int count;
     const crd_linear* linear; ///< (count)
-    const double* bias;       ///< (count) constants of the pieces, NULL: none
     const int* patterns;      ///< (count) patterns of activation, NULL: not a network
 } crd_linears;
 
@@ -115,7 +114,6 @@ typedef struct crd_linear_report {
     crd_limits limits; ///< magnitude 0: constants miss the tolerance already
     double dc;         ///< G(0) = sum a + sum A / 2
     double norm;       ///< Euclidean norm of a: amplification of white noise
-    double bias;       ///< of a piece
     int patterns;      ///< of a piece; 0: not of a network
     crd_peak* peaks;   ///< (peak_count) below 2 pi / dT, by frequency
     int peak_count;
@@ -155,11 +153,12 @@ typedef struct crd_goal {
     double alpha;           ///< weight of J_m, default 1
     double beta;            ///< weight of J_p in degrees, default 0.01
     double gamma;           ///< weight of J_r, default 1000
+    double delta;           ///< weight of |a|^2, the power gain of white noise; default 0
 } crd_goal;
 
 CRD_API crd_goal crd_goal_defaults(void);
 
-/// J = alpha J_m + beta J_p + gamma J_r:
+/// J = alpha J_m + beta J_p + gamma J_r + delta |a|^2:
 ///     J_m = mean over B_m of |1 - |G||,   J_p = mean over B_p of |arg G| in degrees,
 ///     J_r = int_0^{omega_l} max(|G| - 1, 0) d omega
 ///         + int_{omega_u}^{2 pi / dT} max(|G| - (omega / omega_u)^v, 0) d omega
@@ -581,6 +580,7 @@ typedef struct crd_design_task {
     int degree;      ///< moment, Savitzky-Golay; default 2
     double noise;    ///< Wiener: over the power of the signal; NaN, the default: as the signal says
     double margin;   ///< bounded: |G| <= 1 + margin; default 0.03
+    bool constant;   ///< Wiener: about the mean of the signal, with b (crd_linear_affine)
     crd_band* bands; ///< Wiener, in x = omega dT
     int band_count;
     const crd_signal* signal; ///< NULL: none

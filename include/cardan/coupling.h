@@ -19,14 +19,16 @@
 extern "C" {
 #endif
 
-/// A linear coupling algorithm (Baumann 2024, eq. 6):
-///     yhat(t_n + theta dT) = sum_i a[i] y_{n-k-i} + theta sum_i A[i] y_{n-k-i}
-/// Constants pass unchanged if sum a = 1 and sum A = 0.
+/// A linear coupling algorithm (Baumann 2024, eq. 6), with the constant of Baumann 2020, eq. 1:
+///     yhat(t_n + theta dT) = b + sum_i a[i] y_{n-k-i} + theta sum_i A[i] y_{n-k-i}
+/// Constants pass unchanged if sum a = 1, sum A = 0 and b = 0. With b = mean (1 - sum a) a signal
+/// at rest at its mean does.
 typedef struct crd_linear {
     int m;           ///< taps
     int k;           ///< latency in macro steps that it is made for
     const double* a; ///< (m)
     const double* A; ///< (m) reconstruction between macro steps, NULL: hold
+    double b;        ///< the constant, usually 0
 } crd_linear;
 
 // ---- linear algorithms -------------------------------------------------------------------------
@@ -48,12 +50,38 @@ typedef enum crd_distance {
     CRD_DISTANCE_MEAN, ///< the mean error over the step, the signal taken as a line
 } crd_distance;
 
+/// Sets of curves that the error-space procedure chooses from by supporting points; y_0, y_1, y_2
+/// are the newest samples and tau whole macro steps ahead of y_0.
+typedef enum crd_family {
+    /// y_0 + p S tau with S = (2 k + 3) times the largest change among the newest k + 3 samples;
+    /// -1 <= p <= 1 contains EROS
+    CRD_FAMILY_LINE,
+    /// Every change is p times the one before: from ZOH (p = 0) to FOH (p = 1). Exact for
+    /// c + d p^n
+    CRD_FAMILY_DECAY,
+    /// Changes swing with p rad per step: d_{j+1} = 2 cos(p) d_j - d_{j-1}. FOH for p = 0 and a
+    /// signal that goes straight; exact for c + d sin(p n + e)
+    CRD_FAMILY_SWING,
+} crd_family;
+
+/// What goes through the errors at the supporting points.
+typedef enum crd_fit {
+    CRD_FIT_LINEAR,    ///< a line between two neighbours
+    CRD_FIT_QUADRATIC, ///< a parabola through three of them
+} crd_fit;
+
 /// Frequencies in x = omega dT, 0 <= low < high <= pi, and the signal's power there.
 typedef struct crd_band {
     double low, high, power;
 } crd_band;
 
-enum { CRD_BANDS_MAX = 8, CRD_TAPS_MAX = 256, CRD_LATENCY_MAX = 120, CRD_DESIGN_OWN = 4 };
+enum {
+    CRD_BANDS_MAX = 8,
+    CRD_TAPS_MAX = 256,
+    CRD_LATENCY_MAX = 120,
+    CRD_DESIGN_OWN = 4,
+    CRD_POINTS_MAX = 64
+};
 
 /// How to make a linear algorithm for any k. Start from crd_design_defaults().
 typedef struct crd_design {
@@ -67,6 +95,13 @@ typedef struct crd_design {
     int errors; ///< number of past errors, order + 1 .. 32; default 2
     int order;  ///< degree of the polynomial that continues the errors, 0 .. 3; default 1
     crd_distance distance; ///< default CRD_DISTANCE_END
+    /// CRD_ALGORITHM_ERROR_CURVES, which has `errors` and `order` as well: the curves, the
+    /// supporting points p (ascending; count 0: evenly over the range of the family, 3, 9 or 33 of
+    /// them; points[0] NaN: evenly, so many), and what goes through them
+    crd_family family;
+    int point_count;
+    double points[CRD_POINTS_MAX];
+    crd_fit fit;
 
     crd_band bands[CRD_BANDS_MAX]; ///< Wiener; default [0, 0.1] with 1, [0.3, 0.55] with 0.03
     int band_count;
@@ -85,8 +120,12 @@ CRD_API crd_status crd_linear_make(crd_context* ctx, const crd_design* design, i
 ///     minimise sum_b power_b mean_b |1 - e^{-jkx} sum a_i e^{-jix}|^2 + noise |a|^2, sum a = 1.
 CRD_API crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
                                      double noise, crd_linear* out);
-/// A copy of given weights. A may be NULL. Weights whose sums are not 1 and 0 (within 1e-6) would
-/// distort constants and are refused unless `any_gain`.
+/// The same without sum a = 1, for a signal that varies about `mean`: b = mean (1 - sum a). What
+/// cannot be predicted shrinks towards the mean.
+CRD_API crd_status crd_linear_affine(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                                     double noise, double mean, crd_linear* out);
+/// A copy of given weights. A may be NULL. Weights whose sums are not 1 and 0 (within 1e-6) or a
+/// constant b would distort constants and are refused unless `any_gain`.
 CRD_API crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, bool any_gain,
                                    crd_linear* out);
 CRD_API void crd_linear_clear(crd_context* ctx, crd_linear* l); ///< of make and copy only
@@ -170,6 +209,9 @@ typedef enum crd_algorithm {
     /// The Smith predictor (Rautenberg 2023, 3.4): y_late + model(now) - model(late), where the one
     /// command is the output of a model of the partner.
     CRD_ALGORITHM_SMITH,
+    /// The error-space procedure with supporting points (Baumann 2024, sec. 2.2): for families of
+    /// curves whose errors are not linear in their parameter.
+    CRD_ALGORITHM_ERROR_CURVES,
 } crd_algorithm;
 
 typedef enum crd_reconstruction {
@@ -184,7 +226,10 @@ typedef enum crd_reaction {
     CRD_REACT_REBASE, ///< lift what was before the jump to the new level: slope and memory stay
 } crd_reaction;
 
-/// A feedforward network over the newest m samples: n1 linear neurons, n2 leaky ReLUs, 1 linear.
+enum { CRD_NETWORK_LAYERS = 4, CRD_NETWORK_NEURONS = 64 }; ///< hidden layers, neurons of one
+
+/// A feedforward network over the newest m samples: n1 linear neurons, n2 leaky ReLUs, if there are
+/// `more` layers those of leaky ReLUs, 1 linear. n1 = 0: there is no linear layer, W2 is (n2 x m).
 typedef struct crd_network {
     int m, n1, n2;
     double alpha;     ///< slope of the leaky ReLU for x < 0, in (-1, 1]
@@ -192,19 +237,27 @@ typedef struct crd_network {
     const double* b1; ///< (n1)
     const double* W2; ///< (n2 x n1) by rows
     const double* b2; ///< (n2)
-    const double* W3; ///< (n2)
+    const double* W3; ///< (n2, or as many as the last of `more` has) of the output
     double b3;
+    int more;                ///< 0 .. CRD_NETWORK_LAYERS - 2
+    int n_more[2];           ///< leaky ReLUs of each
+    const double* W_more[2]; ///< (n_more[h] x neurons of the layer before) by rows
+    const double* b_more[2]; ///< (n_more[h])
 } crd_network;
 
 enum { CRD_NETWORK_N1 = 4, CRD_NETWORK_N2 = 2 }; ///< as in Baumann 2020
+enum { CRD_NETWORK_ROOM = 2048 }; ///< weights that may take over in any element with a network
 
 /// A network of m-4-2-1 that is equal to the linear algorithm's a, the start of training. Its
 /// memory comes from `ctx`; the same weights give the same network.
 CRD_API crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha,
                                      crd_network* out);
-/// The same with n1 linear neurons (1 .. 64) and n2 leaky ReLUs (2 .. 64, even).
-CRD_API crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double alpha, int n1,
-                                        int n2, crd_network* out);
+/// The same with 1 .. CRD_NETWORK_LAYERS hidden layers of so many neurons: one is of leaky ReLUs,
+/// of several the first is linear. Leaky ReLUs come in pairs: an even number of them.
+CRD_API crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double alpha,
+                                        const int* neurons, int layers, crd_network* out);
+/// "9-4-2-1", inputs and neurons of all layers; into `out` (of `size` bytes), which is returned.
+CRD_API const char* crd_network_shape(const crd_network* n, char* out, size_t size);
 CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);       ///< of morph only
 CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< newest sample first
 
@@ -355,14 +408,15 @@ CRD_API crd_coupling_commands crd_coupling_get_commands(const crd_coupling* c);
 CRD_API bool crd_coupling_get_weights(const crd_coupling* c, crd_command_weights* out);
 /// As after create.
 CRD_API void crd_coupling_reset(crd_coupling* c);
-/// CRD_ALGORITHM_NETWORK: a network of the same shape takes over at the next prediction, without a
-/// bump: the difference of the two fades over one macro step. For `trial` samples the old one is
-/// evaluated beside it; if it was better in the mean square, it comes back (counts.rollbacks).
-/// A swap during a trial ends it: the next one has to beat the better of the two so far; reset goes
-/// back to the network of create.
-/// No allocation; `n` is copied. false, and nothing done: another algorithm, another shape, a
-/// number that is not finite, constants within the range of the signal so far (-1 .. 1 before its
-/// first sample) that would be distorted by more than 1 % of its size (unless any_gain).
+/// CRD_ALGORITHM_NETWORK: another network takes over at the next prediction, without a bump. Its
+/// shape may be another one with no more inputs than that of create, and no more weights than that
+/// or CRD_NETWORK_ROOM. No bump: the difference of the two fades over one macro step. For `trial`
+/// samples the old one is evaluated beside it; if it was better in the mean square, it comes back
+/// (counts.rollbacks). A swap during a trial ends it: the next one has to beat the better of the
+/// two so far; reset goes back to the network of create. No allocation; `n` is copied. false, and
+/// nothing done: another algorithm, no room for it, a number that is not finite, constants within
+/// the range of the signal so far (-1 .. 1 before its first sample) that would be distorted by more
+/// than 1 % of its size (unless any_gain).
 CRD_API bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial);
 /// The network in use, NULL if the algorithm is another one. Valid until the next push or swap.
 CRD_API const crd_network* crd_coupling_get_network(const crd_coupling* c);
@@ -394,6 +448,8 @@ typedef struct crd_element {
     const char* learn_server;        ///< "unix:PATH" or "tcp:ADDRESS:PORT", "" none
     /// (options.commands) names, NULL: none, or only their number was given
     const char* const* command_names;
+    bool no_commands; ///< auto: the signal alone, also where commands could be found
+    int command_line; ///< where they stand, 0: nowhere
 } crd_element;
 
 /// One JSON object. `file` and `first_line` (from 1) are for messages: "file:line: ...". Unknown
@@ -494,7 +550,8 @@ CRD_API crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e,
 // ---- many signals ------------------------------------------------------------------------------
 
 /// Signals that are sampled and sent together, with the same linear algorithm: one latency for all,
-/// no detection, no smoothing. The results are those of as many elements, bit for bit.
+/// no constant b, no detection, no smoothing. The results are those of as many elements, bit for
+/// bit.
 typedef struct crd_coupling_bank crd_coupling_bank; ///< opaque
 
 /// CRD_E_UNSUPPORTED: the options ask for what a bank has not.

@@ -601,9 +601,11 @@ typedef struct crd_dcp_can_counts {
     int64_t dropped; ///< PDUs that have no message, do not fit, or that the bus did not take
 } crd_dcp_can_counts;
 
-/// A raw socket of SocketCAN ("can0", "vcan0"), to be closed by the caller. CRD_E_UNSUPPORTED: what
-/// the system lacks, and what to load; CRD_E_NOT_FOUND, CRD_E_IO.
-CRD_API crd_status crd_dcp_can_open(crd_context* ctx, const char* interface, int* fd);
+/// `d` (without fault) is borrowed. A bus by its name: an interface of SocketCAN ("can0", "vcan0"),
+/// or one of this host, "udp://239.74.163.2:43113" (docs/can.md). CRD_E_UNSUPPORTED: what the
+/// system lacks, and what to load; CRD_E_RANGE, CRD_E_NOT_FOUND, CRD_E_IO.
+CRD_API crd_status crd_dcp_can_open(crd_context* ctx, const crd_dcp_can_description* d,
+                                    const char* interface, crd_dcp_can** out);
 /// `d` (without fault) and `fd` are borrowed. Any descriptor that reads and writes whole
 /// struct can_frame will do; it is made non-blocking.
 CRD_API crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
@@ -850,6 +852,10 @@ typedef struct crd_dcp_quantity {
     double safe;               ///< set value at the end of a stop; default 0, a medium's: as it is
     double trip_min, trip_max; ///< measured values beyond are a fault
     double cool_down;          ///< a medium: a stop is over when it is not above this
+    /// An earlier quantity that this one moves as well, as a current does a torque: what is agreed
+    /// of that one holds for this one, too, and where it is forbidden this one is. NULL: none.
+    const char* of;
+    double factor; ///< unit of that one per unit of this one
 } crd_dcp_quantity;
 
 /// Everything is borrowed and outlives the bench. Start from crd_dcp_bench_defaults.
@@ -895,6 +901,9 @@ typedef struct crd_dcp_rig {
     /// The speed does not come down: drive off, brake on, by whatever way does not need the
     /// controller. It lasts until remote control is given again. NULL: there is no such way.
     void (*cut)(void* user);
+    /// What the hardware allows of a set value now, inside of its limits: a battery that is nearly
+    /// empty. It is above what was agreed. False: no more than its limits. NULL: never.
+    bool (*range)(void* user, int quantity, double* min, double* max);
 } crd_dcp_rig;
 
 /// Where the bench is; `bench.status`.

@@ -82,7 +82,7 @@ typedef struct crd_learn_event {
     crd_learn_event_kind kind;
     const char* name;           ///< of the element
     const char* text;           ///< why it left, why nothing was sent; "" none
-    int m, n1, n2;              ///< shape of its network
+    const crd_network* network; ///< that it uses; its shape counts
     int64_t samples, jumps;     ///< in its history; discontinuities among those it has sent
     int64_t generation;         ///< of the network that this is about, 0: none
     int k;                      ///< trained for this latency

@@ -233,7 +233,8 @@ typedef struct crd_coupling_report {
     const char* hint;            ///< a sentence if a shadow was better by more than 10 %, else ""
     const char* const* commands; ///< names (command_count)
     int command_count;
-    double ahead; ///< s that estimates are of a later time at the source: the way there
+    bool commands_found; ///< nobody has named them
+    double ahead;        ///< s that estimates are of a later time at the source: the way there
 } crd_coupling_report;
 
 /// One real connection (one element of it if it is an array) and how far its input missed its
@@ -276,6 +277,7 @@ typedef struct crd_pair_side_report {
     const char *unit, *own; ///< "engine", "w"
     double inner;           ///< inner step, s
     int64_t sent, lost;     ///< packets, by the emulated channel
+    int64_t predicted;      ///< macro steps in which the commands on top acted
     crd_pair_state state;
 } crd_pair_side_report;
 

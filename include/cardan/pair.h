@@ -1,4 +1,5 @@
-/// A power bond over a late and lossy link that the coupling cannot make unstable.
+/// A power bond over a late and lossy link: the coupling's energy is bounded whatever the link
+/// does.
 ///
 /// A bond has an effort e (torque, force, voltage) and a flow f (speed, velocity, current); e f is
 /// power. One side owns the flow and is given an effort, the other owns the effort and is given a
@@ -7,6 +8,13 @@
 /// to its unit from an energy tank: what this side has absorbed, and what the other side has
 /// granted. Grants are sent as their sum since the start, so packets may be late, lost, doubled or
 /// out of order; no clocks need to agree (cf. time-domain passivity, Hannaford and Ryu 2002).
+///
+/// Proved, for any network, unit, b and prediction: the coupling has never given more energy than
+/// it took plus 3 h |action| |surprise| per side (the largest of both in an inner step h; a
+/// surprise is an own value other than reckoned from the unit's last reaction). Nothing at all if
+/// `surprise` is given and true. So between passive units nothing grows without bound. It rests on
+/// the own values as they are handed over; how exact the result is, is another matter:
+/// docs/pairs.md has figures.
 ///
 /// One struct per side, no memory elsewhere, no lock, no failure after init, libc and libm only;
 /// a copy of the struct is its saved state. A side belongs to one thread at a time.
@@ -51,7 +59,12 @@ typedef struct crd_pair_options {
     /// Change of the mean own value per action within one inner step, > 0: h/(2 J) of an inertia,
     /// d + k h/2 of a spring and damper. 0: learned in the run, the default.
     double reaction;
-    /// For units that step once per macro step (h = H): half more reaction, half more reserve.
+    /// Bound of what the own value does in an inner step (its mean against its start) other than
+    /// by the reaction, > 0: greatest acceleration of a bench times h/2. Then the tank is never in
+    /// debt. 0: the largest so far times 1.5, the default. A surprise is never forgotten: a wrong
+    /// measurement makes the port careful for the rest of its life.
+    double surprise;
+    /// For units that step once per macro step (h = H): half more reaction.
     bool strict;
     bool no_sync; ///< do not correct drifts of the integrals (it is done up to 30 ms delay)
     /// Bounds for what the network may cause, 0: none. A packet that grants more than `power_max`
@@ -105,9 +118,10 @@ typedef struct crd_pair_port {
     double b, reaction;
     double tank, gain, scale, forget; // J, J since the last packet, W, of scale per inner step
     double action, last, own;         // of this inner step and the one before; own: at its start
-    double margin, calm; // of the reaction after overspending, and its decay per inner step
-    double xy, xx;       // sums for the reaction
-    int64_t moved;       // inner steps with another action than before
+    double learned;                   // reaction that a step's cost is reckoned with
+    double doubt;                     // largest surprise so far, own value
+    double xy, xx;                    // sums for the reaction
+    int64_t moved;                    // inner steps with another action than before
     // What has arrived
     double far_effort, far_flow, far_granted, far_effort_sum, far_flow_sum;
     double far_run, far_number, far_time, arrived, mean_age, round_trip;

@@ -57,6 +57,8 @@ typedef enum crd_unit_source {
     CRD_UNIT_DCP,     ///< a slave of the Distributed Co-Simulation Protocol
     CRD_UNIT_CIRCUIT, ///< a netlist
     CRD_UNIT_TWIN,    ///< a digital twin
+    CRD_UNIT_FRAMES,  ///< a partner of cyclic datagrams
+    CRD_UNIT_CAN,     ///< partners on a CAN bus
 } crd_unit_source;
 
 typedef enum crd_signal_shape {
@@ -168,6 +170,23 @@ typedef struct crd_session_spec {
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
 } crd_session_spec;
 
+/// `link:` of a unit that exchanges cyclic messages.
+typedef struct crd_link_spec {
+    const char* local;   ///< UDP: own address, "udp://127.0.0.1:5000"; NULL: chosen
+    bool listen;         ///< `frames` is the own address, and the partner is who comes first
+    double contact;      ///< s to wait for the first messages; 0: not at all; NaN: 5 s
+    double timeout;      ///< s without a valid message until the unit fails; 0: never; NaN: 1 s
+    bool plain;          ///< not encrypted, although the partner is on another host
+    const char* capture; ///< file that gets all messages (pcapng); NULL
+} crd_link_spec;
+
+/// `send:` or `receive:` of a unit on a CAN bus: the messages of the DBC file, as YAML or JSON: one
+/// name, a list of them, or a mapping of names to what the DBC file does not say of them.
+typedef struct crd_message_list {
+    const char* text; ///< NULL: not given
+    crd_place place;  ///< file and first line of `text`
+} crd_message_list;
+
 /// `bench:` of a DCP slave that declares the bench extension (Rautenberg 2023).
 typedef struct crd_bench_spec {
     bool used;
@@ -235,8 +254,8 @@ CRD_API const char* crd_isolation_name(crd_isolation i); ///< "none", "foreign",
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
-    const char* path;  ///< FMU, recording, netlist, description of a DCP slave or of a twin, made
-                       ///< absolute or relative to the working directory
+    const char* path; ///< FMU, recording, netlist, description of a DCP slave or of a twin, layout,
+                      ///< DBC file, made absolute or relative to the working directory
     const char* shown; ///< what messages call it where the path would tell nothing (inside of an
                        ///< archive: "car.ssp/resources/motor.fmu"), "" or NULL: the path
     const void* model; ///< CRD_UNIT_NATIVE: const crd_model*
@@ -254,9 +273,12 @@ typedef struct crd_unit_spec {
     crd_interface interface;  ///< FMU
     crd_solver_spec solver;   ///< FMU as Model Exchange
     crd_netlist_spec netlist; ///< circuit
-    const char* address;      ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
-    crd_session_spec session; ///< DCP
-    crd_bench_spec bench;     ///< DCP
+    const char* address; ///< DCP, frames: "udp://127.0.0.1:8080"; NULL: what the description says.
+                         ///< CAN: the bus
+    crd_session_spec session;       ///< DCP
+    crd_bench_spec bench;           ///< DCP
+    crd_link_spec link;             ///< frames, CAN
+    crd_message_list send, receive; ///< CAN
     crd_standby_spec standby;
     bool logging; ///< FMU debug log
     bool pinned;  ///< always the same thread: instantiate, step, free
@@ -426,8 +448,11 @@ typedef struct crd_bond_spec {
     const char *factor, *stiffness, *damping;
     /// Both outputs go by a pair of wave ports (cardan/pair.h) in place of their connections.
     crd_pair_kind pair;
-    const char* impedance;    ///< of the pair, effort per flow, "6 N.m.s/rad"; "": learned
-    double inner;             ///< s, step of both units inside the macro step; NaN or 0: a tenth
+    const char* impedance; ///< of the pair, effort per flow, "6 N.m.s/rad"; "": learned
+    double inner;          ///< s, step of both units inside the macro step; NaN or 0: a tenth
+    /// The side that owns the flow learns what the other answers, and acts on that once it proves
+    /// better than what arrives (key `over: commands`).
+    bool over;
     crd_channel_spec channel; ///< emulated, for its packets
     bool has_channel;
     crd_place place;

@@ -48,9 +48,9 @@ crd_status crdi_goal_check(crd_context* ctx, crd_goal* d)
     if (!(d->v >= 0 && d->v <= 10)) {
         return crdi_fail(ctx, CRD_E_RANGE, "the exponent v is %g, expected 0 to 10", d->v);
     }
-    const double weights[] = {d->alpha, d->beta, d->gamma};
-    for (int i = 0; i < 3; i++) {
-        static const char* const names[] = {"alpha", "beta", "gamma"};
+    const double weights[] = {d->alpha, d->beta, d->gamma, d->delta};
+    for (int i = 0; i < 4; i++) {
+        static const char* const names[] = {"alpha", "beta", "gamma", "delta"};
         if (!(weights[i] >= 0 && isfinite(weights[i]))) {
             return crdi_fail(ctx, CRD_E_RANGE, "the weight %s is %g, expected >= 0", names[i],
                              weights[i]);
@@ -208,10 +208,11 @@ crd_status crd_goal_quality(crd_context* ctx, const crd_goal* design, const crd_
         f.omega_u = d.omega_u;
     }
     q.J_r_high = integrate(&f, d.omega_u, 2 * M_PI / d.dT, 40000, true);
-    q.J = d.alpha * q.J_m + d.beta * q.J_p_deg + d.gamma * (q.J_r_low + q.J_r_high);
     for (int i = 0; i < e->m; i++) {
         q.norm += e->a[i] * e->a[i];
     }
+    q.J = d.alpha * q.J_m + d.beta * q.J_p_deg + d.gamma * (q.J_r_low + q.J_r_high) +
+          d.delta * q.norm;
     q.norm = sqrt(q.norm);
     CRD_TRY(largest_gain(ctx, e, d.dT, &q));
     *out = q;

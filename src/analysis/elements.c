@@ -20,7 +20,6 @@ crd_status crd_linears_make(const crd_element* e, double step, int k, crd_linear
         CRD_TRY(crd_network_pieces(e->ctx, &l.arena, e->options.network, k, &p));
         l.count = p.count;
         l.linear = p.linear;
-        l.bias = p.bias;
         l.patterns = p.patterns;
     } else {
         CRD_TRY(crd_element_linear(e, step, k, &l.own));
@@ -128,7 +127,6 @@ crd_status crd_analysis_element(const crd_element* e, double step, int k,
     for (int i = 0; i < r.linears.count; i++) {
         crd_linear_report* p = &r.pieces[i];
         p->e = &r.linears.linear[i];
-        p->bias = r.linears.bias ? r.linears.bias[i] : 0;
         p->patterns = r.linears.patterns ? r.linears.patterns[i] : 0;
         find_sums(p);
         st = find_limits(e->ctx, magnitude_tolerance, phase_tolerance_deg, p);

@@ -23,6 +23,7 @@ typedef struct solver {
     double *c, *trial;                             // (m) with c_0 = 1
     double *gradient, *step, *radial, *tangential; // (n)
     double* hessian;                               // (n x n)
+    double noise, *noises;                         // delta; (m x m) |a|^2 = c' noises c
     double* work;
     int32_t* pivots;
 } solver;
@@ -88,10 +89,43 @@ static crdi_complex response(const solver* s, int i, const double* c)
     return re + I * im;
 }
 
+// |a|^2 = c' N c, and if `half` is not NULL N c, half its gradient (m)
+static double noise_of(const solver* s, const double* c, double* half)
+{
+    double sum = 0;
+    for (int i = 0; i < s->m; i++) {
+        double row = 0;
+        for (int j = 0; j < s->m; j++) {
+            row += s->noises[i * s->m + j] * c[j];
+        }
+        sum += c[i] * row;
+        if (half) { half[i] = row; }
+    }
+    return sum;
+}
+
+// N = T' T, where a = T c.
+static void make_noises(solver* s, double x_u, double* T)
+{
+    for (int j = 0; j < s->m; j++) {
+        memset(s->trial, 0, (size_t)s->m * sizeof *s->trial);
+        s->trial[j] = 1;
+        crdi_from_differences(s->m, x_u, s->trial, T + j * s->m); // column j
+    }
+    for (int i = 0; i < s->m; i++) {
+        for (int j = 0; j < s->m; j++) {
+            for (int t = 0; t < s->m; t++) {
+                s->noises[i * s->m + j] += T[i * s->m + t] * T[j * s->m + t];
+            }
+        }
+    }
+    memset(s->trial, 0, (size_t)s->m * sizeof *s->trial);
+}
+
 // The rounded objective at c
 static double cost(const solver* s, const double* c, double eps)
 {
-    double sum = 0;
+    double sum = s->noise > 0 ? s->noise * noise_of(s, c, NULL) : 0;
     for (int i = 0; i < s->nodes; i++) {
         const node* n = &s->node[i];
         const crdi_complex g = response(s, i, c);
@@ -170,6 +204,16 @@ static void assemble_gradient(const solver* s, double eps)
     for (int i = 0; i < s->nodes; i++) {
         assemble_node(s, i, eps);
     }
+    if (s->noise > 0) {
+        double half[32];
+        noise_of(s, s->c, half);
+        for (int i = 0; i < s->n; i++) {
+            s->gradient[i] += 2 * s->noise * half[i + 1];
+            for (int j = 0; j <= i; j++) {
+                s->hessian[i * s->n + j] += 2 * s->noise * s->noises[(i + 1) * s->m + j + 1];
+            }
+        }
+    }
     for (int i = 0; i < s->n; i++) {
         for (int j = 0; j < i; j++) {
             s->hessian[j * s->n + i] = s->hessian[i * s->n + j];
@@ -219,8 +263,10 @@ static crd_status allocate_descent(crd_arena* arena, solver* s)
     s->hessian = crdi_arena_new(arena, n * n, sizeof(double));
     s->work = crdi_arena_new(arena, n * (n + 1), sizeof(double));
     s->pivots = crdi_arena_new(arena, n, sizeof *s->pivots);
+    s->noises = crdi_arena_new(arena, m * m, sizeof(double));
     const bool complete = s->node && s->basis && s->c && s->trial && s->gradient && s->step &&
-                          s->radial && s->tangential && s->hessian && s->work && s->pivots;
+                          s->radial && s->tangential && s->hessian && s->work && s->pivots &&
+                          s->noises;
     return complete ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -245,6 +291,12 @@ crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* goal, double* a)
     crd_arena arena;
     crd_arena_init(&arena, ctx);
     CRD_TRY(allocate_descent(&arena, &s));
+    s.noise = d.delta;
+    if (d.delta > 0) {
+        double* T = crdi_arena_new(&arena, (size_t)d.m * (size_t)d.m, sizeof *T);
+        CRD_TRY(T ? CRD_OK : CRD_E_MEMORY);
+        make_noises(&s, x_u, T);
+    }
     add_all_nodes(&s, &d, COARSE);
     s.c[0] = s.trial[0] = 1; // hold
     double damping = 1e-3;

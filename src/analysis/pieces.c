@@ -1,60 +1,89 @@
 // The linear pieces of a network with leaky ReLUs.
 #include "analysis/analysis.h"
 #include "shared/base.h"
-
+#include "shared/coupling.h"
 #include "shared/num.h"
 
-static double second_layer(const crd_network* n, const double* y, int j)
+#include <string.h>
+
+// Leaky ReLUs of all layers.
+static int count_bends(const crd_network* n)
 {
-    double sum = n->b2[j];
-    for (int i = 0; i < n->n1; i++) {
-        double first = n->b1[i];
-        for (int t = 0; t < n->m; t++) {
-            first += n->W1[i * n->m + t] * y[t];
+    return n->n2 + (n->more > 0 ? n->n_more[0] : 0) + (n->more > 1 ? n->n_more[1] : 0);
+}
+
+// What the leaky ReLUs get as linear functions of the signal, rows (N x m) and constants (N), if
+// those before them have this pattern; and a (m) with the constant behind it, what comes out.
+static void fold(const crd_network* n, uint32_t pattern, double* rows, double* constants, double* a)
+{
+    const int m = n->m, columns = crdi_network_columns(n);
+    int at = 0, from = 0, before = n->n2;
+    for (; at < n->n2; at++) {
+        double* row = rows + at * m;
+        constants[at] = n->b2[at];
+        memset(row, 0, (size_t)m * sizeof *row);
+        for (int i = 0; i < columns; i++) {
+            const double w = n->W2[at * columns + i];
+            if (n->n1 == 0) {
+                row[i] = w;
+                continue;
+            }
+            constants[at] += w * n->b1[i];
+            for (int t = 0; t < m; t++) {
+                row[t] += w * n->W1[i * m + t];
+            }
         }
-        sum += n->W2[j * n->n1 + i] * first;
     }
-    return sum;
+    for (int h = 0; h <= n->more; h++) { // the last one is the output
+        const int count = h < n->more ? n->n_more[h] : 1;
+        for (int j = 0; j < count; j++, at++) {
+            double* row = h < n->more ? rows + at * m : a;
+            double constant = h < n->more ? n->b_more[h][j] : n->b3;
+            memset(row, 0, (size_t)m * sizeof *row);
+            for (int i = 0; i < before; i++) {
+                const double weight = h < n->more ? n->W_more[h][j * before + i] : n->W3[i];
+                const double w = weight * (pattern >> (from + i) & 1 ? 1 : n->alpha);
+                for (int t = 0; t < m; t++) {
+                    row[t] += w * rows[(from + i) * m + t];
+                }
+                constant += w * constants[from + i];
+            }
+            *(h < n->more ? &constants[at] : &a[m]) = constant;
+        }
+        from += before;
+        before = count;
+    }
 }
 
 uint32_t crd_network_pattern(const crd_network* n, const double* y)
 {
+    double x[CRD_NETWORK_NEURONS], next[CRD_NETWORK_NEURONS];
     uint32_t pattern = 0;
-    for (int j = 0; j < n->n2 && j < 32; j++) {
-        if (second_layer(n, y, j) >= 0) { pattern |= 1u << j; }
-    }
-    return pattern;
-}
-
-// The two linear layers as one: rows (n2 x m) and constants (n2)
-static void fold(const crd_network* n, double* rows, double* constants)
-{
+    int at = 0, before = n->n2;
     for (int j = 0; j < n->n2; j++) {
-        constants[j] = n->b2[j];
-        for (int i = 0; i < n->n1; i++) {
-            const double w = n->W2[j * n->n1 + i];
-            constants[j] += w * n->b1[i];
-            for (int t = 0; t < n->m; t++) {
-                rows[j * n->m + t] += w * n->W1[i * n->m + t];
+        x[j] = n->b2[j];
+        for (int i = 0; i < crdi_network_columns(n); i++) {
+            double u = n->n1 > 0 ? n->b1[i] : y[i];
+            for (int t = 0; t < n->m && n->n1 > 0; t++) {
+                u += n->W1[i * n->m + t] * y[t];
+            }
+            x[j] += n->W2[j * crdi_network_columns(n) + i] * u;
+        }
+    }
+    for (int h = 0;; h++) {
+        for (int j = 0; j < before; j++, at++) {
+            if (x[j] >= 0 && at < 32) { pattern |= 1u << at; }
+            x[j] *= x[j] >= 0 ? 1 : n->alpha;
+        }
+        if (h == n->more) { return pattern; }
+        for (int j = 0; j < n->n_more[h]; j++) {
+            next[j] = n->b_more[h][j];
+            for (int i = 0; i < before; i++) {
+                next[j] += n->W_more[h][j * before + i] * x[i];
             }
         }
-    }
-}
-
-// a (m) and the constant behind it for one pattern
-static void put_together(const crd_network* n, const double* rows, const double* constants,
-                         uint32_t pattern, double* a)
-{
-    for (int t = 0; t < n->m; t++) {
-        a[t] = 0;
-    }
-    a[n->m] = n->b3;
-    for (int j = 0; j < n->n2; j++) {
-        const double w = n->W3[j] * (pattern >> j & 1 ? 1 : n->alpha);
-        for (int t = 0; t < n->m; t++) {
-            a[t] += w * rows[j * n->m + t];
-        }
-        a[n->m] += w * constants[j];
+        before = n->n_more[h];
+        memcpy(x, next, (size_t)before * sizeof *x);
     }
 }
 
@@ -157,14 +186,14 @@ static double shortest_mean(int n, double products[VECTORS][VECTORS])
     return length / (sum * sum);
 }
 
-// Can a signal have this pattern? `v` (n2 x (m + 1)): r_j and c_j, of length 1, or 0.
+// Can a signal have this pattern? `v` (N x (m + 1)): r_j and c_j, of length 1, or 0.
 static bool possible(const crd_network* n, const double* v, uint32_t pattern)
 {
     double products[VECTORS][VECTORS];
     int32_t index[VECTORS];
     int count = 0;
     const int size = n->m + 1;
-    for (int j = 0; j < n->n2; j++) {
+    for (int j = 0; j < count_bends(n); j++) {
         double length = 0;
         for (int i = 0; i < size; i++) {
             length += v[j * size + i] * v[j * size + i];
@@ -195,7 +224,8 @@ static void make_vectors(const crd_network* n, const double* rows, const double*
                          double* v)
 {
     const int size = n->m + 1;
-    for (int j = 0; j < n->n2; j++) {
+    memset(v, 0, (size_t)(count_bends(n) * size) * sizeof *v);
+    for (int j = 0; j < count_bends(n); j++) {
         double length = fabs(constants[j]);
         for (int t = 0; t < n->m; t++) {
             length = hypot(length, rows[j * n->m + t]);
@@ -208,51 +238,58 @@ static void make_vectors(const crd_network* n, const double* rows, const double*
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_network* n, int k,
-                              crd_pieces* out)
+static crd_status pieces_check(crd_context* ctx, const crd_network* n, int k)
 {
-    if (n->n2 < 1 || n->n2 > CRD_PIECE_NEURONS_MAX) {
+    const int bends = count_bends(n);
+    if (bends < 1 || bends > CRD_PIECE_NEURONS_MAX) {
         return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                          "the network has %d neurons with a bend, which makes 2^%d linear pieces; "
                          "up to %d can be analysed",
-                         n->n2, n->n2, CRD_PIECE_NEURONS_MAX);
+                         bends, bends, CRD_PIECE_NEURONS_MAX);
     }
-    const size_t all = (size_t)1 << n->n2, m = (size_t)n->m;
-    crd_pieces p = {.linear = crdi_arena_new(arena, all, sizeof *p.linear),
-                    .bias = crdi_arena_new(arena, all, sizeof *p.bias),
-                    .patterns = crdi_arena_new(arena, all, sizeof *p.patterns),
-                    .of_pattern = crdi_arena_new(arena, all, sizeof *p.of_pattern)};
-    double* rows = crdi_arena_new(arena, (size_t)n->n2 * m, sizeof *rows);
-    double* constants = crdi_arena_new(arena, (size_t)n->n2, sizeof *constants);
-    double* v = crdi_arena_new(arena, (size_t)n->n2 * (m + 1), sizeof *v);
-    double* a = crdi_arena_new(arena, m + 1, sizeof *a);
-    if (!v || !p.linear || !p.bias || !p.patterns || !p.of_pattern || !rows || !constants || !a) {
-        return CRD_E_MEMORY;
-    }
-    fold(n, rows, constants);
-    for (int i = 0; i < n->n2; i++) {
-        const crd_linear row = {.m = n->m, .k = k, .a = rows + i * n->m};
-        const crd_status st = crd_analysis_check(ctx, &row);
-        if (st < 0 || !isfinite(constants[i]) || !isfinite(n->W3[i])) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "the network has a weight that is not a number, more than 1000 taps "
-                             "or a latency of %d",
-                             k);
+    crdi_network_part parts[CRDI_NETWORK_PARTS];
+    const int count = crdi_network_parts(n, parts);
+    bool fine = n->m <= 1000 && k >= 0 && k <= 10000;
+    for (int p = 0; p < count; p++) {
+        for (int i = 0; i < parts[p].count; i++) {
+            fine = fine && isfinite(parts[p].w[i]);
         }
     }
-    make_vectors(n, rows, constants, v);
+    return fine ? CRD_OK
+                : crdi_fail(ctx, CRD_E_RANGE,
+                            "the network has a weight that is not a number, more than 1000 taps "
+                            "or a latency of %d",
+                            k);
+}
+
+crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_network* n, int k,
+                              crd_pieces* out)
+{
+    const crd_status st = pieces_check(ctx, n, k);
+    if (st < 0) { return st; }
+    const size_t bends = (size_t)count_bends(n), all = (size_t)1 << bends, m = (size_t)n->m;
+    crd_pieces p = {.linear = crdi_arena_new(arena, all, sizeof *p.linear),
+                    .patterns = crdi_arena_new(arena, all, sizeof *p.patterns),
+                    .of_pattern = crdi_arena_new(arena, all, sizeof *p.of_pattern)};
+    double* rows = crdi_arena_new(arena, bends * m, sizeof *rows);
+    double* constants = crdi_arena_new(arena, bends, sizeof *constants);
+    double* v = crdi_arena_new(arena, bends * (m + 1), sizeof *v);
+    double* a = crdi_arena_new(arena, m + 1, sizeof *a);
+    if (!v || !p.linear || !p.patterns || !p.of_pattern || !rows || !constants || !a) {
+        return CRD_E_MEMORY;
+    }
     for (size_t pattern = 0; pattern < all; pattern++) {
         p.of_pattern[pattern] = -1;
+        fold(n, (uint32_t)pattern, rows, constants, a);
+        make_vectors(n, rows, constants, v);
         if (!possible(n, v, (uint32_t)pattern)) { continue; }
-        put_together(n, rows, constants, (uint32_t)pattern, a);
         int found = 0;
         while (found < p.count &&
                !pieces_same(a, p.linear[found].a, n->m + 1)) { // with its constant
             found++;
         }
         if (found == p.count) {
-            p.linear[p.count] = (crd_linear){.m = n->m, .k = k, .a = a};
-            p.bias[p.count++] = a[n->m];
+            p.linear[p.count++] = (crd_linear){.m = n->m, .k = k, .a = a, .b = a[n->m]};
             a = crdi_arena_new(arena, m + 1, sizeof *a);
             if (!a) { return CRD_E_MEMORY; }
         }

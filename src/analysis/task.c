@@ -121,6 +121,15 @@ crd_status crd_design_find_bands(crd_context* ctx, crd_arena* arena, crd_design_
 
 // ---- weights -----------------------------------------------------------------------------------
 
+static double mean_of(const crd_signal* s)
+{
+    double sum = 0;
+    for (int64_t n = 0; n < s->count; n++) {
+        sum += s->y[n];
+    }
+    return sum / (double)s->count;
+}
+
 static crd_status make_weights(crd_context* ctx, const crd_design_task* t, crd_designer by, int k,
                                crd_linear* out)
 {
@@ -132,7 +141,10 @@ static crd_status make_weights(crd_context* ctx, const crd_design_task* t, crd_d
     crd_status st = CRD_OK;
     switch (by) {
     case CRD_DESIGNER_WIENER:
-        return crd_linear_wiener(ctx, k, goal.m, t->bands, t->band_count, t->noise, out);
+        return t->constant && t->signal
+                   ? crd_linear_affine(ctx, k, goal.m, t->bands, t->band_count, t->noise,
+                                       mean_of(t->signal), out)
+                   : crd_linear_wiener(ctx, k, goal.m, t->bands, t->band_count, t->noise, out);
     case CRD_DESIGNER_OPTIMAL:
         st = crd_goal_optimal(ctx, &goal, a);
         break;
@@ -144,13 +156,13 @@ static crd_status make_weights(crd_context* ctx, const crd_design_task* t, crd_d
         d.degree = t->degree;
         return crd_linear_make(ctx, &d, k, out);
     }
-    return st < 0 ? st : crd_linear_copy(ctx, &(crd_linear){goal.m, k, a, NULL}, false, out);
+    return st < 0 ? st : crd_linear_copy(ctx, &(crd_linear){goal.m, k, a, NULL, 0}, false, out);
 }
 
 // The weights on the recorded signal, which had always been as it is at the beginning.
 static double estimate_sample(const crd_signal* s, const crd_linear* l, int64_t n)
 {
-    double sum = 0;
+    double sum = l->b;
     for (int i = 0; i < l->m; i++) {
         const int64_t at = n - l->k - i;
         sum += l->a[i] * s->y[at > 0 ? at : 0];
@@ -198,15 +210,28 @@ static int latency_max(const crd_designed* designs, int count)
 crd_status crd_design_describe(const char* name, double step, const crd_designed* designs,
                                int count, crd_text* out)
 {
+    bool exact = true; // constants pass
+    for (int i = 0; i < count; i++) {
+        double sum = designs[i].linear.b - 1;
+        for (int j = 0; j < designs[i].linear.m; j++) {
+            sum += designs[i].linear.a[j];
+        }
+        exact = exact && designs[i].linear.b == 0 && fabs(sum) <= 1e-6;
+    }
     crdi_element_begin(name, step, out);
-    crdi_text_add(out, "\"linear\",\n  \"weights\": [");
+    crdi_text_add(out, "\"linear\",%s\n  \"weights\": [", exact ? "" : "\n  \"any-gain\": true,");
     for (int i = 0; i < count; i++) {
         crdi_text_add(out, "%s\n    {\"k\": %d, \"a\": [", i ? "," : "", designs[i].linear.k);
         for (int j = 0; j < designs[i].linear.m; j++) {
             crdi_text_add(out, "%s", j ? ", " : "");
             crdi_text_json_number(out, designs[i].linear.a[j]);
         }
-        crdi_text_add(out, "]}");
+        crdi_text_add(out, "]");
+        if (designs[i].linear.b != 0) {
+            crdi_text_add(out, ", \"b\": ");
+            crdi_text_json_number(out, designs[i].linear.b);
+        }
+        crdi_text_add(out, "}");
     }
     crdi_text_add(out, "\n  ],\n  \"reconstruct\": \"hold\",\n  \"react\": \"rebase\",\n");
     crdi_text_add(out, "  \"latency-max\": %d\n}\n", latency_max(designs, count));

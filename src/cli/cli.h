@@ -113,6 +113,7 @@ typedef struct crdi_cli {
     bool progress_shown;  // a progress line stands on the terminal
     pthread_mutex_t lock; // of progress and warnings
     bool collect;         // warnings, for --json
+    bool silent;          // errors only on standard error
     bool printed;         // the result is on standard output
     crdi_list warnings;
 } crdi_cli;

@@ -164,7 +164,8 @@ static crd_context* commands_make_context(crdi_cli* cli, const crdi_common* comm
     if (common && common->log_level >= 0) {
         opt.level = (crd_level)common->log_level;
     } else if (common && common->quiet) {
-        opt.level = CRD_LOG_ERROR;
+        cli->silent = common->json; // warnings are in its report
+        opt.level = common->json ? CRD_LOG_WARNING : CRD_LOG_ERROR;
     }
     return crd_context_create(&opt);
 }

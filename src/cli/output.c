@@ -78,7 +78,7 @@ void crdi_log_line(void* user, crd_level level, const char* text)
 {
     crdi_cli* cli = user;
     pthread_mutex_lock(&cli->lock);
-    crdi_message(cli, level, text);
+    if (!cli->silent || level == CRD_LOG_ERROR) { crdi_message(cli, level, text); }
     if (cli->collect && level == CRD_LOG_WARNING) {
         const char* copy = crdi_strdup(cli->ctx, text);
         if (copy && crdi_list_add(cli->ctx, &cli->warnings, copy) < 0) {

@@ -2,6 +2,7 @@
 #include "shared/reproduce.h"
 #include "cardan/results.h"
 #include "cli/cli.h"
+#include "shared/base_interrupt.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,8 +12,8 @@
 typedef struct reproduce_options {
     crdi_common common;
     crdi_list only;
-    const char* figures;
-    bool quick;
+    const char *figures, *cycle;
+    bool quick, whole;
 } reproduce_options;
 
 static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_result* out)
@@ -255,7 +256,18 @@ static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_l
     const reproduce_options* o = options;
     crd_status st = CRD_OK;
     crdi_reproduction* r = NULL;
-    const crdi_reproduce_options with = {.quick = o->quick};
+    const bool drives = strcmp(arguments->items[0], "rautenberg2023") == 0;
+    const char* alien = o->whole ? "--long" : o->cycle ? "--cycle" : NULL;
+    if (alien && !drives) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is for rautenberg2023 only, not for %s", alien,
+                         arguments->items[0]);
+    }
+    const crdi_reproduce_options with = {
+        .quick = o->quick,
+        .whole = o->whole,
+        .cycle = o->cycle,
+        .command = "/proc/self/exe",
+        .stop = drives ? crdi_interrupt_catch(&(crdi_interrupt_options){0}) : NULL};
     CRD_TRY(crdi_reproduce_with(cli->ctx, arguments->items[0], &with, &r));
     CRD_TRY(check_only(cli, r, &o->only));
     put_claims(r, &o->only, out);
@@ -273,6 +285,11 @@ static const crdi_option rows[] = {
              "write the data (CSV) and a drawing (SVG) of each figure there", .metavar = "FOLDER"),
     OPT_FLAG(reproduce_options, quick, "quick",
              "measure no times, and leave out rows that take very many steps"),
+    OPT_FLAG(reproduce_options, whole, "long",
+             "rautenberg2023: the benches drive the whole WLTC, 30 minutes, not 120 s of it"),
+    OPT_FILE(reproduce_options, cycle, "cycle", "csv|mf4|mat",
+             "rautenberg2023: a recording of the WLTC, in km/h; build/cycles/wltc3b.csv unless "
+             "given, which cmake/wltc.sh fetches"),
     CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, print, "
                      "why, ...}], counts}"),
     CRDI_COMMON_OPTIONS,
@@ -292,14 +309,18 @@ const crdi_command crdi_command_reproduce = {
         "ours is not the same thing), with the reason. Papers: baumann2024 and baumann2020 "
         "(latency compensation), glumac2023 (defects and variable steps), "
         "rodriguez2021-ch3 (circuits in real time; takes about a minute, as it measures "
-        "times, too), rodriguez2021-ch4 (digital twins) and rodriguez2021-ch5 (residual "
-        "power and energy correction).",
+        "times, too), rodriguez2021-ch4 (digital twins), rodriguez2021-ch5 (residual "
+        "power and energy correction), rodriguez2021-ch6 (small test benches) and rautenberg2023 "
+        "(coupled test benches on the WLTC, with the oil that gearbox and machine share: in one "
+        "process, then with two benches as processes over UDP for 120 s on the virtual clock and, "
+        "without --quick, in real time).",
     .examples = {{"cardan reproduce baumann2024", "all rows"},
                  {"cardan reproduce baumann2024 --only 'table1.*'", "limits of ZOH, FOH and EROS"},
                  {"cardan reproduce baumann2020 --figures pictures", "with figures"},
                  {"cardan reproduce glumac2023 --only 'order.*'", "orders of the defects"},
                  {"cardan reproduce rodriguez2021-ch3 --quick", "circuits, without times"},
-                 {"cardan reproduce rodriguez2021-ch4 --figures pictures", "digital twins"}},
+                 {"cardan reproduce rodriguez2021-ch4 --figures pictures", "digital twins"},
+                 {"cardan reproduce rautenberg2023 --long", "the whole WLTC in real time"}},
     OPTIONS(rows, reproduce_options),
     .min_arguments = 1,
     .max_arguments = 1,

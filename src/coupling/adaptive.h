@@ -2,7 +2,22 @@
 #pragma once
 #include "coupling/history.h"
 
-enum { CRDI_REFRESH = 10 }; // samples between two solutions of what learns
+// Samples between two solutions of what learns, made at once or in parts.
+enum { CRDI_REFRESH = 10, CRDI_REFRESH_SPREAD = 20 };
+
+/// A result that is d away from a safe one, whose error is e, costs at most 2 |e| d + d^2 more than
+/// that. Only what was gained before is put at stake, so that a run is not worse than the safe one,
+/// whatever the signal does. In the beginning there is some credit, and a hundredth of the safe
+/// one's own squared error at any time.
+typedef struct crdi_account {
+    double gained; // by how much the squared errors are less
+    double usual;  // squared error of the safe one, outliers apart
+    int64_t count;
+} crdi_account;
+void crdi_account_keep(crdi_account* x, double safe, double result); // errors of the two
+/// How far a prediction over k steps may be away from the safe one, whose squared error may be e.
+/// Lent: in usual squared errors.
+double crdi_account_affords(const crdi_account* x, double e, double lent, int k);
 
 /// Least squares on differences with forgetting, for every latency from the same sums:
 ///     y_s - y_{s-k} = sum_i c_i d_{s-k-i},   d_s = y_s - y_{s-1},
@@ -26,6 +41,8 @@ typedef struct crdi_learner {
     double* tame;         // (m) history without outliers, workspace of a prediction
     double *matrix, *c;   // workspace of a refresh
     int64_t count;
+    bool spread;         // solutions are made in parts
+    int panel, panel_of; // of the matrix that comes next, -1: none; for which latency
 } crdi_learner;
 
 crd_status crdi_learner_init(crdi_learner* r, crd_context* ctx, int m, int few, int k_max,
@@ -37,6 +54,5 @@ void crdi_learner_push(crdi_learner* r, const double* y);
 /// The history (m) as the weights are to be used on it: without outliers. Valid until the next
 /// call.
 const double* crdi_learner_tame(crdi_learner* r, const double* y);
-/// Weights (m) for latency k, made anew if they are `refresh` samples old; a_few, too.
-const double* crdi_learner_weights(crdi_learner* r, int k, int refresh);
-double crdi_learner_predict(crdi_learner* r, const double* y, int k, int refresh);
+/// Weights (m) for latency k, made anew if they are old; a_few, too.
+const double* crdi_learner_weights(crdi_learner* r, int k);

@@ -19,7 +19,8 @@
     X(rls)                                                                                         \
     X(auto)                                                                                        \
     X(commands)                                                                                    \
-    X(smith)
+    X(smith)                                                                                       \
+    X(error_curves)
 
 #define DECLARE(name) extern const crdi_algorithm crdi_algorithm_##name;
 #define ROW(name) &crdi_algorithm_##name,

@@ -55,6 +55,10 @@ typedef struct crdi_element_option {
         .range = CRDI_ABOVE_ONE                                                                    \
     }
 
+// Of those that may know commands (commands_row.c).
+extern const crdi_element_option crdi_commands_keys[];
+crd_status crdi_commands_check_keys(struct crdi_element_reader* r, const crdi_json* n);
+
 // Of those that adapt.
 #define CRDI_ELEMENT_GAIN_LIMIT                                                                    \
     {                                                                                              \
@@ -164,6 +168,7 @@ crd_status crdi_element_read_names(crdi_element_reader* r, const crdi_json* n, c
                                    int most, int* count, const char* const** out);
 crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n,
                                  const crdi_element_option* k);
+crd_status crdi_element_check_errors(crdi_element_reader* r, const crdi_json* n); // error_space.c
 crd_status crdi_element_read_gain_limit(crdi_element_reader* r, const crdi_json* n);
 const crdi_json* crdi_element_member(const crdi_json* object, const char* name);
 // An object with no other keys than these.

@@ -60,6 +60,10 @@ crd_status crd_coupling_bank_create(crd_context* ctx, const crd_coupling_options
     b->n = (size_t)signals;
     b->width = (b->n + LANES - 1) / LANES * LANES;
     CRD_TRY(crdi_table_make(ctx, opt, &b->table));
+    if (crdi_table_has_constant(b->table, opt->k_max)) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                          "coupling: a bank has no constant b, expected single elements for that"));
+    }
     b->capacity = crdi_table_taps(b->table, opt->k_max) + opt->late + CRD_DETECT_WINDOW;
     b->sloped = crdi_table_sloped(b->table, opt);
     b->moderate = crdi_table_moderate(b->table, opt->k_max);

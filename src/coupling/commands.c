@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "coupling/adaptive.h"
 #include "coupling/basis.h"
 #include "shared/base.h"
 
@@ -17,6 +18,7 @@ enum {
     WIDE_ROOM = 10,    // ... for which there is so much room at least
     CHOOSE_EVERY = 100 // updates
 };
+enum { ALONE, WITH, RESULT, SAID };           // by the signal alone, by the commands, what was used
 static const double command_memory = 3000;    // updates that count
 static const double smallest_pivot = 1e-14;   // of a matrix with ones on its diagonal
 static const double largest_signal = 1e100;   // squares of it are finite
@@ -24,20 +26,24 @@ static const double smallest_energy = 1e-250; // of a feature: below, it does no
 static const double outlier = 3;              // in mean errors
 static const double choose_above = 0.08;      // correlation of a product with the error
 static const double prior_energy = 0.3;       // of a product that was chosen, in its own
+static const double credit = 1;               // in usual squared errors of the signal alone
 
 typedef struct judge {
     double num, den;                         // sums of (y - alone) (ca - alone), (ca - alone)^2
     double fast_num, fast_den;               // over a shorter time
     double fast_with, fast_alone, slow_with; // squared errors
     double share;
-    int64_t quiet; // updates since the last alarm
+    int64_t quiet;        // updates since the last alarm
+    crdi_account account; // against the signal alone
+    double largest;       // squared error of that: those at jumps, which it is all about
 } judge;
 
 struct crdi_commands {
     crd_context* ctx;
     double step, own_step, start_time; // own: that of create
     bool mixture, smith;
-    int k; // latency of the newest prediction
+    bool careful; // nobody has asked for commands: only what they have gained is put at stake
+    int k;        // latency of the newest prediction
     crdi_basis basis;
     int64_t newest, last; // index of the newest sample, of the newest that has arrived
     int64_t origin;       // of the first
@@ -45,7 +51,7 @@ struct crdi_commands {
     bool started;
     double* y;         // (rows) by index
     int64_t* arrived;  // (rows) index, if it has arrived
-    double* said;      // (rows x 2) alone, with commands: predictions by the index they are for
+    double* said;      // (rows x SAID) predictions by the index they are for
     int64_t* said_for; // (rows)
     double low, high;  // of the samples so far, and of those that given weights are from
     double donor_low, donor_high;
@@ -117,6 +123,7 @@ static crd_status commands_residual(crdi_commands* q, const crd_coupling_options
     if (q->smith) { return CRD_OK; }
     crd_coupling_options inner = crd_coupling_defaults();
     inner.step = o->step;
+    inner.algorithm = CRD_ALGORITHM_COMMANDS; // of which it has none
     inner.k_max = o->k_max;
     inner.late = o->late;
     inner.detection = o->detection;
@@ -137,7 +144,7 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     const size_t nx = (size_t)q->nx;
     q->y = crdi_new_array(ctx, rows, sizeof *q->y);
     q->arrived = crdi_new_array(ctx, rows, sizeof *q->arrived);
-    q->said = crdi_new_array(ctx, 2 * rows, sizeof *q->said);
+    q->said = crdi_new_array(ctx, SAID * rows, sizeof *q->said);
     q->said_for = crdi_new_array(ctx, rows, sizeof *q->said_for);
     q->active = crdi_new_array(ctx, nx, sizeof *q->active);
     q->w = crdi_new_array(ctx, 6 * nx + 2 * nx * nx + 4 * count, sizeof *q->w);
@@ -173,6 +180,7 @@ crd_status crdi_commands_create(crd_context* ctx, const crd_coupling_options* o,
     q->start_time = o->start_time;
     q->mixture = o->command_mixture;
     q->smith = o->algorithm == CRD_ALGORITHM_SMITH;
+    q->careful = o->algorithm == CRD_ALGORITHM_AUTO && q->mixture && !o->command_weights;
     const crd_status st = commands_allocate(q, o);
     if (st < 0) {
         crdi_commands_destroy(q);
@@ -543,13 +551,16 @@ static void commands_judge(crdi_commands* q, int64_t i)
     const int64_t place = i & (q->basis.rows - 1);
     if (q->said_for[place] != i) { return; }
     judge* j = &q->judge;
-    const double alone = q->said[2 * place], a = q->said[2 * place + 1] - alone;
+    const double* said = &q->said[SAID * place];
+    const double alone = said[ALONE], a = said[WITH] - alone;
     const double e = q->y[place] - alone;
     if (!(fabs(e) < largest_signal && fabs(a) < largest_signal)) { return; }
     const double window = fmin(300, 50 + (double)q->updates / 4), fast = 80, slow = 1000;
     const double fresh = j->den > 0 ? crdi_clamp(a * a * window / j->den, 0.3, 1) : 1;
     const double keep = 1 - fresh / window, keep_fast = 1 - 1 / fast;
     const double with = (e - a) * (e - a);
+    crdi_account_keep(&j->account, e, q->y[place] - said[RESULT]);
+    j->largest = fmax(e * e, (1 - 1 / slow) * j->largest);
     j->num = keep * j->num + e * a;
     j->den = keep * j->den + a * a;
     j->fast_num = keep_fast * j->fast_num + e * a;
@@ -656,10 +667,15 @@ double crdi_commands_predict(crdi_commands* q, double alone, int k)
     double with = q->updates >= q->trained_at ? predict_with(q, to) : alone;
     if (!(fabs(with) < 1e300)) { with = alone; }
     if (q->smith) { return with; }
-    q->said[2 * place] = alone;
-    q->said[2 * place + 1] = with;
+    double result = with;
+    if (q->mixture) { result = alone + q->judge.share * (with - alone); }
+    if (q->careful) {
+        const double most = crdi_account_affords(&q->judge.account, q->judge.largest, credit, k);
+        result = crdi_clamp(result, alone - most, alone + most);
+    }
+    memcpy(&q->said[SAID * place], (double[SAID]){alone, with, result}, SAID * sizeof *q->said);
     q->said_for[place] = to;
-    return q->mixture ? alone + q->judge.share * (with - alone) : with;
+    return result;
 }
 
 // ---- reports -----------------------------------------------------------------------------------

@@ -10,13 +10,21 @@ extern const crdi_algorithm crdi_algorithm_auto;
 
 static crd_status commands_read_names(crdi_element_reader* r, const crdi_json* n)
 {
+    r->e->command_line = n->line;
+    if (n->kind == CRDI_JSON_TEXT && strcmp(n->text, "none") == 0 &&
+        r->algorithm == &crdi_algorithm_auto) {
+        r->e->no_commands = true;
+        return CRD_OK;
+    }
     return crdi_element_read_names(r, n, "a list of the names of commands, or their number",
                                    CRD_COMMANDS_MAX, &r->e->options.commands, &r->e->command_names);
 }
 
 static void commands_write_names(crdi_element_writer* w, const crd_element* e)
 {
-    if (e->command_names) {
+    if (e->no_commands) {
+        crdi_element_put_text(w, "commands", "none");
+    } else if (e->command_names) {
         crdi_element_put_names(w, "commands", e->command_names, e->options.commands);
     } else if (e->options.commands > 0) {
         crdi_element_put_int(w, "commands", e->options.commands);
@@ -144,7 +152,7 @@ fail:
     return st;
 }
 
-static crd_status commands_check_keys(crdi_element_reader* r, const crdi_json* n)
+crd_status crdi_commands_check_keys(crdi_element_reader* r, const crdi_json* n)
 {
     const crdi_json* w = n->kind == CRDI_JSON_OBJECT ? crdi_element_member(n, "weights") : NULL;
     if (!w) { return CRD_OK; }
@@ -172,7 +180,7 @@ static void commands_write_weights(crdi_element_writer* w, const crd_element* e)
     crdi_text_put(w->out, "}", 1);
 }
 
-static const crdi_element_option keys[] = {
+const crdi_element_option crdi_commands_keys[] = {
     {"commands", .read = commands_read_names, .write = commands_write_names},
     {"mixture", .read = commands_read_mixture, .write = commands_write_mixture},
     {"weights", .write = commands_write_weights}, // by check_keys: they need the names
@@ -180,10 +188,10 @@ static const crdi_element_option keys[] = {
     {0}};
 
 const crdi_algorithm crdi_algorithm_commands = {.name = "commands",
-                                                .keys = keys,
+                                                .keys = crdi_commands_keys,
                                                 .learns = true,
                                                 .needs_keys = true,
-                                                .check_keys = commands_check_keys,
+                                                .check_keys = crdi_commands_check_keys,
                                                 .alone = &crdi_algorithm_auto};
 
 // ---- Smith's predictor -------------------------------------------------------------------------

@@ -27,9 +27,12 @@ void crdi_cholesky_solve(int n, const double* u, double* x);
 void crdi_cholesky_forward(int n, const double* u, double* x);
 void crdi_cholesky_back(int n, int stride, const double* u, double* x);
 
-/// An owned copy of a network, or what is wrong with it.
-crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, crd_network* out);
-void crdi_network_set(crd_network* to, const crd_network* from); // a copy, of the same shape
+/// What is wrong with a network.
+crd_status crdi_network_check(crd_context* ctx, const crd_network* n);
+/// An owned copy of it with room for at least so many weights.
+crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, size_t room,
+                             crd_network* out);
+void crdi_network_set(crd_network* to, const crd_network* from); // a copy that has room
 bool crdi_network_is_sane(const crd_network* n);                 // all numbers are finite
 
 /// `real`: it has arrived. Else it keeps the place of one that has not, and is no jump.
@@ -65,6 +68,7 @@ void crdi_table_free(crd_context* ctx, crd_linear* table, int k_max);
 int crdi_table_taps(const crd_linear* table, int k_max); // most of all
 /// Is there an A that is used and not zero?
 bool crdi_table_sloped(const crd_linear* table, const crd_coupling_options* o);
+bool crdi_table_has_constant(const crd_linear* table, int k_max); // is a b not 0?
 /// Are the weights so small that no prediction is too large?
 bool crdi_table_moderate(const crd_linear* table, int k_max);
 

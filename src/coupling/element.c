@@ -23,7 +23,7 @@ struct crd_coupling {
     bool sloped;         // the algorithm's own A is used and not zero
     bool planned;        // there is a curve
     int k;               // its latency, | STALE if the history has changed since
-    double direct_until; // linear without stand-ins and smoothing: latency in steps, else -1
+    double direct_until; // linear without b, stand-ins, smoothing: latency in steps, else -1
     weights* weights;    // (k_max + 1) by k, linear algorithms only
     // The curve: p0 + p1 (t - from)/dT, and as long as it is not zero, gap (1 - (t - gap_from)/dT)
     double p0, p1, from, gap, gap_from;
@@ -104,7 +104,8 @@ static crd_status make_weights(crd_coupling* c)
     const crd_coupling_options* o = &c->opt;
     const bool direct = element_is_linear(c) && o->reconstruction != CRD_RECONSTRUCT_SMOOTH &&
                         (o->reaction != CRD_REACT_SWITCH || o->detection == CRD_DETECT_NONE) &&
-                        crdi_table_moderate(c->table, o->k_max);
+                        crdi_table_moderate(c->table, o->k_max) &&
+                        !crdi_table_has_constant(c->table, o->k_max);
     c->direct_until = direct ? o->k_max + 1 - CRDI_GRID_TOLERANCE : -1;
     if (!element_is_linear(c)) { return CRD_OK; }
     const size_t ks = (size_t)o->k_max + 1, stride = 2 * (size_t)element_reach(c);
@@ -440,6 +441,7 @@ static void element_predict(crd_coupling* c, const double* y, int k)
     } else {
         c->p0 = crdi_dot(l->m, l->a, y);
     }
+    if (l->b != 0) { c->p0 += l->b; }
     if (c->opt.reconstruction == CRD_RECONSTRUCT_HOLD) { c->p1 = 0; }
 }
 

@@ -94,7 +94,7 @@ static int error_space_count_taps(const crd_design* d, int k)
     return d->errors + k + d->curve;
 }
 
-static crd_status error_space_check_keys(crdi_element_reader* r, const crdi_json* n)
+crd_status crdi_element_check_errors(crdi_element_reader* r, const crdi_json* n)
 {
     const crd_design* d = &r->e->options.design;
     if (d->errors >= d->order + 1) { return CRD_OK; }
@@ -115,7 +115,7 @@ static const crdi_element_option keys[] = {
 
 const crdi_algorithm crdi_algorithm_error_space = {.name = "error-space",
                                                    .keys = keys,
-                                                   .check_keys = error_space_check_keys,
+                                                   .check_keys = crdi_element_check_errors,
                                                    .has_design = true,
                                                    .check = error_space_check,
                                                    .taps = error_space_count_taps,

@@ -30,11 +30,11 @@ static crd_status given_check_options(crd_context* ctx, const crd_coupling_optio
 static crd_status read_one_weights(crdi_element_reader* r, const crdi_json* n, bool needs_k,
                                    crd_linear* out)
 {
-    static const char* const names[] = {"k", "a", "A", NULL};
+    static const char* const names[] = {"k", "a", "A", "b", NULL};
     crd_status st = CRD_OK;
     CRD_TRY(crdi_element_check_members(r, n, "a mapping such as {k: 6, a: [7, -6]}", names));
     const crdi_json *k = crdi_element_member(n, "k"), *a = crdi_element_member(n, "a"),
-                    *A = crdi_element_member(n, "A");
+                    *A = crdi_element_member(n, "A"), *b = crdi_element_member(n, "b");
     if (!a || (needs_k && !k)) {
         return crdi_element_fail(r, n, CRD_E_FORMAT, "the key '%s' is missing in the weights",
                                  a ? "k" : "a");
@@ -45,6 +45,7 @@ static crd_status read_one_weights(crdi_element_reader* r, const crdi_json* n, b
     if (!w) { return CRD_E_MEMORY; }
     CRD_TRY(crdi_element_read_numbers(r, a, 1, CRD_TAPS_MAX, w));
     if (A) { CRD_TRY(crdi_element_read_numbers(r, A, m, m, w + m)); }
+    if (b) { CRD_TRY(crdi_element_read_number(r, b, CRDI_ANY, &out->b)); }
     out->m = m;
     out->a = w;
     out->A = A ? w + m : NULL;
@@ -92,6 +93,7 @@ static void write_weights(crdi_element_writer* w, const crd_element* e)
         crdi_element_put_int(&inner, "k", l->k);
         crdi_element_put_list(&inner, "a", l->a, l->m);
         if (l->A) { crdi_element_put_list(&inner, "A", l->A, l->m); }
+        if (l->b != 0) { crdi_element_put_number(&inner, "b", l->b); }
         crdi_text_put(w->out, "}", 1);
     }
     crdi_text_put(w->out, "]", 1);

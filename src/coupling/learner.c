@@ -9,6 +9,7 @@ enum {
     SETTLED = 10,
     POWER_WINDOW = 100,
     USUAL_WINDOW = 2000, // samples
+    YOUNG = 400,         // samples
     BLOCK = 4,           // see cholesky.c
 };
 // Differences above this multiple of their usual size are cut: a fast shift of level, which nothing
@@ -85,6 +86,7 @@ void crdi_learner_reset(crdi_learner* r)
     memset(r->d, 0, (size_t)r->lags * sizeof *r->d);
     r->head = 0;
     r->count = r->solved_any = 0;
+    r->panel = -1;
     r->power = r->usual = 0;
     r->limit = INFINITY;
     for (int k = 0; k <= r->k_max; k++) {
@@ -131,9 +133,10 @@ void crdi_learner_push(crdi_learner* r, const double* y)
     r->count++;
 }
 
-static void refresh_weights(crdi_learner* r, int k)
+// The normal equations for latency k. False: nothing has moved yet.
+static bool refresh_begin(crdi_learner* r, int k)
 {
-    const int n = r->m - 1, few = r->few - 1;
+    const int n = r->m - 1;
     double trace = 0;
     for (int i = 0; i < n; i++) {
         const double* row = learner_row_of(r, k + i);
@@ -143,7 +146,7 @@ static void refresh_weights(crdi_learner* r, int k)
     // Few samples say little: in the beginning the pull is strong.
     const double count = (double)r->count;
     const double pull = (r->ridge + early * r->m / (count * count)) * trace / n;
-    if (!(pull > 1e-280)) { return; } // nothing has moved yet
+    if (!(pull > 1e-280)) { return false; }
     to_differences(&r->to[k], n, r->c);
     for (int i = 0; i < n; i++) {
         r->matrix[i * n + i] += pull;
@@ -155,7 +158,13 @@ static void refresh_weights(crdi_learner* r, int k)
             r->c[i] += row[i];
         }
     }
-    if (!crdi_cholesky(n, r->matrix)) { return; }
+    return true;
+}
+
+// Once the matrix is factorised.
+static void refresh_end(crdi_learner* r, int k)
+{
+    const int n = r->m - 1, few = r->few - 1;
     crdi_cholesky_forward(n, r->matrix, r->c);
     if (few > 0) {
         double* c = r->c + n;
@@ -167,12 +176,38 @@ static void refresh_weights(crdi_learner* r, int k)
     from_differences(r->c, n, &r->a[k * r->m]);
 }
 
-// If the latency varies, its filters take turns, so that a step does not become dear.
-const double* crdi_learner_weights(crdi_learner* r, int k, int refresh)
+// A panel of the matrix at a time, beside what else a step has to do; a half of the work where a
+// few samples make a difference: in the beginning, and if other latencies wait for their turn.
+static void refresh_a_part(crdi_learner* r, int k)
 {
-    const bool due = r->count >= r->solved[k] + refresh;
-    if (due && (r->solved[k] == 0 || r->count >= r->solved_any + refresh / 5)) {
-        refresh_weights(r, k);
+    const bool quick = r->count < YOUNG || k != r->panel_of;
+    const int n = r->m - 1, half = n / 5; // (1 - 1/5)^3 = 0.51
+    if (r->panel < 0) {
+        const int refresh = quick ? CRDI_REFRESH : CRDI_REFRESH_SPREAD;
+        if (r->count < r->solved[k] + refresh || !refresh_begin(r, k)) { return; }
+        r->panel = 0;
+        r->panel_of = k;
+        r->solved[k] = r->count;
+    }
+    const int end = !quick ? r->panel + 1 : r->panel < half ? half : n;
+    for (; r->panel < end; r->panel += CRDI_CHOLESKY_PANEL) {
+        if (crdi_cholesky_panel(n, r->matrix, r->panel)) { continue; }
+        r->panel = -1;
+        return;
+    }
+    if (r->panel < n) { return; }
+    refresh_end(r, r->panel_of);
+    r->panel = -1;
+}
+
+// If the latency varies, its filters take turns, so that a step does not become dear.
+const double* crdi_learner_weights(crdi_learner* r, int k)
+{
+    const bool due = r->count >= r->solved[k] + CRDI_REFRESH;
+    if (r->spread) {
+        refresh_a_part(r, k);
+    } else if (due && (r->solved[k] == 0 || r->count >= r->solved_any + CRDI_REFRESH / 5)) {
+        if (refresh_begin(r, k) && crdi_cholesky(r->m - 1, r->matrix)) { refresh_end(r, k); }
         r->solved[k] = r->solved_any = r->count;
     }
     return &r->a[k * r->m];
@@ -194,11 +229,6 @@ const double* crdi_learner_tame(crdi_learner* r, const double* y)
         r->tame[i + 1] = y[i + 1] + lift;
     }
     return r->tame;
-}
-
-double crdi_learner_predict(crdi_learner* r, const double* y, int k, int refresh)
-{
-    return crdi_dot(r->m, crdi_learner_weights(r, k, refresh), crdi_learner_tame(r, y));
 }
 
 // ---- as an algorithm ---------------------------------------------------------------------------
@@ -238,7 +268,8 @@ static void ridge_push(void* self, const double* y, double lift)
 
 static double ridge_predict(void* self, const double* y, int k)
 {
-    return crdi_learner_predict(&((ridge*)self)->learner, y, k, CRDI_REFRESH);
+    crdi_learner* r = &((ridge*)self)->learner;
+    return crdi_dot(r->m, crdi_learner_weights(r, k), crdi_learner_tame(r, y));
 }
 
 static int ridge_count_taps(const void* self)

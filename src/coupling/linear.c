@@ -1,4 +1,4 @@
-// Weights of the linear algorithms: yhat = sum a_i y_{n-k-i} + theta sum A_i y_{n-k-i}.
+// Weights of the linear algorithms: yhat = b + sum a_i y_{n-k-i} + theta sum A_i y_{n-k-i}.
 #include "coupling/algorithm.h"
 #include "shared/base.h"
 
@@ -24,7 +24,7 @@ crd_design crd_design_defaults(crd_method method)
 
 double crd_linear_eval(const crd_linear* l, const double* y, double theta)
 {
-    const double value = crdi_dot(l->m, l->a, y);
+    const double value = crdi_dot(l->m, l->a, y) + l->b;
     return l->A ? value + theta * crdi_dot(l->m, l->A, y) : value;
 }
 
@@ -95,12 +95,20 @@ crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, bool any_ga
     CRD_TRY(crdi_coupling_check_int(ctx, "k", from->k, 0, CRD_LATENCY_MAX));
     CRD_TRY(check_sum(ctx, "a", from->a, from->m, 1, any_gain));
     if (from->A) { CRD_TRY(check_sum(ctx, "A", from->A, from->m, 0, any_gain)); }
+    if (!isfinite(from->b) || (from->b != 0 && !any_gain)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         isfinite(from->b)
+                             ? "coupling: b = %g, expected 0: constants would be distorted "
+                               "(any-gain allows it)"
+                             : "coupling: b = %g, expected a finite number",
+                         from->b);
+    }
     const size_t bytes = (size_t)from->m * sizeof(double);
     double* a = new_weights(ctx, from->m);
     if (!a) { return CRD_E_MEMORY; }
     memcpy(a, from->a, bytes);
     if (from->A) { memcpy(a + from->m, from->A, bytes); }
-    *out = (crd_linear){.m = from->m, .k = from->k, .a = a, .A = a + from->m};
+    *out = (crd_linear){.m = from->m, .k = from->k, .a = a, .A = a + from->m, .b = from->b};
 fail:
     return st;
 }

@@ -16,6 +16,7 @@ static const double forget_products = 0.997;
 static const double sharpness = 2; // how much better an expert has to be to count alone
 static const double room = 2;      // nobody may say more than this multiple of the largest swing,
 static const double forget_swing = 0.99; // whose memory is this long
+static const double credit = 10;         // in usual squared errors of the hold
 
 // Experts whose predictions are weighted by how well they did lately, and a judge who compares
 // what they say together with the hold.
@@ -32,8 +33,7 @@ typedef struct mixture {
     double products[6];     // sums of products of signal, hold and experts, for the judge
     double share;           // of the experts in the result, the rest is the hold's
     int64_t newest, judged; // count of samples; of those that were predicted
-    double account;         // by how much the squared errors are less than the hold's
-    double usual;           // squared error of the hold, outliers apart
+    crdi_account account;   // against the hold: outliers on a link with losses fool every expert
 } mixture;
 
 static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear** out)
@@ -59,6 +59,7 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
     CRD_TRY(wiener_table(ctx, k_max, LONG, &x->long_wiener));
     CRD_TRY(
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
+    x->learner.spread = o->algorithm == CRD_ALGORITHM_COMMANDS; // there is other work, too
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
     x->together = crdi_new_array(ctx, rows * ESTIMATES, sizeof *x->together);
@@ -90,7 +91,7 @@ static void mixture_forget_all(void* self)
     memset(x->products, 0, sizeof x->products);
     x->share = 0; // the experts have to show what they can
     x->newest = x->judged = 0;
-    x->account = x->usual = 0;
+    x->account = (crdi_account){0};
     for (int i = 0; i < x->rows; i++) {
         x->said_for[i] = -1;
         x->swing[i] = 0;
@@ -149,24 +150,21 @@ static void remember_products(mixture* x, double y, double hold, double experts)
 
 // ---- the account -------------------------------------------------------------------------------
 
-// A result that is d away from the hold, whose error is e, costs at most 2 |e| d + d^2 more than
-// it. Only what was gained before is put at stake, so that a run is not worse than held, whatever
-// the signal does: outliers on a link with losses and jitter fool every expert. In the beginning
-// there is some credit, and a small part of the hold's own error at any time.
-static const double slack = 0.01, credit = 10, clip = 9;
+static const double slack = 0.01, clip = 9;
 enum { USUAL = 100 }; // samples
 
-static void keep_account(mixture* x, double hold, double result)
+void crdi_account_keep(crdi_account* x, double safe, double result)
 {
-    const double e = hold * hold, n = x->judged < USUAL ? (double)x->judged + 1 : USUAL;
-    x->account += (1 + slack) * e - result * result;
+    const double e = safe * safe, n = x->count < USUAL ? (double)x->count + 1 : USUAL;
+    x->gained += (1 + slack) * e - result * result;
     x->usual += ((x->usual > 0 ? fmin(e, clip * x->usual) : e) - x->usual) / n;
+    x->count++;
 }
 
-static double affordable(const mixture* x, int k)
+double crdi_account_affords(const crdi_account* x, double e, double lent, int k)
 {
-    const double stake = fmax(x->account + credit * x->usual, 0) / k;
-    return sqrt(x->usual + stake) - sqrt(x->usual);
+    const double stake = fmax(x->gained + lent * x->usual, 0) / k;
+    return sqrt(e + stake) - sqrt(e);
 }
 
 // ---- the experts -------------------------------------------------------------------------------
@@ -200,7 +198,7 @@ static void mixture_push(void* self, const double* y, double lift)
     // is a property of the signal.
     const double* estimate = &x->together[ESTIMATES * row];
     remember_products(x, y[0], estimate[HELD], estimate[EXPECTED]);
-    keep_account(x, y[0] - estimate[HELD], y[0] - estimate[RESULT]);
+    crdi_account_keep(&x->account, y[0] - estimate[HELD], y[0] - estimate[RESULT]);
     if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
@@ -233,7 +231,7 @@ static double mixture_predict(void* self, const double* y, int k)
     mixture* x = self;
     if (k == 0) { return y[0]; }
     const double* v = crdi_learner_tame(&x->learner, y);
-    const double* learned = crdi_learner_weights(&x->learner, k, CRDI_REFRESH);
+    const double* learned = crdi_learner_weights(&x->learner, k);
     double said[EXPERTS] = {
         y[0],
         crdi_dot(SHORT, x->short_wiener[k].a, v),
@@ -250,7 +248,7 @@ static double mixture_predict(void* self, const double* y, int k)
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
     double* estimate = &x->together[ESTIMATES * row];
-    const double most = affordable(x, k);
+    const double most = crdi_account_affords(&x->account, x->account.usual, credit, k);
     estimate[HELD] = y[0];
     estimate[EXPECTED] = y[0] + change;
     estimate[RESULT] = y[0] + crdi_clamp(x->share * change, -most, most);
@@ -263,10 +261,9 @@ static int mixture_count_taps(const void* self)
     return ((const mixture*)self)->learner.m;
 }
 
-static const crdi_element_option keys[] = {CRDI_ELEMENT_GAIN_LIMIT, {0}};
-
 const crdi_algorithm crdi_algorithm_auto = {.name = "auto",
-                                            .keys = keys,
+                                            .keys = crdi_commands_keys,
+                                            .check_keys = crdi_commands_check_keys,
                                             .learns = true,
                                             .size = sizeof(mixture),
                                             .init = mixture_init,

@@ -1,5 +1,6 @@
 #include "coupling/networks.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 
 #include <string.h>
 
@@ -8,8 +9,12 @@ crd_status crdi_networks_init(crdi_networks* x, crd_context* ctx, const crd_netw
 {
     crd_status st = CRD_OK;
     *x = (crdi_networks){.rows = k_max + 2};
+    x->room = CRD_NETWORK_ROOM;
+    if (crdi_network_has_shape(from) && crdi_network_weights(from) > x->room) {
+        x->room = crdi_network_weights(from);
+    }
     for (int i = 0; i < CRDI_NETWORKS; i++) {
-        CRD_TRY(crdi_network_copy(ctx, from, &x->slot[i]));
+        CRD_TRY(crdi_network_copy(ctx, from, CRD_NETWORK_ROOM, &x->slot[i]));
     }
     x->said = crdi_new_array(ctx, 2 * (size_t)x->rows, sizeof *x->said);
     x->said_for = crdi_new_array(ctx, (size_t)x->rows, sizeof *x->said_for);
@@ -45,8 +50,8 @@ void crdi_networks_forget(crdi_networks* x)
 
 bool crdi_networks_fits(const crdi_networks* x, const crd_network* n)
 {
-    const crd_network* own = &x->slot[0];
-    return n->m == own->m && n->n1 == own->n1 && n->n2 == own->n2 && crdi_network_is_sane(n);
+    return crdi_network_has_shape(n) && n->m <= x->slot[0].m &&
+           crdi_network_weights(n) <= x->room && crdi_network_is_sane(n);
 }
 
 // One of those that were made in create but are not needed now. The first is kept for the reset.

@@ -6,6 +6,7 @@ enum { CRDI_NETWORKS = 4 };
 
 typedef struct crdi_networks {
     crd_network slot[CRDI_NETWORKS]; // the first is the one of create
+    size_t room;                     // weights that each has room for
     int in_use;
     int rival;               // has to be beaten by the one in use while `trial` > 0
     int leaving;             // was in use before it; while `arriving`
@@ -26,7 +27,7 @@ void crdi_networks_forget(crdi_networks* x);
 /// `n` is in use from now on; `*rolled_back` if the trial of the one before it ended because of
 /// that and it had been worse. `n` fits, see crdi_networks_fits.
 void crdi_networks_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back);
-/// Same shape, all numbers finite.
+/// There is room for it, all numbers are finite.
 bool crdi_networks_fits(const crdi_networks* x, const crd_network* n);
 /// While on trial: predictions of sample number `target` from the newest samples y.
 void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target);

@@ -10,8 +10,15 @@
 // the largest S that has been received from it,
 //     E_A + E_B = T_A + T_B + (S_A - R_B) + (S_B - R_A) + dumped
 // S never decreases and packets carry past values of it, so both brackets are >= 0 for every
-// delay, loss, doubling and order; b does not appear. What is left is the error of the one-step
-// prediction, by which T can fall below zero; crd_pair_state.debt has it.
+// delay, loss, doubling and order; b does not appear. So what is created is at most what the tanks
+// are in debt.
+//
+// Why the debt is bounded: a step pays from half the tank, reckoned with 1.5 times the largest
+// surprise so far (own value other than predicted, mean of an inner step), and in debt only what
+// absorbs even then is done. So T falls below zero only in a step with a surprise greater than 1.5
+// times all before, by less than h |action| surprise. Such surprises grow by 1.5 each, so all of
+// them together, for ever, are at most 1/(1 - 1/1.5) = 3 times the last:
+//     debt <= 3 h (largest action) (largest surprise),   and 0 if the largest is given and true.
 #include <math.h>
 
 #include "cardan/pair.h"
@@ -21,6 +28,7 @@ static const double huge = 1e100;      // numbers above are no physics; their sq
 static const double sync_time = 1;     // s, in which a drift of the integrals is made good
 static const double sync_delay = 0.03; // s, above it the correction costs more than it mends
 static const double patience = 1;      // s of silence after which another life is believed
+static const double doubted = 1.5;     // times the largest surprise so far is reckoned with
 static const double delay_guess = 0.1; // s, before anything has come back
 
 static bool sane(double x)
@@ -57,6 +65,10 @@ static crd_status check_options(crd_context* ctx, const crd_pair_options* o)
         return crdi_fail(ctx, CRD_E_RANGE, "pair: reaction = %g, expected > 0, or 0 to learn it",
                          o->reaction);
     }
+    if (!(o->surprise >= 0 && sane(o->surprise))) {
+        return crdi_fail(ctx, CRD_E_RANGE, "pair: surprise = %g, expected > 0, or 0 to learn it",
+                         o->surprise);
+    }
     if (!(o->power_max >= 0 && o->action_max >= 0)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "pair: power_max = %g, action_max = %g, expected > 0, or 0 for none",
@@ -65,13 +77,16 @@ static crd_status check_options(crd_context* ctx, const crd_pair_options* o)
     return CRD_OK;
 }
 
-// The reaction R in use: as given, or `found` but at first so large that the port hardly acts.
+// The reaction in use: as given, or learned, but for the port's equation at first so large that it
+// hardly acts. (What a step costs is reckoned without that: too large a reaction promises that the
+// unit gives way, and a stiff one, which does not, was paid 7 % of its energy by it.)
 static void set_reaction(crd_pair_port* p, double found)
 {
     double R = p->opt.reaction;
     if (R == 0) {
         const double start = 100 * (p->opt.side == CRD_PAIR_OWNS_FLOW ? 1 / p->b : p->b);
-        R = fmax(found, p->moved < 1000 ? start * exp(-0.07 * (double)p->moved) : 0);
+        p->learned = fmax(0, found);
+        R = fmax(p->learned, p->moved < 1000 ? start * exp(-0.07 * (double)p->moved) : 0);
     }
     p->reaction = p->opt.strict ? 1.5 * R : R;
 }
@@ -83,8 +98,8 @@ crd_status crd_pair_init(crd_context* ctx, crd_pair_port* pair, const crd_pair_o
     *pair = (crd_pair_port){.opt = *opt,
                             .b = opt->impedance > 0 ? opt->impedance : 1,
                             .forget = exp(-opt->step / 5), // of the scale: 5 s
-                            .margin = 1,
-                            .calm = exp(-opt->step),
+                            .learned = opt->reaction,
+                            .doubt = opt->surprise / doubted,
                             .far_run = NAN,
                             .arrived = NAN,
                             .round_trip = NAN};
@@ -212,10 +227,15 @@ static double wave_in(crd_pair_port* p, double now)
     return wave + missing / sync_time;
 }
 
-// The part s of the action that the tank can pay, where s action costs B s + A s^2.
-static double payable(double A, double B, double tank)
+// The part s of the action that half the tank can pay. With x = s action - last action the mean of
+// the own value over the step is own + (+-) (r x + d), |d| <= 1.5 doubt, so s action costs at most
+//     h (own' s a + r s a (s a - a1) + 1.5 doubt s |a|) = B s + A s^2,    own' = -f for A, e for B.
+static double payable(const crd_pair_port* p, double own, double action)
 {
-    const double have = fmax(0, 0.5 * tank);
+    const double h = p->opt.step, have = fmax(0, 0.5 * p->tank), r = p->learned;
+    const double cost = (p->opt.side == CRD_PAIR_OWNS_FLOW ? -action : action) * own;
+    const double A = r * action * action * h;
+    const double B = (cost - r * action * p->action + doubted * p->doubt * fabs(action)) * h;
     if (!(B + A > have)) { return 1; }
     const double s = A > 0 ? (sqrt(B * B + 4 * A * have) - B) / (2 * A) : have / B;
     return clip(s, 0, 1); // NaN cannot be: A, B, have are finite
@@ -226,24 +246,22 @@ static double payable(double A, double B, double tank)
 //     B:  b f = p - e, e = ee + D (f - f1)  -> f = (p - (ee - D f1)) / (b + D)
 double crd_pair_act(crd_pair_port* p, double own, double now)
 {
-    const double h = p->opt.step, R = p->reaction;
+    const double R = p->reaction;
     if (!sane(own) || !sane(now)) {
         p->action = p->last = 0;
-        p->own = 0;
+        p->own = NAN;
         return 0;
     }
     const double wave = wave_in(p, now);
     const bool flow = p->opt.side == CRD_PAIR_OWNS_FLOW;
-    // What the own value would be without action, and the power that it costs per action.
+    // What the own value would be without action.
     const double rest = flow ? own + R * p->action : own - R * p->action;
     double action = flow ? (p->b * rest - wave) / (1 + p->b * R) : (wave - rest) / (p->b + R);
     if (p->opt.action_max > 0) { action = clip(action, -p->opt.action_max, p->opt.action_max); }
     if (!sane(action)) { action = 0; }
     // The first actions are small, 2^-10 on: a step of them tells the reaction and costs nothing.
     if (p->moved < 10 && p->opt.reaction == 0) { action = ldexp(action, (int)p->moved - 10); }
-    const double cost = (flow ? -action : action) * rest * h;
-    const double margin = p->opt.strict ? 1.5 * p->margin : p->margin;
-    const double s = payable(margin * R * action * action * h, cost, p->tank);
+    const double s = payable(p, own, action);
     action *= s;
     p->count.limited += s < 1;
     p->own = own;
@@ -266,6 +284,7 @@ static void learn_reaction(crd_pair_port* p, double x, double y)
 void crd_pair_done(crd_pair_port* p, double mean)
 {
     const double h = p->opt.step;
+    const bool known = sane(mean) && sane(p->own);
     if (!sane(mean)) { // energy that nobody knows: nothing may be spent on the strength of it
         p->count.dumped += fmax(0, p->tank);
         p->tank = fmin(0, p->tank);
@@ -278,13 +297,12 @@ void crd_pair_done(crd_pair_port* p, double mean)
     *(got > 0 ? &p->count.absorbed : &p->count.spent) += fabs(got);
     p->gain += fmax(0, got);
     p->count.debt = fmax(p->count.debt, -p->tank);
-    // Spent although nothing was left: the unit reacts more than was thought, as at the end of a
-    // backlash. So the next actions are cut as if it reacted so much more, for a second or two.
-    const bool overspent = got < 0 && p->tank < 0;
-    p->margin = overspent ? fmin(2 * p->margin, 64) : 1 + (p->margin - 1) * p->calm;
+    const double x = p->action - p->last;
+    const double moved = known ? (flow ? -1 : 1) * (mean - p->own) : p->learned * x;
+    p->doubt = fmax(p->doubt, fabs(moved - p->learned * x));
     p->wave_own += (p->b * f + (flow ? -e : e)) * h;
     p->scale = fmax(p->forget * p->scale, p->b * f * f + e * e / p->b);
-    learn_reaction(p, p->action - p->last, (flow ? -1 : 1) * (mean - p->own));
+    learn_reaction(p, x, moved);
     const double at = (double)p->inner++ + 0.5;
     p->effort_h += e;
     p->flow_h += f;

@@ -127,6 +127,14 @@ bool crdi_table_sloped(const crd_linear* table, const crd_coupling_options* o)
     return false;
 }
 
+bool crdi_table_has_constant(const crd_linear* table, int k_max)
+{
+    for (int k = 0; k <= k_max; k++) {
+        if (table[k].b != 0) { return true; }
+    }
+    return false;
+}
+
 bool crdi_table_moderate(const crd_linear* table, int k_max)
 {
     double largest = 0;

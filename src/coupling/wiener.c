@@ -1,5 +1,6 @@
 // The filter of least mean square error over frequency bands (Wiener): the a that minimise
-//     sum_b P_b mean_b |1 - e^{-jkx} sum_i a_i e^{-jix}|^2 + noise |a|^2   with sum a = 1.
+//     sum_b P_b mean_b |1 - e^{-jkx} sum_i a_i e^{-jix}|^2 + noise |a|^2   with sum a = 1,
+// or with any sum and b = mean (1 - sum a).
 #include "coupling/algorithm.h"
 
 #include <math.h>
@@ -11,10 +12,11 @@ static double mean_cos(const crd_band* b, double n)
     return n == 0 ? 1 : (sin(n * b->high) - sin(n * b->low)) / (n * (b->high - b->low));
 }
 
-// Minimise sum_b P_b mean_b |1 - sum_i a_i e^{-j(i+k)x}|^2 + noise |a|^2 subject to sum a = 1.
+// Minimise sum_b P_b mean_b |1 - sum_i a_i e^{-j(i+k)x}|^2 + noise |a|^2 subject to sum a = 1,
+// unless it is `free`.
 // Both sides are made of the bands' autocorrelation, a function of the distance of two taps.
 static crd_status wiener_solve(crd_context* ctx, const crd_band* bands, int n, double noise, int k,
-                               int m, double* a)
+                               int m, bool free, double* a)
 {
     double one[CRD_TAPS_MAX], lag[CRD_TAPS_MAX] = {0};
     double* r = crdi_new_array(ctx, (size_t)m * (size_t)m, sizeof *r);
@@ -33,9 +35,9 @@ static crd_status wiener_solve(crd_context* ctx, const crd_band* bands, int n, d
         one[i] = 1;
     }
     const bool ok = crdi_cholesky(m, r);
-    if (ok) {
+    if (ok) { crdi_cholesky_solve(m, r, a); }
+    if (ok && !free) {
         double sum_a = 0, sum_one = 0;
-        crdi_cholesky_solve(m, r, a);
         crdi_cholesky_solve(m, r, one);
         for (int i = 0; i < m; i++) {
             sum_a += a[i];
@@ -75,8 +77,8 @@ fail:
     return st;
 }
 
-crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
-                             double noise, crd_linear* out)
+static crd_status make_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                              double noise, bool free, crd_linear* out)
 {
     crd_status st = CRD_OK;
     double* a = NULL;
@@ -84,12 +86,33 @@ crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* ban
     CRD_TRY(check_wiener(ctx, m, bands, n, noise));
     a = crdi_new_array(ctx, 2 * (size_t)m, sizeof *a);
     if (!a) { return CRD_E_MEMORY; }
-    CRD_TRY(wiener_solve(ctx, bands, n, noise, k, m, a));
+    CRD_TRY(wiener_solve(ctx, bands, n, noise, k, m, free, a));
     *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
     return CRD_OK;
 fail:
     crd_free(ctx, a);
     return st;
+}
+
+crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                             double noise, crd_linear* out)
+{
+    return make_wiener(ctx, k, m, bands, n, noise, false, out);
+}
+
+crd_status crd_linear_affine(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                             double noise, double mean, crd_linear* out)
+{
+    if (!isfinite(mean)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "coupling: mean = %g, expected a finite number", mean);
+    }
+    const crd_status st = make_wiener(ctx, k, m, bands, n, noise, true, out);
+    if (st < 0) { return st; }
+    out->b = mean;
+    for (int i = 0; i < m; i++) {
+        out->b -= mean * out->a[i];
+    }
+    return CRD_OK;
 }
 
 static crd_status wiener_check(crd_context* ctx, const crd_design* d)
@@ -103,7 +126,7 @@ static crd_status wiener_weigh(crd_context* ctx, const crd_design* d, int k, int
                                double* A)
 {
     (void)A;
-    return wiener_solve(ctx, d->bands, d->band_count, d->noise, k, m, a);
+    return wiener_solve(ctx, d->bands, d->band_count, d->noise, k, m, false, a);
 }
 
 // ---- in descriptions ---------------------------------------------------------------------------

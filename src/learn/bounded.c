@@ -108,7 +108,8 @@ crd_status crdi_train_bounded(crd_context* ctx, const crd_training* t, const crd
                               bool part, crd_network* n, bool* done)
 {
     *done = false;
-    if (n->m < 2 || n->n1 < 2 || n->n2 < 2 || n->alpha == 1 || p->of_kind[CRDI_PAIR_JUMP] == 0) {
+    if (n->m < 2 || n->n1 < 2 || n->n2 < 2 || n->more > 0 || n->alpha == 1 ||
+        p->of_kind[CRDI_PAIR_JUMP] == 0) {
         return CRD_OK;
     }
     const bool both = n->n2 >= 4;

@@ -293,7 +293,8 @@ static void set_name(crdi_message* hello, const char* name)
 
 static crd_status set_buffers(crd_learn_client* c, const crd_network* n)
 {
-    const size_t weights = crdi_network_weights(n->m, n->n1, n->n2);
+    const size_t own = crdi_network_weights(n);
+    const size_t weights = own > CRD_NETWORK_ROOM ? own : CRD_NETWORK_ROOM;
     c->hello_bytes = CRDI_MESSAGE_HEADER + 256 + 8 * weights;
     c->in.capacity = c->hello_bytes;
     c->out.capacity = BATCHES * BATCH_BYTES + 2 * c->hello_bytes + SHORT_MESSAGES;

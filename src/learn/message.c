@@ -14,7 +14,8 @@ typedef enum kind {
     F64,     // f64
     NAME,    // u16 length, bytes
     BATCH,   // u16 count, f64[count] values, u8[count] k, u8[count] flags
-    NETWORK, // u16 m, u16 n1, u16 n2, f64 alpha, f64[] W1 b1 W2 b2 W3 b3, to the end of the body
+    NETWORK, // u16 m, u16 n1 (0: none), u16 n2; if m has the highest bit u16 more, u16[more]; then
+             // f64 alpha, f64[] W1 b1 W2 b2, those of the layers that are more, W3 b3
     END,
 } kind;
 
@@ -136,41 +137,13 @@ static void pass_batch(cursor* c, crdi_message* m)
     }
 }
 
-size_t crdi_network_weights(int m, int n1, int n2)
-{
-    return (size_t)n1 * (size_t)(m + n2 + 1) + 2 * (size_t)n2 + 1;
-}
-
-void crdi_network_place(crd_network* n, const double* weights)
-{
-    n->W1 = weights;
-    n->b1 = n->W1 + n->n1 * n->m;
-    n->W2 = n->b1 + n->n1;
-    n->b2 = n->W2 + n->n2 * n->n1;
-    n->W3 = n->b2 + n->n2;
-    n->b3 = n->W3[n->n2];
-}
-
-void crdi_network_flatten(const crd_network* n, double* weights)
-{
-    const struct {
-        const double* w;
-        int count;
-    } parts[] = {{n->W1, n->n1 * n->m}, {n->b1, n->n1}, {n->W2, n->n2 * n->n1},
-                 {n->b2, n->n2},        {n->W3, n->n2}, {&n->b3, 1}};
-    for (int i = 0; i < 6; i++) {
-        memcpy(weights, parts[i].w, (size_t)parts[i].count * sizeof *weights);
-        weights += parts[i].count;
-    }
-}
-
 static void write_weights(cursor* c, const crd_network* n)
 {
-    const double* const parts[] = {n->W1, n->b1, n->W2, n->b2, n->W3, &n->b3};
-    const int counts[] = {n->n1 * n->m, n->n1, n->n2 * n->n1, n->n2, n->n2, 1};
-    for (int p = 0; p < 6; p++) {
-        for (int i = 0; i < counts[p]; i++) {
-            double x = parts[p][i];
+    crdi_network_part parts[CRDI_NETWORK_PARTS];
+    const int count = crdi_network_parts(n, parts);
+    for (int p = 0; p < count; p++) {
+        for (int i = 0; i < parts[p].count; i++) {
+            double x = parts[p].w[i];
             pass_f64(c, &x);
         }
     }
@@ -193,22 +166,30 @@ static void read_weights(cursor* c, crdi_message* m, size_t count)
     }
 }
 
+enum { DEEP = 0x8000 };
+static const char no_shape[] = "a network has an impossible shape";
+
 static void pass_network(cursor* c, crdi_message* m)
 {
     crd_network* n = &m->network;
-    n->m = pass_u16(c, n->m);
+    n->m = pass_u16(c, n->more > 0 ? n->m | DEEP : n->m);
     n->n1 = pass_u16(c, n->n1);
     n->n2 = pass_u16(c, n->n2);
-    pass_f64(c, &n->alpha);
-    if (n->m < 1 || n->m > CRD_TAPS_MAX || n->n1 < 1 || n->n1 > CRDI_HIDDEN_MAX || n->n2 < 1 ||
-        n->n2 > CRDI_HIDDEN_MAX) {
-        fail(c, "a network has an impossible shape");
+    if (n->m & DEEP) {
+        n->more = pass_u16(c, n->more);
+        if (n->more < 1 || n->more > CRD_NETWORK_LAYERS - 2) { fail(c, no_shape); }
+        for (int h = 0; h < n->more && !c->wrong; h++) {
+            n->n_more[h] = pass_u16(c, n->n_more[h]);
+        }
     }
+    n->m &= ~DEEP;
+    pass_f64(c, &n->alpha);
+    if (!c->wrong && !crdi_network_has_shape(n)) { fail(c, no_shape); }
     if (c->wrong) { return; }
     if (c->to) {
         write_weights(c, n);
     } else {
-        read_weights(c, m, crdi_network_weights(n->m, n->n1, n->n2));
+        read_weights(c, m, crdi_network_weights(n));
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // message.c, address.c and client.c use libc and POSIX alone: they go into exported FMUs.
 #pragma once
-#include "cardan/coupling.h"
+#include "shared/coupling.h"
 
 #include <sys/socket.h>
 
@@ -38,8 +38,8 @@ enum {
     CRDI_MESSAGE_HEADER = 12,
     CRDI_NAME_MAX = 127,
     CRDI_BATCH = 64, // most samples of one message
-    CRDI_HIDDEN_MAX = 64,
-    CRDI_WEIGHTS_MAX = CRDI_HIDDEN_MAX * (CRD_TAPS_MAX + CRDI_HIDDEN_MAX + 3) + 1,
+    CRDI_HIDDEN_MAX = CRD_NETWORK_NEURONS,
+    CRDI_WEIGHTS_MAX = CRDI_HIDDEN_MAX * (CRD_TAPS_MAX + 3 * CRDI_HIDDEN_MAX + 5) + 1,
     CRDI_MESSAGE_MAX = CRDI_MESSAGE_HEADER + 256 + 8 * CRDI_WEIGHTS_MAX,
     CRDI_K_UNKNOWN = 255,
     CRDI_FLAG_JUMP = 1,
@@ -64,12 +64,6 @@ typedef struct crdi_message {
     double* weights;
     size_t weight_capacity;
 } crdi_message;
-
-// Numbers of a network of this shape, in the order of the struct: W1 b1 W2 b2 W3 b3.
-size_t crdi_network_weights(int m, int n1, int n2);
-void crdi_network_flatten(const crd_network* n, double* weights);
-// Points the network at flat weights.
-void crdi_network_place(crd_network* n, const double* weights);
 
 // Length of the message in `out`, 0 if it does not fit.
 size_t crdi_message_encode(const crdi_message* m, uint8_t* out, size_t capacity);

@@ -118,33 +118,63 @@ fail:
     return st;
 }
 
+// a (m) += the derivatives of the network by its inputs x, which are CRDI_LANES apart.
+static void add_slopes(const crd_network* n, const double* x, double* a)
+{
+    const int widths[] = {n->n1, n->n2, n->n_more[0], n->n_more[1]};
+    const double* const W[] = {n->W1, n->W2, n->W_more[0], n->W_more[1]};
+    const double* const b[] = {n->b1, n->b2, n->b_more[0], n->b_more[1]};
+    double u[CRD_TAPS_MAX], slope[CRD_NETWORK_LAYERS][CRD_NETWORK_NEURONS], back[CRD_TAPS_MAX];
+    const int first = n->n1 == 0, last = 1 + n->more;
+    int before = n->m;
+    for (int i = 0; i < n->m; i++) {
+        u[i] = x[i * L];
+    }
+    for (int h = first; h <= last; before = widths[h], h++) {
+        double z[CRD_NETWORK_NEURONS];
+        for (int j = 0; j < widths[h]; j++) {
+            z[j] = b[h][j];
+            for (int i = 0; i < before; i++) {
+                z[j] += W[h][j * before + i] * u[i];
+            }
+            slope[h][j] = h == 0 || z[j] >= 0 ? 1 : n->alpha;
+        }
+        for (int j = 0; j < widths[h]; j++) {
+            u[j] = slope[h][j] * z[j];
+        }
+    }
+    memcpy(back, n->W3, (size_t)before * sizeof *back);
+    for (int h = last; h >= first; h--) {
+        double next[CRD_TAPS_MAX] = {0};
+        before = h == first ? n->m : widths[h - 1];
+        for (int j = 0; j < widths[h]; j++) {
+            for (int i = 0; i < before; i++) {
+                next[i] += back[j] * slope[h][j] * W[h][j * before + i];
+            }
+        }
+        memcpy(back, next, (size_t)before * sizeof *back);
+    }
+    for (int i = 0; i < n->m; i++) {
+        a[i] += back[i];
+    }
+}
+
 void crdi_mean_map(const crdi_pairs* p, const crd_network* n, double* a)
 {
+    static const double zeros[CRD_TAPS_MAX * L] = {0};
     const int64_t places = (p->trained_blocks + p->held_blocks) * L;
-    const int m = n->m, n1 = n->n1, n2 = n->n2;
-    memset(a, 0, (size_t)m * sizeof *a);
-    for (int j = 0; j < n2; j++) {
-        double V[CRD_TAPS_MAX] = {0}, c = n->b2[j], slopes = 0;
-        int64_t count = 0;
-        for (int h = 0; h < n1; h++) {
-            c += n->W2[j * n1 + h] * n->b1[h];
-            for (int i = 0; i < m; i++) {
-                V[i] += n->W2[j * n1 + h] * n->W1[h * m + i];
-            }
-        }
-        for (int64_t s = 0; s < places; s++) {
-            if (p->on[s] == 0 || p->kind[s] == CRDI_PAIR_JUMP) { continue; }
-            const double* x = &p->x[s / L * m * L + s % L];
-            double z = c;
-            for (int i = 0; i < m; i++) {
-                z += V[i] * x[i * L];
-            }
-            slopes += z >= 0 ? 1 : n->alpha;
-            count++;
-        }
-        const double slope = count > 0 ? slopes / (double)count : 1;
-        for (int i = 0; i < m; i++) {
-            a[i] += slope * n->W3[j] * V[i];
-        }
+    int64_t count = 0;
+    memset(a, 0, (size_t)n->m * sizeof *a);
+    for (int64_t s = 0; s < places; s++) {
+        if (p->on[s] == 0 || p->kind[s] == CRDI_PAIR_JUMP) { continue; }
+        add_slopes(n, &p->x[s / L * n->m * L + s % L], a);
+        count++;
+    }
+    if (count == 0) { // as it is around zero
+        add_slopes(n, zeros, a);
+        count = 1;
+    }
+    for (int i = 0; i < n->m; i++) {
+        a[i] /= (double)count;
     }
 }

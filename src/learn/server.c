@@ -146,9 +146,7 @@ static int usual_latency(const client* c)
 static void note_event(const crd_learn_server* s, const client* c, crd_learn_event e)
 {
     e.name = c->name;
-    e.m = c->network.m;
-    e.n1 = c->network.n1;
-    e.n2 = c->network.n2;
+    e.network = &c->network;
     e.jumps = c->jumps;
     if (!e.text) { e.text = ""; }
     if (s->opt.note) { s->opt.note(s->opt.note_user, &e); }
@@ -234,13 +232,12 @@ static bool all_finite(const double* w, size_t n)
 static const char* take_hello(crd_learn_server* s, client* c, const crdi_message* m)
 {
     const crd_network* n = &m->network;
-    const size_t count = crdi_network_weights(n->m, n->n1, n->n2);
+    const size_t count = crdi_network_weights(n);
     if (!all_finite(m->weights, count) || !(n->alpha > -1 && n->alpha <= 1)) {
         return "its network has numbers that are not finite";
     }
     const bool first = !c->joined;
-    const bool same = c->joined && c->network.m == n->m && c->network.n1 == n->n1 &&
-                      c->network.n2 == n->n2 && c->step == m->step;
+    const bool same = c->joined && crdi_network_same_shape(&c->network, n) && c->step == m->step;
     if (!same) {
         crd_free(s->ctx, c->current);
         c->current = crdi_new_array(s->ctx, 2 * count, sizeof *c->current);

@@ -4,6 +4,7 @@
 
 #include "learn/train.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 
 enum { SAMPLES_MAX = 100000000 };
 
@@ -28,40 +29,30 @@ static crd_status check_training(crd_context* ctx, const crd_training* t)
     return CRD_OK;
 }
 
-static crd_status check_finite(crd_context* ctx, const char* name, const double* w, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (!isfinite(w[i])) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "learn: %s[%d] of the network = %g, expected a finite number", name, i,
-                             w[i]);
-        }
-    }
-    return CRD_OK;
-}
-
 static crd_status train_check_start(crd_context* ctx, const crd_network* n)
 {
-    crd_status st = CRD_OK;
-    if (n->m < 1 || n->m > CRD_TAPS_MAX || n->n1 < 1 || n->n1 > CRDI_LAYER_MAX || n->n2 < 1 ||
-        n->n2 > CRDI_LAYER_MAX) {
+    char shape[80];
+    if (!crdi_network_has_shape(n)) {
         return crdi_fail(ctx, CRD_E_RANGE,
-                         "learn: a network of %d-%d-%d-1, expected 1 .. %d inputs and layers of "
-                         "1 .. %d",
-                         n->m, n->n1, n->n2, CRD_TAPS_MAX, CRDI_LAYER_MAX);
+                         "learn: a network of %s, expected 1 .. %d inputs and layers of 1 .. %d",
+                         crd_network_shape(n, shape, sizeof shape), CRD_TAPS_MAX,
+                         CRD_NETWORK_NEURONS);
     }
     if (!(n->alpha > -1 && n->alpha <= 1)) {
         return crdi_fail(ctx, CRD_E_RANGE, "learn: alpha = %g, expected above -1 and up to 1",
                          n->alpha);
     }
-    CRD_TRY(check_finite(ctx, "W1", n->W1, n->n1 * n->m));
-    CRD_TRY(check_finite(ctx, "b1", n->b1, n->n1));
-    CRD_TRY(check_finite(ctx, "W2", n->W2, n->n2 * n->n1));
-    CRD_TRY(check_finite(ctx, "b2", n->b2, n->n2));
-    CRD_TRY(check_finite(ctx, "W3", n->W3, n->n2));
-    CRD_TRY(check_finite(ctx, "b3", &n->b3, 1));
-fail:
-    return st;
+    crdi_network_part parts[CRDI_NETWORK_PARTS];
+    const int count = crdi_network_parts(n, parts);
+    for (int p = 0; p < count; p++) {
+        for (int i = 0; i < parts[p].count; i++) {
+            if (isfinite(parts[p].w[i])) { continue; }
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "learn: %s[%d] of the network = %g, expected a finite number",
+                             parts[p].name, i, parts[p].w[i]);
+        }
+    }
+    return CRD_OK;
 }
 
 // A signal of another order of magnitude than 1 is brought there: Adam's epsilon is absolute. Not
@@ -75,12 +66,13 @@ static int scale_of(double largest)
 
 static void scale_biases(crd_network* n, int e)
 {
-    double *b1 = (double*)n->b1, *b2 = (double*)n->b2; // of crdi_network_like
-    for (int h = 0; h < n->n1; h++) {
-        b1[h] = ldexp(b1[h], e);
-    }
-    for (int j = 0; j < n->n2; j++) {
-        b2[j] = ldexp(b2[j], e);
+    crdi_network_part parts[CRDI_NETWORK_PARTS];
+    const int count = crdi_network_parts(n, parts);
+    for (int p = 1; p < count - 1; p += 2) { // every second part is a bias
+        double* b = (double*)parts[p].w;     // of crdi_network_like
+        for (int i = 0; i < parts[p].count; i++) {
+            b[i] = ldexp(b[i], e);
+        }
     }
     n->b3 = ldexp(n->b3, e);
 }
@@ -165,7 +157,7 @@ static crd_status train_ridge(crd_context* ctx, const crd_training* t, const crd
     double to[CRD_TAPS_MAX], a[CRD_TAPS_MAX];
     crdi_mean_map(p, n, to);
     const crd_status st = crdi_ridge(ctx, p, to, t->ridge, false, a);
-    return st < 0 ? st : crdi_network_make_linear(ctx, n, a);
+    return st < 0 ? st : crdi_network_write_linear(ctx, n, a);
 }
 
 // What competes with descent.
@@ -177,8 +169,9 @@ static crd_status make_rival(crd_context* ctx, const crd_training* t, const crdi
     if (which != LEAST_SQUARES) {
         return crdi_train_bounded(ctx, t, p, which == BOUNDED_IN_PART, n, done);
     }
-    *done = n->n2 >= 2 || n->alpha == 1;
-    return *done ? train_ridge(ctx, t, p, n) : CRD_OK;
+    const crd_status st = train_ridge(ctx, t, p, n);
+    *done = st >= 0;
+    return st == CRD_E_UNSUPPORTED ? CRD_OK : st; // a single leaky ReLU cannot be linear
 }
 
 // The best of the start `n`, of descent from there, and of its rivals.

@@ -4,7 +4,7 @@
 
 /// Sums run over as many samples side by side, so that a compiler may vectorise them without
 /// changing the result.
-enum { CRDI_LANES = 8, CRDI_LAYER_MAX = 64 };
+enum { CRDI_LANES = 8 };
 
 /// What may be said of y_s from y_{s-k}, y_{s-k-1}, ...
 typedef enum crdi_pair_kind {
@@ -39,7 +39,7 @@ int crdi_network_size(const crd_network* n);
 crd_status crdi_network_like(crd_context* ctx, const crd_network* from, crd_network* out);
 /// Lets `n`, which is of crdi_network_like, do what the weights (m) do.
 /// CRD_E_UNSUPPORTED: a single leaky ReLU cannot.
-crd_status crdi_network_make_linear(crd_context* ctx, crd_network* n, const double* a);
+crd_status crdi_network_write_linear(crd_context* ctx, crd_network* n, const double* a);
 
 /// Adam from `n` on, in place, with the `loss` of the epochs that were done. `*epochs` falls short
 /// of what was asked for if it diverged; then `n` is as it was.

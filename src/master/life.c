@@ -341,12 +341,12 @@ crd_status crd_master_finish(crd_master* m)
 {
     if (!m->life.initialized || m->life.finished) { return CRD_OK; }
     m->life.finished = true;
-    crdi_pacing_leave(m);
     crdi_guard_finish(m);
     const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
     const bool known = m->life.message[0] != 0;
     crdi_async_free(m);
-    halt_all(m);
+    halt_all(m); // still in real time: benches that nobody tells to stop end with their watchdog
+    crdi_pacing_leave(m);
     crdi_coupled_warn(m);
     crdi_learning_warn(m);
     // The record first: a unit may still crash in its terminate.

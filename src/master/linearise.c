@@ -66,6 +66,13 @@ static crd_status choose_links(linearising* z)
                  "constant",
                  left_out, left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
     }
+    if (!z->link_count && crd_master_get_report(z->master)->pair_count) {
+        return crdi_fail(
+            z->ctx, CRD_E_UNSUPPORTED,
+            "%s: all that its units exchange passes through pairs of wave ports, whose "
+            "energy is bounded as said above: no loop is left to be analysed",
+            z->model->name);
+    }
     if (!z->link_count) {
         return crdi_fail(z->ctx, CRD_E_UNSUPPORTED,
                          "%s: no connection carries a continuous number between units, so there "
@@ -274,11 +281,13 @@ static void say_pairs(const linearising* z)
                  "both units were not connected by it. %s It says nothing about accuracy, about "
                  "units that make energy themselves, and about other connections between them.",
                  r->pairs[i].name, s[0].unit, s[1].unit,
-                 strict ? "One unit makes a single step in a macro step: that such a pair stays "
-                          "bounded is seen for slow units only, not guaranteed."
-                        : "By its energy account it gives both units together no more than it "
-                          "got from them, whatever delay, jitter and loss, but for what a forecast "
-                          "over one inner step is wrong by ('debt' of the run's report).");
+                 strict ? "In its whole life it gives both units together no more than it got "
+                          "from them and three macro steps' worth of the largest action and "
+                          "surprise, whatever delay, jitter and loss; as one unit makes a single "
+                          "step in a macro step, that may be much."
+                        : "In its whole life it gives both units together no more than it got "
+                          "from them and three inner steps' worth of the largest action and "
+                          "surprise on either side, whatever delay, jitter and loss.");
     }
 }
 

@@ -35,7 +35,7 @@ static crd_status claim_objective(crdi_reproduction* r, const char* id, const ch
     const crd_goal goal = oscillator_goal();
     crd_quality q;
     char full[64], what[96];
-    const crd_status st = crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, a, NULL}, &q);
+    const crd_status st = crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, a, NULL, 0}, &q);
     if (st < 0) { return st; }
     snprintf(full, sizeof full, "design.%s", id);
     snprintf(what, sizeof what, "objective J of %s", name);
@@ -68,7 +68,7 @@ static crd_status design(crdi_reproduction* r)
     CRD_TRY(claim_objective(r, "moment", "the moment design", moment, 7.383624e-7,
                             "closed form; better than (20) in J, gain and norm"));
     CRD_TRY(crd_goal_optimal(r->ctx, &goal, best));
-    CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, best, NULL}, &q));
+    CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, best, NULL, 0}, &q));
     CRD_TRY(crdi_claim_add(r, &CRDI_AT_MOST(NAN, q.J, 7.3e-9, .id = "design.optimum",
                                             .what = "optimum of the objective",
                                             .remark = "with a gain of 103: nobody would want it")));
@@ -108,7 +108,7 @@ static void make_loop(oscillator* o, const double* a) // NULL: coupled directly
     }
     o->transfers[0] = (crd_transfer){0, 2, &o->one, o->first};
     o->transfers[1] = (crd_transfer){3, 2, o->second_num, o->second_den};
-    o->element = (crd_linear){TAPS, K, a, NULL};
+    o->element = (crd_linear){TAPS, K, a, NULL, 0};
     o->elements[0] = o->elements[1] = &o->element;
     o->loop = (crd_loop){.dT = step,
                          .transfer_count = 2,
@@ -327,7 +327,7 @@ static crd_status run_stop(crdi_reproduction* r, const stop_case* c, strip* stri
     crdi_stop_run_options o = crdi_stop_run_defaults();
     const crd_training training = crd_training_defaults();
     crd_network network = {0};
-    const crd_linear l = {TAPS, K, c->a, NULL};
+    const crd_linear l = {TAPS, K, c->a, NULL, 0};
     o.whole = c->a == NULL;
     o.linear = c->a ? &l : NULL;
     o.see = take_row;

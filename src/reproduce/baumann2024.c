@@ -326,8 +326,8 @@ static crd_status figure9(crdi_reproduction* r, const double optimal[TAPS],
     for (int i = 0; i < 3; i++) {
         CRD_TRY(baumann2024_make(r->ctx, methods[i].method, 0, CRDI_TORQUE_K, &l[i]));
     }
-    const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL};
-    const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL};
+    const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL, 0};
+    const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL, 0};
     CRD_TRY(claim_peak(r, "foh", "FOH", &l[1], INFINITY, (double[]){10.2, 232.3},
                        (double[]){10.163622550759055, 232.71702078456}, 1e-8,
                        "the maximum is flat: 10.163587 at 232.3"));
@@ -383,7 +383,8 @@ static crd_status optimum(crdi_reproduction* r, double optimal[TAPS], double bou
     CRD_TRY(baumann2024_make(r->ctx, CRD_METHOD_ZOH, 0, CRDI_TORQUE_K, &zoh));
     CRD_TRY(crd_goal_optimal(r->ctx, &goal, optimal));
     CRD_TRY(crd_goal_bounded(r->ctx, &goal, 0.03, 1e-4, bounded));
-    CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, CRDI_TORQUE_K, optimal, NULL}, &q));
+    CRD_TRY(
+        crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, CRDI_TORQUE_K, optimal, NULL, 0}, &q));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &zoh, &hold));
     const crdi_claim claims[] = {
         CRDI_ROW(.id = "design.j", .what = "optimum of the objective, k = 6, m = 9",
@@ -563,7 +564,7 @@ static crd_status train_network(crd_context* ctx, const double* y, const double 
     t.drop_after_jump = false;
     crd_network start = {0};
     crd_training_report report;
-    const crd_linear l = {TAPS, CRDI_TORQUE_K, optimal, NULL};
+    const crd_linear l = {TAPS, CRDI_TORQUE_K, optimal, NULL, 0};
     crd_status st = crd_network_morph(ctx, &l, 0.01, &start);
     if (st < 0) { return st; }
     st = crd_learn_train(ctx, &t, y, CRDI_TORQUE_SAMPLES, &start, out, &report, NULL);
@@ -602,8 +603,8 @@ static crd_status table2(crdi_reproduction* r, const double optimal[TAPS],
     double(*y)[CRDI_TORQUE_SAMPLES] = crdi_arena_new(&r->arena, 3, sizeof *y);
     double* estimate = crdi_arena_new(&r->arena, CRDI_TORQUE_SAMPLES, sizeof *estimate);
     if (!y || !estimate) { return CRD_E_MEMORY; }
-    const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL};
-    const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL};
+    const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL, 0};
+    const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL, 0};
     crdi_torque(y[0], false, false);
     crdi_torque(y[1], false, true);
     crdi_torque(y[2], true, true);

@@ -4,14 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const char* const crdi_papers[] = {
-    "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
-    "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
+const char* const crdi_papers[] = {"baumann2024",       "baumann2020",       "glumac2023",
+                                   "rodriguez2021-ch3", "rodriguez2021-ch4", "rodriguez2021-ch5",
+                                   "rodriguez2021-ch6", "rautenberg2023",    NULL};
 // In their order.
 static crd_status (*const reproduce[])(crdi_reproduction* r) = {
     crdi_reproduce_baumann2024,       crdi_reproduce_baumann2020,
     crdi_reproduce_glumac2023,        crdi_reproduce_rodriguez2021_ch3,
-    crdi_reproduce_rodriguez2021_ch4, crdi_reproduce_rodriguez2021};
+    crdi_reproduce_rodriguez2021_ch4, crdi_reproduce_rodriguez2021,
+    crdi_reproduce_rodriguez2021_ch6, crdi_reproduce_rautenberg2023};
 enum { PAPERS = sizeof reproduce / sizeof *reproduce };
 
 static const char* reproduce_copy_text(crdi_reproduction* r, const char* text)
@@ -130,14 +131,20 @@ crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
         const char* near = crdi_nearest(name, next_paper, &i);
         return crdi_fail(ctx, CRD_E_NOT_FOUND,
                          "no paper '%s'%s%s, expected baumann2024, baumann2020, glumac2023, "
-                         "rodriguez2021-ch3, rodriguez2021-ch4 or rodriguez2021-ch5",
+                         "rodriguez2021-ch3, rodriguez2021-ch4, rodriguez2021-ch5, "
+                         "rodriguez2021-ch6 or rautenberg2023",
                          name, near ? ", did you mean " : "", near ? near : "");
     }
     crdi_reproduction* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
     r->name = crdi_papers[found];
-    r->quick = opt && opt->quick;
+    const crdi_reproduce_options o = opt ? *opt : (crdi_reproduce_options){0};
+    r->quick = o.quick;
+    r->whole = o.whole;
+    r->cycle = o.cycle ? o.cycle : "build/cycles/wltc3b.csv";
+    r->command = o.command;
+    r->stop = o.stop;
     crd_arena_init(&r->arena, ctx);
     const crd_status st = reproduce[found](r);
     if (st < 0) {

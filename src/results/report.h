@@ -6,6 +6,7 @@
 #pragma once
 #include "cardan/results.h"
 #include "shared/base.h"
+#include "shared/base_asset.h"
 #include "shared/results.h"
 
 // ---- traces: report_trace.c --------------------------------------------------------------------
@@ -251,11 +252,6 @@ void crdi_doc_verdict_end(crdi_doc* d);
 crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);
 
 // ---- files of the page, embedded by the build --------------------------------------------------
-
-typedef struct crdi_asset {
-    const unsigned char* data;
-    size_t length;
-} crdi_asset;
 
 extern const crdi_asset crdi_page_css, crdi_page_js, crdi_uplot_js, crdi_uplot_css,
     crdi_uplot_license;

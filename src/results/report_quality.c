@@ -177,6 +177,7 @@ static const crdi_doc_column pair_columns[] = {
     {CRDI_NUMBER("Granted / J", "granted", 4)},
     {CRDI_NUMBER("Thrown away / J", "dumped", 4)},
     {CRDI_NUMBER("Times limited", "limited", 4)},
+    {CRDI_NUMBER("Steps predicted", "predicted", 4)},
 };
 static const crdi_doc_column control_columns[] = {
     {CRDI_NUMBER("Tolerance", "tolerance", 4)},

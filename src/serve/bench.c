@@ -310,6 +310,11 @@ static crd_status take_quantity(crdi_serve_bench* b, int i)
             return fail_at(b, f->limits_line, path,
                            "expected a lower and an upper bound, as 0..6500 1/min");
         }
+        if (drives && f->set && !(limit.min < limit.max)) {
+            snprintf(path, sizeof path, "quantities.%s.limits", crdi_clip(f->name).text);
+            return fail_at(b, f->limits_line, path,
+                           "a range of one value, expected a lower bound below the upper one");
+        }
     }
     CRD_TRY(unit_of(b, i, f->limits ? &limit : NULL, &dimension, &has));
     take_numbers(b, i, f->limits ? &limit : NULL, has ? &dimension : NULL);
@@ -405,6 +410,28 @@ fail:
     return st;
 }
 
+// What a file does not speak of has no limits, and no stop takes it back. `count`: of the unit's
+// own.
+static void warn_of_others(const crdi_serve_bench* b, int count)
+{
+    char list[200] = "";
+    size_t n = 0;
+    for (int i = 0; i < count; i++) {
+        const crd_dcp_variable* v = &b->s->own->variables[i];
+        bool other = v->causality == CRD_INPUT;
+        for (int k = 0; k < b->f->quantity_count && other; k++) {
+            other = b->set[k] != i;
+        }
+        if (!other || n >= sizeof list) { continue; }
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", v->name);
+    }
+    if (n == 0) { return; }
+    crdi_log(b->s->ctx, CRD_LOG_WARNING,
+             "%s: inputs without a role have no limits and are set as they come, before a run and "
+             "in a stop, too: %s%s",
+             b->f->file, list, n >= sizeof list ? "..." : "");
+}
+
 crd_status crdi_serve_as_bench(crdi_serve* s, const crdi_bench_file* f)
 {
     crd_status st = CRD_OK;
@@ -416,6 +443,7 @@ crd_status crdi_serve_as_bench(crdi_serve* s, const crdi_bench_file* f)
                          "a bench has the description that is made for it, not another one");
     }
     CRD_TRY(configure(b));
+    const int count = s->own->variable_count;
     CRD_TRY(declare(b));
     const crd_dcp_rig rig = {.user = b,
                              .set = bench_rig_set,
@@ -431,6 +459,7 @@ crd_status crdi_serve_as_bench(crdi_serve* s, const crdi_bench_file* f)
     if (st < 0) { return crdi_fail_in(s->ctx, st, "%s", f->file); }
     b->own = crd_dcp_bench_plant(b->bench);
     s->bench = b;
+    warn_of_others(b, count);
 fail:
     return st;
 }

@@ -506,6 +506,16 @@ static bool wants_stop(const crdi_serve* s)
     return s->one ? s->unit->wants_stop : crd_master_ended(s->master) != CRD_END_NONE;
 }
 
+// What the slave asks for has passed already: units in real time need not wait for it once more.
+static void start_grids(crdi_serve* s, const stride* x)
+{
+    for (int i = 0; i < s->unit_count; i++) {
+        crd_unit* u = s->stations[i].unit;
+        if (!(u->info.flags & CRD_UNIT_IN_REAL_TIME) || u->origin != 0) { continue; }
+        u->origin = crdi_now_ns() - llround(1e9 * x->resolution * (double)x->steps);
+    }
+}
+
 static crd_status step_units(crdi_serve* s, const stride* x)
 {
     crd_status st = CRD_OK;
@@ -520,6 +530,7 @@ static crd_status step_units(crdi_serve* s, const stride* x)
         return CRD_OK;
     }
     CRD_TRY(push_inputs(s));
+    if (x->done == 0) { start_grids(s, x); }
     CRD_TRY(s->one ? step_unit(s, x) : step_system(s, x));
 fail:
     return st;

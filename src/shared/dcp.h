@@ -459,6 +459,16 @@ bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* from, const c
 void crdi_dcp_net_hold(crd_dcp_net* n, bool on);
 /// While `*fence` is not 0 nothing is sent: somebody else speaks to the slaves now. Borrowed.
 void crdi_dcp_net_set_fence(crd_dcp_net* n, const _Atomic int* fence);
+/// Streams whose messages have no length in front of them: how long the one is that `bytes` begin
+/// with, 0 if that cannot be told yet, SIZE_MAX if it is none, which ends the stream. Before
+/// anything is opened; with captures, before those as well. Datagrams are the same as ever.
+typedef struct crdi_dcp_framing {
+    size_t (*length)(const void* user, const uint8_t* bytes, size_t there);
+    const void* user;
+} crdi_dcp_framing;
+void crdi_dcp_net_set_framing(crd_dcp_net* n, const crdi_dcp_framing* framing);
+/// What comes is a packet, whatever it is.
+size_t crdi_dcp_framing_any(const void* user, const uint8_t* bytes, size_t there);
 /// For another process that shall be able to speak in our place: the socket that PDUs to this
 /// address leave by, -1: none (yet). There it is adopted, and belongs to the network then.
 int crdi_dcp_net_socket_to(const crd_dcp_net* n, const crd_dcp_address* to);

@@ -111,6 +111,8 @@ crdi_safety_range crdi_safety_unbounded(void);
 void crdi_safety_axis_open(crdi_safety_axis* a);
 /// Narrows what is agreed. False: nothing is left of it, and it stays as it was.
 bool crdi_safety_narrow(crdi_safety_axis* a, const crdi_safety_range* by);
+/// A range of another quantity, `factor` of whose units are one of this; the rate is free.
+crdi_safety_range crdi_safety_scaled(const crdi_safety_range* of, double factor);
 /// What becomes of a set value of the master.
 double crdi_safety_keep(const crdi_safety_axis* a, double x);
 /// What becomes of a value of the bench itself (conditioning, stop): on the way from and to 0 it

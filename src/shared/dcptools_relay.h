@@ -60,9 +60,11 @@ typedef struct crdi_dcp_path {
 typedef struct crdi_dcp_relay_options {
     crdi_dcp_path there, back; ///< from near to far, and from far to near
     uint64_t seed;
-    bool control_only;           ///< network information stays as it is: data go past the relay
-    uint32_t near_ip;            ///< own address on the near side; 0: that of the channel
-    uint32_t far_ip;             ///< own address on the far side; 0: loopback
+    bool control_only; ///< network information stays as it is: data go past the relay
+    bool raw;          ///< what passes is not DCP: nothing is looked into; streams in pieces as
+                       ///< they come
+    uint32_t near_ip;  ///< own address on the near side; 0: that of the channel
+    uint32_t far_ip;   ///< own address on the far side; 0: loopback
     uint16_t port_from, port_to; ///< for slaves that have the relay's own address and so need other
                                  ///< ports for data than the master says; 0: any that is free
     size_t memory;               ///< bytes that may be on their way; default 16 MiB

@@ -72,6 +72,11 @@ typedef struct crdi_live_bond {
     const char *name, *action, *flow;
 } crdi_live_bond;
 
+/// One end of a bond with a pair (docs/pairs.md).
+typedef struct crdi_live_port {
+    const char *pair, *output; ///< "shaft", "engine.w"
+} crdi_live_port;
+
 typedef struct crdi_live_info {
     const char *title, *file, *results; ///< "" none
     double start, stop, step;           ///< stop INFINITY: open end
@@ -88,6 +93,8 @@ typedef struct crdi_live_info {
     int link_count;
     const crdi_live_bond* bonds;
     int bond_count;
+    const crdi_live_port* ports; ///< two for each pair: the owner of the flow comes first
+    int port_count;
 } crdi_live_info;
 
 bool crdi_live_is_ready(const crdi_live* l); ///< any thread
@@ -161,6 +168,12 @@ typedef struct crdi_live_bond_state {
     double relative;
 } crdi_live_bond_state;
 
+/// At the end of the last macro step.
+typedef struct crdi_live_port_state {
+    double tank, dumped; ///< J: stored; thrown away so far
+    double predicted;    ///< macro steps in which the commands on top acted; NaN: it has none
+} crdi_live_port_state;
+
 typedef struct crdi_live_status {
     int64_t number; ///< of the snapshot
     crdi_live_state state;
@@ -176,6 +189,7 @@ typedef struct crdi_live_status {
     crdi_live_unit_state* units; ///< (unit_count)
     crdi_live_link_state* links; ///< (link_count)
     crdi_live_bond_state* bonds; ///< (bond_count)
+    crdi_live_port_state* ports; ///< (port_count)
 } crdi_live_status;
 
 /// The newest snapshot, the same again if there is no newer one (compare `number`); NULL before the

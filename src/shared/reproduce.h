@@ -60,7 +60,10 @@ typedef struct crdi_reproduction {
     crd_arena arena;   ///< all of it
     const char* name;  ///< of crdi_papers
     const char* paper; ///< "Baumann 2024: title, journal"
-    bool quick;        ///< as asked for
+    bool quick;        ///< as asked for, and so are the next four
+    bool whole;
+    const char *cycle, *command;
+    const volatile bool* stop;
     crdi_claim* claims;
     int claim_count;
     size_t claim_capacity;
@@ -74,6 +77,11 @@ extern const char* const crdi_papers[];
 
 typedef struct crdi_reproduce_options {
     bool quick; ///< nothing is timed, and runs of very many steps are left out with their rows
+    // rautenberg2023
+    bool whole;                ///< benches drive the whole cycle, not 120 s of it
+    const char* cycle;         ///< recording of the WLTC; NULL: build/cycles/wltc3b.csv
+    const char* command;       ///< the executable `cardan`, whose benches it starts
+    const volatile bool* stop; ///< ends a drive; NULL: nobody can
 } crdi_reproduce_options;
 
 /// CRD_E_NOT_FOUND: no such paper, with the nearest name. `opt` may be NULL.

@@ -49,6 +49,21 @@ typedef struct crdi_unit_kind {
 } crdi_unit_kind;
 const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source);
 
+// ---- layouts of datagrams ----------------------------------------------------------------------
+
+struct crdi_wire_catalog;
+/// Messages out of a file in YAML (docs/frames.md), prepared. All of it lives in `arena`, and
+/// `path` has to live as long.
+crd_status crdi_layout_load(crd_context* ctx, const char* path, crd_arena* arena,
+                            struct crdi_wire_catalog* out);
+crd_status crdi_layout_parse(crd_context* ctx, const char* text, size_t length, const char* file,
+                             crd_arena* arena, struct crdi_wire_catalog* out);
+
+/// Of the messages of a DBC file those that a unit sends and receives, with cycles, counters and
+/// checksums as its `send` and `receive` say them.
+crd_status crdi_layout_choose(crd_context* ctx, const crd_unit_spec* spec, crd_arena* arena,
+                              struct crdi_wire_catalog* c);
+
 // ---- bench files -------------------------------------------------------------------------------
 
 enum { CRDI_BENCH_FILE_QUANTITIES = 16, CRDI_BENCH_FILE_ITEMS = 31 };

@@ -1,5 +1,5 @@
 /// Emulated test benches: an electric machine, an engine (both after Rautenberg et al. 2023,
-/// section 3.2), and two small motors back to back (Rodriguez 2021, chapter 6).
+/// section 3.2), and two motors back to back, small and large (Rodriguez 2021, chapter 6).
 ///
 /// A bench is a model of its machines with the controller that a bench has: 10 kHz inside, load
 /// machine in speed control, temperature conditioning, a measurement chain for each output
@@ -16,10 +16,13 @@ typedef enum crdi_testbench_kind {
     CRDI_TESTBENCH_EM,           ///< electric machine, 85 kW
     CRDI_TESTBENCH_ICE,          ///< engine, 225 kW
     CRDI_TESTBENCH_BACK_TO_BACK, ///< two motors of 180 W
+    CRDI_TESTBENCH_TRACTION,     ///< two motors of 200 kW
+    CRDI_TESTBENCH_BATTERY,      ///< battery of 34 A h, no shaft: behind all that have one
     CRDI_TESTBENCH_KIND_COUNT,
 } crdi_testbench_kind;
 
-const char* crdi_testbench_kind_name(int kind); ///< "em", "ice", "backtoback"; NULL
+const char*
+crdi_testbench_kind_name(int kind); ///< "em", "ice", "backtoback", "traction", "battery"; NULL
 
 // ---- faults ------------------------------------------------------------------------------------
 
@@ -73,6 +76,7 @@ typedef struct crdi_testbench_options {
     double start_up;  ///< s until its supply is on; default 0
     double watchdog;  ///< s without data from STC_run on; default 0.5
     double heartbeat; ///< s without a sign of the master before; default 3
+    double soc;       ///< of a battery, its charge, 0 to 1; default 0.5
     crdi_testbench_fault faults[CRDI_TESTBENCH_FAULTS_MAX];
     int fault_count;
     crd_dcp_address address; ///< for the description; default udp://127.0.0.1:8080
@@ -96,6 +100,11 @@ double crdi_testbench_true(const crdi_testbench* b, int signal);     ///< as it 
 /// An item of the checklist by its index; `on` false: somebody has switched it off.
 void crdi_testbench_switch(crdi_testbench* b, int item, bool on);
 const char* crdi_testbench_item(const crdi_testbench* b, int item); ///< NULL: no such item
+
+/// The machines and the measurement of a bench as a model for CRD_UNIT_NATIVE, without network,
+/// session and limits; it is in the arena. Variables are the signals, and the parameter
+/// `temperature` (degC, at the start).
+crd_status crdi_testbench_model(crd_arena* arena, crdi_testbench_kind kind, const crd_model** out);
 
 /// As a slave behind `link`; who drives the slave drives the bench. Options may be NULL.
 crd_status crdi_testbench_start(crdi_testbench* b, const crd_dcp_link* link,

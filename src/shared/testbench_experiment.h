@@ -43,6 +43,8 @@ typedef enum crdi_bench_case {
                               ///< Adam on the samples of a previous run
     CRDI_BENCH_LEAST_SQUARES, ///< the same network and the same samples, ridge regression
     CRDI_BENCH_AUTO,          ///< Cardan's mixture, which knows nothing beforehand
+    CRDI_BENCH_COMMANDS,      ///< the same with what it has learned of the car's set values in a
+                              ///< previous run
     CRDI_BENCH_CASES,
 } crdi_bench_case;
 

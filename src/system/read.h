@@ -15,7 +15,7 @@ const crdi_table* const* crdi_system_tables(int* count);
 
 crd_run_spec crdi_run_spec_defaults(void);
 extern const crdi_table crdi_unit_table, crdi_standby_table, crdi_session_table, crdi_bench_table,
-    crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table;
+    crdi_link_table, crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table;
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
 extern const crd_channel_spec crdi_no_channel; ///< nothing is lost or late
@@ -46,6 +46,8 @@ crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char*
 /// The node as JSON without those of its keys; each token in its line, the first being
 /// `first_line`.
 void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crd_text* out);
+/// `send` and `receive` of a unit on a CAN bus, into a crd_message_list.
+crd_status crdi_read_messages(crdi_reader* r, const crdi_node* n, void* out);
 /// The whole file of a description.
 crd_status crdi_read_file(crd_context* ctx, const char* path, crd_text* out);
 /// Line of a key, else of the mapping.

@@ -49,6 +49,11 @@ static crd_status read_quantity(crdi_reader* r, const crdi_node* n, crdi_bench_f
                               "role: %s is the %s already (line %d), expected one of them",
                               f->quantities[other].name, roles[q->role], f->quantities[other].line);
     }
+    if ((q->role == SPEED || q->role == TORQUE) && !isnan(q->safe) && q->safe != 0) {
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "safe"),
+                              "safe: a stop ends with %s 0 and not with %g, expected 0 or nothing",
+                              roles[q->role], q->safe);
+    }
     if (q->set && !q->limits) {
         return crdi_read_fail(
             r, CRD_E_RANGE, n->line,
@@ -187,6 +192,12 @@ static crd_status read_bench_file(crdi_reader* r, const crdi_node* n, crdi_bench
                               "quantities: %s is lowered when the speed is safe, but none has "
                               "role: speed",
                               x.f.quantities[role_at(&x.f, VOLTAGE)].name);
+    }
+    const double safe = isnan(x.f.safe_speed) ? 100 : x.f.safe_speed;
+    if (x.f.standstill > safe) { // not where it is NAN
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(x.stop, "standstill"),
+                              "stop.standstill: %g, expected at most safe_speed, which is %g",
+                              x.f.standstill, safe);
     }
     *out = x.f;
 fail:

@@ -18,6 +18,7 @@ _Static_assert(COUNT(accelerations) == CRD_ACCEL_IQN_ILS + 2, "a name for each a
 _Static_assert(COUNT(corrections) == CRD_CORRECT_BALANCE + 2, "a name for each correction");
 
 static const char* const pairs[] = {"none", "wave", NULL};
+static const char* const overs[] = {"none", "commands", NULL};
 
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out);
 
@@ -65,6 +66,7 @@ enum {
     B_PAIR,
     B_IMPEDANCE,
     B_INNER,
+    B_OVER,
     B_CHANNEL
 };
 
@@ -83,6 +85,7 @@ static const crdi_key bond_keys[] = {
     [B_PAIR] = {KEY("pair", CHOICE, bond_draft, spec.pair), .choices = pairs},
     [B_IMPEDANCE] = {KEY("impedance", TEXT, bond_draft, spec.impedance)},
     [B_INNER] = {KEY("inner", TIME, bond_draft, spec.inner), .range = CRDI_POSITIVE},
+    [B_OVER] = {KEY("over", EITHER, bond_draft, spec.over), .choices = overs},
     [B_CHANNEL] = {KEY("channel", NODE, bond_draft, channel)},
 };
 
@@ -352,9 +355,9 @@ static crd_status check_pair(crd_context* ctx, const crd_bond_spec* b, const cha
 {
     if (b->pair == CRD_PAIR_NONE) {
         const bool given[] = {b->impedance && b->impedance[0], (!isnan(b->inner) && b->inner != 0),
-                              b->has_channel};
-        static const char* const names[] = {"impedance", "inner", "channel"};
-        for (int i = 0; i < 3; i++) {
+                              b->over, b->has_channel};
+        static const char* const names[] = {"impedance", "inner", "over", "channel"};
+        for (int i = 0; i < COUNT(names); i++) {
             if (!given[i]) { continue; }
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s belongs to a pair, expected 'pair: wave' beside it",
@@ -449,6 +452,7 @@ static void amend_bond(crd_bond_spec* old, const crd_bond_spec* b, uint64_t give
         old->pair = b->pair;
         old->impedance = b->impedance;
         old->inner = b->inner;
+        old->over = b->over;
         old->channel = b->channel;
         old->has_channel = b->has_channel;
         if (!(given & BIT(B_CORRECT))) { old->correct = CRD_CORRECT_NONE; }

@@ -48,6 +48,13 @@ enum {
     U_LOGGING,
     U_MODEL_KEYS, // those before are also a stand-in's
     U_DCP = U_MODEL_KEYS,
+    U_FRAMES,
+    U_LAYOUT,
+    U_LINK,
+    U_CAN,
+    U_DBC,
+    U_SEND,
+    U_RECEIVE,
     U_DESCRIPTION,
     U_SESSION,
     U_BENCH,
@@ -84,6 +91,13 @@ enum {
 static const crdi_key unit_keys[] = {
     MODEL_KEYS,
     [U_DCP] = {KEY("dcp", TEXT, unit_draft, spec.address)},
+    [U_FRAMES] = {KEY("frames", TEXT, unit_draft, spec.address)},
+    [U_LAYOUT] = {KEY("layout", PATH, unit_draft, spec.path)},
+    [U_LINK] = {KEY("link", TABLE, unit_draft, spec.link), .table = &crdi_link_table},
+    [U_CAN] = {KEY("can", TEXT, unit_draft, spec.address)},
+    [U_DBC] = {KEY("dbc", PATH, unit_draft, spec.path)},
+    [U_SEND] = {KEY("send", OWN, unit_draft, spec.send), .read = crdi_read_messages},
+    [U_RECEIVE] = {KEY("receive", OWN, unit_draft, spec.receive), .read = crdi_read_messages},
     [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, spec.path)},
     [U_SESSION] = {KEY("session", TABLE, unit_draft, spec.session), .table = &crdi_session_table},
     [U_BENCH] = {KEY("bench", OWN, unit_draft, spec.bench), .read = read_bench},
@@ -135,6 +149,15 @@ static const crdi_key session_keys[] = {
     {KEY("capture", PATH, crd_session_spec, capture)},
 };
 
+static const crdi_key link_keys[] = {
+    {KEY("local", TEXT, crd_link_spec, local)},
+    {KEY("listen", BOOL, crd_link_spec, listen)},
+    {KEY("contact", TIME, crd_link_spec, contact), .range = CRDI_NOT_NEGATIVE},
+    {KEY("timeout", TIME, crd_link_spec, timeout), .range = CRDI_NOT_NEGATIVE},
+    {KEY("plain", BOOL, crd_link_spec, plain)},
+    {KEY("capture", PATH, crd_link_spec, capture)},
+};
+
 static const crdi_key bench_keys[] = {
     {KEY("limits", TEXT, crd_bench_spec, limits)},
     {KEY("case", TEXT, crd_bench_spec, plan)},
@@ -172,6 +195,7 @@ static const crdi_key column_keys[] = {
 PUBLIC_TABLE(unit);
 PUBLIC_TABLE(standby);
 PUBLIC_TABLE(session);
+PUBLIC_TABLE(link);
 PUBLIC_TABLE(bench);
 PUBLIC_TABLE(solver);
 PUBLIC_TABLE(circuit);
@@ -213,6 +237,24 @@ static crd_status complete_dcp(crdi_reader* r, const crdi_node* n, uint64_t give
                           "the key 'description' is missing: the .dcpx of the DCP slave");
 }
 
+static crd_status complete_frames(crdi_reader* r, const crdi_node* n, uint64_t given,
+                                  crd_unit_spec* u)
+{
+    (void)u;
+    if (given & BIT(U_LAYOUT)) { return CRD_OK; }
+    return crdi_read_fail(
+        r, CRD_E_FORMAT, n->line,
+        "the key 'layout' is missing: the file with the messages and their fields");
+}
+
+static crd_status complete_can(crdi_reader* r, const crdi_node* n, uint64_t given, crd_unit_spec* u)
+{
+    (void)u;
+    if (given & BIT(U_DBC)) { return CRD_OK; }
+    return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                          "the key 'dbc' is missing: the file with the messages of the bus");
+}
+
 // A kind of unit is one row here, with its key among the unit's keys above.
 static const unit_kind kinds[] = {
     [CRD_UNIT_FMU] = {.known = {"fmu", "an FMU", .is_file = true, .is_model = true},
@@ -247,6 +289,18 @@ static const unit_kind kinds[] = {
                                  .is_model = true},
                        .said_by = BIT(U_TWIN),
                        .takes = BIT(U_PARAMETERS)},
+    [CRD_UNIT_FRAMES] = {.known = {"frames", "a partner of datagrams", .is_file = true,
+                                   .is_remote = true},
+                         .said_by = BIT(U_FRAMES),
+                         .takes = BIT(U_PARAMETERS) | BIT(U_LAYOUT) | BIT(U_LINK),
+                         .may_change = true,
+                         .complete = complete_frames},
+    [CRD_UNIT_CAN] = {.known = {"can", "a CAN bus", .is_file = true, .is_remote = true},
+                      .said_by = BIT(U_CAN),
+                      .takes = BIT(U_PARAMETERS) | BIT(U_DBC) | BIT(U_SEND) | BIT(U_RECEIVE) |
+                               BIT(U_LINK),
+                      .may_change = true,
+                      .complete = complete_can},
 };
 
 const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source)

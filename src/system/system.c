@@ -25,6 +25,7 @@ crd_unit_spec crd_unit_spec_defaults(void)
                                        .heartbeat = NAN,
                                        .alive = NAN},
                            .bench = {.watchdog = NAN},
+                           .link = {.contact = NAN, .timeout = NAN},
                            .standby = {.after = NAN, .fade = 0.2, .rejoin = true},
                            .place = {"", 0}};
 }

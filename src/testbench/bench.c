@@ -97,6 +97,9 @@ static crd_status read_kind(crd_context* ctx, const crdi_plant_type* type, const
         return crdi_fail(ctx, CRD_E_RANGE, "fault coolant-loss: the %s has no coolant",
                          type->title);
     }
+    if (kind == CRDI_TESTBENCH_SPEED_RUNAWAY && !(type->drive.inertia > 0)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "fault speed-runaway: the %s has no shaft", type->title);
+    }
     if (kind == CRDI_TESTBENCH_SENSOR_LOSS) {
         return read_sensor(ctx, type, text + word + (colon ? 1 : 0),
                            length - word - (colon ? 1 : 0), out);
@@ -215,6 +218,14 @@ static void rig_cut(void* user)
     b->plant.torque_off = b->plant.load_off = true;
 }
 
+static bool rig_range(void* user, int quantity, double* min, double* max)
+{
+    const crdi_testbench* b = user;
+    const crdi_plant_type* type = b->plant.type;
+    const int input = type->quantities[quantity].input;
+    return type->range && input >= 0 && type->range(&b->plant, input, min, max);
+}
+
 static crd_dcp_outcome rig_get(void* user, int variable, crd_dcp_slot* value)
 {
     const crdi_testbench* b = user;
@@ -305,7 +316,7 @@ static crd_status describe(crdi_testbench* b, const crd_dcp_address* address)
     d->description = "emulated test bench";
     memcpy(d->uuid, type->uuid, sizeof d->uuid);
     d->major = 1;
-    d->srt = d->nrt = true;
+    d->hrt = d->srt = d->nrt = true;
     d->nrt_default_steps = d->nrt_min_steps = 1;
     d->nrt_max_steps = 1000;
     d->nrt_fixed_steps = false;
@@ -342,6 +353,10 @@ static void configure(crdi_testbench* b, const crdi_testbench_options* opt)
         to->trip_min = q->trip_min;
         to->trip_max = q->trip_max;
         to->cool_down = q->cool_down;
+        if (type->moves.of && i == type->moves.quantity) {
+            to->of = type->moves.of;
+            to->factor = type->moves.factor;
+        }
     }
     b->config = crd_dcp_bench_defaults();
     b->config.limits = type->limits;
@@ -369,6 +384,7 @@ crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
                                     .speed_up = 1,
                                     .watchdog = 0.5,
                                     .heartbeat = 3,
+                                    .soc = 0.5,
                                     .address = {0x7F000001, 8080, CRD_DCP_UDP}};
 }
 
@@ -384,6 +400,9 @@ static crd_status bench_check_options(crd_context* ctx, const crdi_testbench_opt
     }
     if (!(o->start_up >= 0) || isinf(o->start_up)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: start-up %g s, expected >= 0", o->start_up);
+    }
+    if (!(o->soc >= 0 && o->soc <= 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "testbench: charge %g, expected 0 to 1", o->soc);
     }
     if (o->fault_count < 0 || o->fault_count > CRDI_TESTBENCH_FAULTS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: %d faults, expected up to %d",
@@ -414,6 +433,7 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
     b->ctx = ctx;
     b->speed_up = opt->speed_up;
     crdi_plant_init(&b->plant, crdi_plant_type_of((int)opt->kind), opt->seed);
+    if (opt->kind == CRDI_TESTBENCH_BATTERY) { b->plant.inner[b->plant.type->charge] = opt->soc; }
     b->plant.ideal = opt->ideal;
     b->plant.start_up = opt->start_up;
     memcpy(b->plant.faults, opt->faults, sizeof opt->faults);
@@ -428,7 +448,8 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
                              .remote = rig_remote,
                              .step = rig_step,
                              .get_variable = rig_get,
-                             .cut = rig_cut};
+                             .cut = rig_cut,
+                             .range = rig_range};
     CRD_TRY(crd_dcp_bench_create(ctx, b->description, &b->config, &rig, &b->bench));
     *out = b;
     return CRD_OK;

@@ -72,14 +72,22 @@ typedef struct crdi_plant_type {
     int speed_input, torque_input; // signals
     int speed_output;
     double ambient;                                // degC
+    int charge;                                    // of a battery: which of `inner`; see `soc`
     bool media;                                    // has a medium to lose
     void (*fast)(struct crdi_plant* p, double dt); // torque of the DUT, every 0.1 ms
     void (*slow)(struct crdi_plant* p, double dt); // temperatures and values, every ms
+    double (*speed)(struct crdi_plant* p);         // wanted, rad/s; NULL: the set value
+    bool (*range)(const struct crdi_plant* p, int signal, double* min, double* max); // NULL
     // as a bench
     const char* limits;
     const char* checklist[CRDI_ITEMS];
     const crdi_plant_quantity* quantities;
     int quantity_count;
+    struct {
+        int quantity;
+        const char* of; // that this one moves as well, by the factor; NULL: none does
+        double factor;
+    } moves;
     double induced, stop_rate, turn_speed;
     // Its sheet: from any point of its limits to rest without cooling down, s; how far speed and
     // torque overshoot set values within the limits.
@@ -100,13 +108,13 @@ typedef struct crdi_plant {
     double measured[CRDI_SIGNALS]; // and as they are measured
     // shaft, SI
     double omega, acceleration, reference, integral, load;
-    double dut, expected, shaft; // torque at the DUT's rotor, as it should be, at the flange
-    double inner[4];             // states of the DUT, see its file
-    double limit;                // largest torque, from `slow`
-    double voltage, angle;
-    double temperature[CRDI_NODES]; // degC
-    double thermal_scale;           // how much faster temperatures are, >= 1
-    double cap;                     // a temperature that the media are kept below, NAN
+    double dut, expected, shaft;     // torque at the DUT's rotor, as it should be, at the flange
+    double inner[4];                 // states of the DUT, see its file
+    double limit;                    // largest torque, from `slow`
+    double voltage, angle, position; // rad, -pi to pi; since it was made
+    double temperature[CRDI_NODES];  // degC
+    double thermal_scale;            // how much faster temperatures are, >= 1
+    double cap;                      // a temperature that the media are kept below, NAN
     // measurement
     crdi_bench_sensor sensors[CRDI_SIGNALS];
     int ring_at;
@@ -131,7 +139,8 @@ typedef struct crdi_plant {
     double stuck; // torque, NAN
 } crdi_plant;
 
-extern const crdi_plant_type crdi_plant_em, crdi_plant_ice, crdi_plant_back_to_back;
+extern const crdi_plant_type crdi_plant_em, crdi_plant_ice, crdi_plant_back_to_back,
+    crdi_plant_traction, crdi_plant_battery;
 const crdi_plant_type* crdi_plant_type_of(int kind); // NULL
 
 void crdi_plant_init(crdi_plant* p, const crdi_plant_type* type, uint64_t seed);
@@ -150,5 +159,5 @@ static inline double crdi_clamp(double x, double min, double max)
 }
 // Straight lines between points, held outside.
 double crdi_lookup(const double (*points)[2], int count, double x);
-// Power of a temperature control unit with `heater` W and `cooler` W/K against water.
+// Power of a temperature control unit with `heater` W, `cooler` W/K against water, and a chiller.
 double crdi_condition(double set, double is, double heater, double cooler, double water);

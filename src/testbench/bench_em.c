@@ -35,7 +35,7 @@ static const crdi_testbench_signal signals[SIGNALS] = {
     [SPEED_REF] = CRDI_SET_VALUE("speed_ref", "rpm", "set value of the speed", 0, 6500),
     [VOLTAGE_REF] =
         CRDI_SET_VALUE("voltage_ref", "V", "set value of the battery simulator", 0, 400),
-    [OIL_REF] = CRDI_SET_VALUE("oil_ref", "degC", "set value of the oil's temperature", 25, 95),
+    [OIL_REF] = CRDI_SET_VALUE("oil_ref", "degC", "set value of the oil's temperature", -15, 95),
     [VOLTAGE] =
         CRDI_MEASURED("voltage_dc", "V", "measured voltage of the DC link", 0.3, 1e-3, 1e-3, 0.05),
     [TORQUE] =
@@ -162,8 +162,8 @@ static const crdi_plant_quantity quantities[] = {
     {"speed", NULL, CRD_DCP_ROLE_SPEED, SPEED_REF, SPEED, 100, -500, 7000, NAN},
     {"torque", NULL, CRD_DCP_ROLE_TORQUE, TORQUE_REF, TORQUE, 0, -320, 320, NAN},
     {"voltage", NULL, CRD_DCP_ROLE_VOLTAGE, VOLTAGE_REF, VOLTAGE, 60, -5, 420, NAN},
-    {"oil", NULL, CRD_DCP_ROLE_TEMPERATURE, OIL_REF, OIL_IN, NAN, 0, 105, NAN},
-    {"winding", "degC", CRD_DCP_ROLE_TEMPERATURE, -1, TEMPERATURE_MAX, NAN, -20, 175, 100},
+    {"oil", NULL, CRD_DCP_ROLE_TEMPERATURE, OIL_REF, OIL_IN, NAN, -25, 105, NAN},
+    {"winding", "degC", CRD_DCP_ROLE_TEMPERATURE, -1, TEMPERATURE_MAX, NAN, -30, 175, 100},
     {"current", "A", CRD_DCP_ROLE_OTHER, -1, CURRENT, NAN, -400, 400, NAN},
 };
 
@@ -200,7 +200,7 @@ const crdi_plant_type crdi_plant_em = {
     .fast = em_fast,
     .slow = em_slow,
     .limits = "speed 0..6500 1/min rate 8000 1/min/s; torque -250..250 N.m rate 25000 N.m/s; "
-              "voltage 0..400 V rate 500 V/s; oil 25..95 degC; winding ..175 degC; "
+              "voltage 0..400 V rate 500 V/s; oil -15..95 degC; winding ..175 degC; "
               "current -400..400 A; avoid speed 0..50 1/min with torque",
     .checklist = {"battery simulator on", "temperature control on", "data acquisition ready",
                   "remote control selected", "oil flow", "torque control", "speed control",

@@ -27,8 +27,8 @@ enum { BLOCK, COOLANT_NODE, OIL_NODE };
 static const crdi_testbench_signal signals[SIGNALS] = {
     [PEDAL_REF] = CRDI_SET_VALUE("pedal_ref", "%", "set value of the pedal", 0, 50),
     [SPEED_REF] = CRDI_SET_VALUE("speed_ref", "rpm", "set value of the speed", 0, 6500),
-    [COOLANT_REF] = CRDI_SET_VALUE("coolant_ref", "degC", "set value of the coolant", 20, 105),
-    [OIL_REF] = CRDI_SET_VALUE("oil_ref", "degC", "set value of the oil", 20, 120),
+    [COOLANT_REF] = CRDI_SET_VALUE("coolant_ref", "degC", "set value of the coolant", -15, 105),
+    [OIL_REF] = CRDI_SET_VALUE("oil_ref", "degC", "set value of the oil", -15, 120),
     [SPEED] = CRDI_MEASURED("speed", "rpm", "measured speed", 0.1, 1e-3, 1e-3, 0.1),
     [TORQUE] = CRDI_MEASURED("torque", "N.m", "measured torque of the shaft", 1, 5e-3, 5e-3, 0.1),
     [TORQUE_CALC] = CRDI_MEASURED(
@@ -137,8 +137,8 @@ static const crdi_plant_quantity quantities[] = {
     // name, unit, role, signals; while conditioning; trips; cool down
     {"speed", NULL, CRD_DCP_ROLE_SPEED, SPEED_REF, SPEED, 800, -500, 7000, NAN},
     {"pedal", NULL, CRD_DCP_ROLE_TORQUE, PEDAL_REF, PEDAL, 0, -5, 105, NAN},
-    {"coolant", NULL, CRD_DCP_ROLE_TEMPERATURE, COOLANT_REF, COOLANT_IN, NAN, -20, 115, 100},
-    {"oil", NULL, CRD_DCP_ROLE_TEMPERATURE, OIL_REF, OIL, NAN, -20, 140, NAN},
+    {"coolant", NULL, CRD_DCP_ROLE_TEMPERATURE, COOLANT_REF, COOLANT_IN, NAN, -25, 115, 100},
+    {"oil", NULL, CRD_DCP_ROLE_TEMPERATURE, OIL_REF, OIL, NAN, -25, 140, NAN},
     {"torque", "N.m", CRD_DCP_ROLE_OTHER, -1, TORQUE, NAN, -600, 600, NAN},
 };
 
@@ -174,8 +174,8 @@ const crdi_plant_type crdi_plant_ice = {
     .fast = ice_fast,
     .slow = ice_slow,
     // half of the pedal: what this bench allows in coupled operation (section 4.2)
-    .limits = "speed 0..6500 1/min rate 8000 1/min/s; pedal 0..50 %; coolant 20..105 degC; "
-              "oil 20..120 degC; torque -100..420 N.m; avoid speed 0..500 1/min with pedal",
+    .limits = "speed 0..6500 1/min rate 8000 1/min/s; pedal 0..50 %; coolant -15..105 degC; "
+              "oil -15..120 degC; torque -100..420 N.m; avoid speed 0..500 1/min with pedal",
     .checklist = {"fuel pump running", "temperature control on", "data acquisition ready",
                   "remote control selected", "coolant flow", "torque control", "speed control",
                   "emergency stop released"},

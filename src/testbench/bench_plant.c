@@ -13,7 +13,8 @@ static const double REPAIR = 1;        // s at rest until somebody has mended an
 const crdi_plant_type* crdi_plant_type_of(int kind)
 {
     static const crdi_plant_type* const types[CRDI_TESTBENCH_KIND_COUNT] = {
-        &crdi_plant_em, &crdi_plant_ice, &crdi_plant_back_to_back};
+        &crdi_plant_em, &crdi_plant_ice, &crdi_plant_back_to_back, &crdi_plant_traction,
+        &crdi_plant_battery};
     return kind < 0 || kind >= CRDI_TESTBENCH_KIND_COUNT ? NULL : types[kind];
 }
 
@@ -30,8 +31,12 @@ double crdi_lookup(const double (*points)[2], int count, double x)
 double crdi_condition(double set, double is, double heater, double cooler, double water)
 {
     static const double band = 0.5; // K of the controller from nothing to full heating
+    // Water of the house cannot do a start at -10 degC (Rautenberg 2023, section 1): below the 25
+    // degC at which its table 3 ends, a chiller of our choice comes in.
+    static const double chilled = 25, chiller = 6e3;
     if (isnan(set)) { return 0; }
-    return crdi_clamp(heater / band * (set - is), -cooler * fmax(0, is - water), heater);
+    const double cold = fmax(cooler * fmax(0, is - water), set < chilled ? chiller : 0);
+    return crdi_clamp(heater / band * (set - is), -cold, heater);
 }
 
 // ---- create ------------------------------------------------------------------------------------
@@ -84,7 +89,8 @@ static void control_load(crdi_plant* p, double dt)
     const double speed = fabs(p->omega);
     const double slow = speed < d->slow_speed ? 1 - speed / d->slow_speed : 0;
     const double tau = d->tau + (d->slow_tau - d->tau) * slow;
-    const double wanted = p->set[p->type->speed_input] * M_PI / 30;
+    const double wanted =
+        p->type->speed ? p->type->speed(p) : p->set[p->type->speed_input] * M_PI / 30;
     const double rate = crdi_clamp((wanted - p->reference) / d->filter, -d->slew, d->slew);
     p->reference += rate * dt;
     const double bandwidth = 1 / (3 * tau);
@@ -111,6 +117,7 @@ static void turn_shaft(crdi_plant* p, double dt)
     p->omega += p->acceleration * dt;
     p->shaft = p->dut - own - d->dut_inertia * p->acceleration;
     p->angle += p->omega * dt;
+    p->position += p->omega * dt;
     if (fabs(p->angle) > M_PI) { p->angle -= copysign(2 * M_PI, p->angle); }
 }
 
@@ -255,9 +262,10 @@ void crdi_plant_step(crdi_plant* p, double seconds)
     const int64_t count = (int64_t)(p->due + 1e-6); // 0.001 s are 10 steps, whatever they sum up to
     p->due -= (double)count;
     for (int64_t i = 0; i < count; i++) {
-        control_load(p, TICK);
+        const bool shaft = p->type->drive.inertia > 0; // a battery has none
+        if (shaft) { control_load(p, TICK); }
         p->type->fast(p, TICK);
-        turn_shaft(p, TICK);
+        if (shaft) { turn_shaft(p, TICK); }
         if (++p->ticks % CRDI_FAST == 0) { slow_step(p); }
     }
 }

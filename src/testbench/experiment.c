@@ -37,6 +37,7 @@ static const struct {
                                   "network, least squares",
                                   {NAN, NAN, NAN, NAN, NAN}},
     [CRDI_BENCH_AUTO] = {"auto", "auto", {NAN, NAN, NAN, NAN, NAN}},
+    [CRDI_BENCH_COMMANDS] = {"commands", "commands, learned before", {NAN, NAN, NAN, NAN, NAN}},
 };
 
 crdi_bench_experiment_options crdi_bench_experiment_defaults(void)
@@ -196,8 +197,9 @@ fail:
     return st;
 }
 
-// `record` false: a run that only serves another one.
-static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t seed, bool record)
+// `record` false: a run that only serves another one; `learned` of commands in it, or NULL.
+static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t seed, bool record,
+                          crd_text* learned)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
@@ -231,6 +233,7 @@ static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t 
     CRD_TRY(crd_master_create(e->ctx, s, NULL, &m));
     CRD_TRY(experiment_follow(e, m, ticks, &x));
     CRD_TRY(experiment_sum_up(e, m, r));
+    if (learned) { CRD_TRY(crd_master_describe_weights(m, 0, learned)); }
     CRD_TRY(crd_master_finish(m));
 fail:
     crd_master_destroy(m);
@@ -291,6 +294,18 @@ static crd_status experiment_begin(crdi_bench_experiment* e)
     return CRD_OK;
 }
 
+// As the network: from a run that came before, with other noise, driver and link.
+static crd_status learn_commands(crdi_bench_experiment* e)
+{
+    crdi_bench_run previous = e->runs[CRDI_BENCH_COMMANDS];
+    crd_text learned;
+    crd_text_init(&learned, e->ctx);
+    crd_status st = perform(e, &previous, e->options.seed + PREVIOUS, false, &learned);
+    if (st >= 0) { st = crdi_experiment_keep(e, &learned, &e->runs[CRDI_BENCH_COMMANDS].element); }
+    crd_text_clear(&learned);
+    return st;
+}
+
 static void experiment_tell(const crdi_bench_experiment* e, int done, const char* name)
 {
     const crdi_bench_experiment_options* o = &e->options;
@@ -314,11 +329,12 @@ crd_status crdi_bench_experiment_run(crd_context* ctx, const crdi_bench_experime
     // As in the paper: the network learns from a run with the optimal algorithm that came before,
     // with other noise, another driver's day and another link's.
     crdi_bench_run previous = e->runs[CRDI_BENCH_OPTIMAL];
-    CRD_TRY(perform(e, &previous, o.seed + PREVIOUS, false));
+    CRD_TRY(perform(e, &previous, o.seed + PREVIOUS, false, NULL));
     CRD_TRY(crdi_experiment_train(e, previous.sent));
+    CRD_TRY(learn_commands(e));
     for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         experiment_tell(e, 1 + i, e->runs[i].name);
-        CRD_TRY(perform(e, &e->runs[i], o.seed, true));
+        CRD_TRY(perform(e, &e->runs[i], o.seed, true, NULL));
     }
     CRD_TRY(crdi_experiment_judge(e));
     *out = e;

@@ -10,5 +10,7 @@ enum { CRDI_EXPERIMENT_TAPS = 9 };
 crd_status crdi_experiment_design(crdi_bench_experiment* e);
 // Elements of the trained networks, from the torque that a previous run has brought (count).
 crd_status crdi_experiment_train(crdi_bench_experiment* e, const double* samples);
+// The text, which is cleared, as an element for `out`.
+crd_status crdi_experiment_keep(crdi_bench_experiment* e, crd_text* t, const char** out);
 // Changes against ZOH, goals and remarks, once all runs are there.
 crd_status crdi_experiment_judge(crdi_bench_experiment* e);

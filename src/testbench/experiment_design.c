@@ -38,7 +38,7 @@ static void put_rows(crd_text* t, const double* x, int rows, int columns)
     crdi_text_add(t, "]");
 }
 
-static crd_status experiment_design_keep(crdi_bench_experiment* e, crd_text* t, const char** out)
+crd_status crdi_experiment_keep(crdi_bench_experiment* e, crd_text* t, const char** out)
 {
     *out = t->failed ? NULL : crdi_arena_text(&e->arena, t->data, t->length);
     crd_text_clear(t);
@@ -66,7 +66,7 @@ static crd_status element_of_network(crdi_bench_experiment* e, const crd_network
     crdi_text_add(&t, ", \"b3\": ");
     crdi_text_json_number(&t, n->b3);
     crdi_text_add(&t, "}}");
-    return experiment_design_keep(e, &t, out);
+    return crdi_experiment_keep(e, &t, out);
 }
 
 crd_status crdi_experiment_design(crdi_bench_experiment* e)
@@ -82,7 +82,10 @@ crd_status crdi_experiment_design(crdi_bench_experiment* e)
         {CRDI_BENCH_EROS_SWITCH, "{\"algorithm\": \"eros+switch\"}"},
         {CRDI_BENCH_FOH_ABOVE, "{\"algorithm\": \"foh+switch\", \"detect-band\": [0.25, 1]}"},
         {CRDI_BENCH_EROS_ABOVE, "{\"algorithm\": \"eros+switch\", \"detect-band\": [0.25, 1]}"},
-        {CRDI_BENCH_AUTO, "{\"algorithm\": \"auto\"}"},
+        {CRDI_BENCH_AUTO, "{\"algorithm\": \"auto\", \"commands\": \"none\"}"},
+        {CRDI_BENCH_COMMANDS,
+         "{\"algorithm\": \"commands\", \"commands\": [\"bed.torque_request\", "
+         "\"bed.speed_ref\", \"bed.torque_limit\"]}"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         e->runs[words[i].which].element = words[i].element;
@@ -94,7 +97,7 @@ crd_status crdi_experiment_design(crdi_bench_experiment* e)
     crdi_text_add(&t, "{\"name\": \"optimal\", \"algorithm\": \"linear\", \"weights\": {\"a\": ");
     experiment_design_put_numbers(&t, e->optimal, CRDI_EXPERIMENT_TAPS);
     crdi_text_add(&t, "}}");
-    return experiment_design_keep(e, &t, &e->runs[CRDI_BENCH_OPTIMAL].element);
+    return crdi_experiment_keep(e, &t, &e->runs[CRDI_BENCH_OPTIMAL].element);
 }
 
 // ---- training ----------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ crd_status crdi_experiment_train(crdi_bench_experiment* e, const double* samples
 {
     crd_status st = CRD_OK;
     crd_network start = {0}, descended = {0}, solved = {0};
-    const crd_linear l = {CRDI_EXPERIMENT_TAPS, e->k, e->optimal, NULL};
+    const crd_linear l = {CRDI_EXPERIMENT_TAPS, e->k, e->optimal, NULL, 0};
     CRD_TRY(crd_network_morph(e->ctx, &l, 0.01, &start));
     CRD_TRY(descend(e, samples, &start, &descended));
     CRD_TRY(experiment_design_solve(e, samples, &start, &solved));

@@ -83,6 +83,8 @@ static crd_status set_goals(crdi_bench_experiment* e)
         {CRDI_BENCH_TRAINED, "network, trained: C against ZOH, %",
          "network, trained: energy, distance from ideal, % of ZOH's", -40},
         {CRDI_BENCH_AUTO, "", "auto: energy, distance from ideal, % of ZOH's", NAN},
+        {CRDI_BENCH_COMMANDS, "commands (ours): C against ZOH, %",
+         "commands (ours): energy, distance from ideal, % of ZOH's", -50},
     };
     crdi_bench_goal* g = crdi_arena_new(&e->arena, CAPACITY, sizeof *g);
     if (!g) { return CRD_E_MEMORY; }

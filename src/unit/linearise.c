@@ -437,7 +437,8 @@ static crd_status linearise(job* j)
         CRD_TRY(crdi_circuit_linearise(j->unit, j->in, j->out, j->l));
         return linearise_check_numbers(j->l);
     }
-    if (j->unit->spec->source == CRD_UNIT_DCP || j->unit->spec->source == CRD_UNIT_TWIN) {
+    if (j->unit->spec->source == CRD_UNIT_DCP || j->unit->spec->source == CRD_UNIT_TWIN ||
+        j->unit->info.flags & CRD_UNIT_IN_REAL_TIME) {
         return crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
                          "a %s tells neither its states nor derivatives, so that it cannot be "
                          "linearised. Give its matrices in a loop file",

@@ -138,6 +138,7 @@ static bool is_coupled(const void* link)
 #define LINK(member) CRDI_WEB_FIELD(crdi_live_link_state, member)
 #define LINK_FAULT CRDI_WEB_FIELD_AS(crdi_live_link_state, fault, "", CRDI_WEB_FAULT)
 #define BOND(member) CRDI_WEB_FIELD(crdi_live_bond_state, member)
+#define PORT(member) CRDI_WEB_FIELD(crdi_live_port_state, member)
 
 static const column unit_columns[] = {
     {"cardan_unit_steps_total", "counter", "Steps of a unit.", UNIT(steps), NULL},
@@ -178,7 +179,14 @@ static const column bond_columns[] = {
      NULL},
 };
 
-typedef enum table { UNITS, LINKS, BONDS } table;
+static const column port_columns[] = {
+    {"cardan_pair_tank_joules", "gauge", "Energy in the tank of a port.", PORT(tank), NULL},
+    {"cardan_pair_dumped_joules_total", "counter", "Energy thrown away.", PORT(dumped), NULL},
+    {"cardan_pair_predicted_total", "counter", "Macro steps in which commands acted.",
+     PORT(predicted), NULL},
+};
+
+typedef enum table { UNITS, LINKS, BONDS, PORTS } table;
 
 static void put_labels(crd_text* t, const crdi_live_info* info, table which, int i)
 {
@@ -187,6 +195,9 @@ static void put_labels(crd_text* t, const crdi_live_info* info, table which, int
     } else if (which == LINKS) {
         label(t, "from", info->links[i].from, true);
         label(t, "to", info->links[i].to, false);
+    } else if (which == PORTS) {
+        label(t, "pair", info->ports[i].pair, true);
+        label(t, "output", info->ports[i].output, false);
     } else {
         label(t, "bond", info->bonds[i].name, true);
     }
@@ -227,4 +238,6 @@ void crdi_web_metrics(crd_text* t, const crdi_live_info* info, const crdi_live_s
                       s->links, sizeof *s->links, info->link_count);
     metrics_put_table(t, info, BONDS, bond_columns, sizeof bond_columns / sizeof bond_columns[0],
                       s->bonds, sizeof *s->bonds, info->bond_count);
+    metrics_put_table(t, info, PORTS, port_columns, sizeof port_columns / sizeof port_columns[0],
+                      s->ports, sizeof *s->ports, info->port_count);
 }

@@ -22,6 +22,7 @@ static void begin_message(crdi_json_writer* w, crd_text* t, const char* is)
 #define SETTING(member) CRDI_WEB_FIELD(crdi_live_setting, member)
 #define LINK(member) CRDI_WEB_FIELD(crdi_live_link, member)
 #define BOND(member) CRDI_WEB_FIELD(crdi_live_bond, member)
+#define PORT(member) CRDI_WEB_FIELD(crdi_live_port, member)
 
 static const crdi_web_field name_fields[] = {INFO(title), INFO(file), INFO(results), {0}};
 static const crdi_web_field run_fields[] = {
@@ -55,6 +56,7 @@ static const crdi_web_field link_fields[] = {
     LINK(can_fault), LINK(from_signal), {0},
 };
 static const crdi_web_field bond_fields[] = {BOND(name), BOND(action), BOND(flow), {0}};
+static const crdi_web_field port_fields[] = {PORT(pair), PORT(output), {0}};
 
 static void web_show_put_words(crdi_json_writer* w)
 {
@@ -89,6 +91,8 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
                          link_fields);
     crdi_web_put_objects(&w, "bonds", info->bonds, sizeof *info->bonds, info->bond_count,
                          bond_fields);
+    crdi_web_put_objects(&w, "ports", info->ports, sizeof *info->ports, info->port_count,
+                         port_fields);
     web_show_put_words(&w);
     crdi_json_end(&w);
 }
@@ -225,6 +229,7 @@ static void web_show_put_pace(crdi_json_writer* w, const crd_pace_report* p)
 #define UNIT_STATE(member) CRDI_WEB_FIELD(crdi_live_unit_state, member)
 #define LINK_STATE(member) CRDI_WEB_FIELD(crdi_live_link_state, member)
 #define BOND_STATE(member) CRDI_WEB_FIELD(crdi_live_bond_state, member)
+#define PORT_STATE(member) CRDI_WEB_FIELD(crdi_live_port_state, member)
 
 static const crdi_web_field stats_fields[] = {
     CRDI_WEB_FIELD_AS(crd_link_stats, state_name, "state", CRDI_WEB_TEXT),
@@ -272,6 +277,12 @@ static const crdi_web_field link_state_fields[] = {
 static const crdi_web_field bond_state_fields[] = {
     BOND_STATE(power), BOND_STATE(residual), BOND_STATE(energy),
     BOND_STATE(work),  BOND_STATE(relative), {0},
+};
+static const crdi_web_field port_state_fields[] = {
+    PORT_STATE(tank),
+    PORT_STATE(dumped),
+    PORT_STATE(predicted),
+    {0},
 };
 
 static void put_unit_states(crdi_json_writer* w, const crdi_live_unit_state* units, int count)
@@ -323,6 +334,8 @@ void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_inf
                          link_state_fields);
     crdi_web_put_objects(&w, "bonds", s->bonds, sizeof *s->bonds, info->bond_count,
                          bond_state_fields);
+    crdi_web_put_objects(&w, "ports", s->ports, sizeof *s->ports, info->port_count,
+                         port_state_fields);
     crdi_json_end(&w);
 }
 

@@ -24,7 +24,7 @@ static crd_goal goal_2024(void)
 
 static crd_quality quality(crd_context* ctx, const crd_goal* g, const double* a)
 {
-    const crd_linear e = {g->m, g->k, a, NULL};
+    const crd_linear e = {g->m, g->k, a, NULL, 0};
     crd_quality q;
     check_ok(crd_goal_quality(ctx, g, &e, &q));
     return q;
@@ -70,7 +70,7 @@ static void a_narrow_excess_above_omega_u_is_integrated(void** state)
     // leaves it behind with slope 1 / omega_u: the area is omega_u e^2 / 2.
     const double a[] = {4, -3, 0, 0};
     const crd_goal g = goal_2020();
-    const crd_linear l = {4, 3, a, NULL};
+    const crd_linear l = {4, 3, a, NULL, 0};
     const crd_complex r = crd_response(&l, 0.006);
     const double e = hypot(r.re, r.im) - 1;
     const crd_quality q = quality(*state, &g, a);
@@ -138,7 +138,7 @@ static void more_taps_are_never_worse(void** state)
 // mean over B_p of |G - 1|^2 + mu |a|^2
 static double bounded_objective(const crd_goal* g, const double* a, double mu)
 {
-    const crd_linear e = {g->m, g->k, a, NULL};
+    const crd_linear e = {g->m, g->k, a, NULL, 0};
     double sum = 0, norm = 0;
     for (int i = 0; i < 4000; i++) {
         const double omega = g->phase.lo + (g->phase.hi - g->phase.lo) * (i + 0.5) / 4000;
@@ -179,7 +179,7 @@ static void bounded_design_keeps_its_bound_and_is_the_best(void** state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         double a[9], sum = 0;
         check_ok(crd_goal_bounded(*state, &g, rows[r].margin, rows[r].mu, a));
-        const crd_linear e = {9, 6, a, NULL};
+        const crd_linear e = {9, 6, a, NULL, 0};
         for (int i = 0; i < 9; i++) {
             sum += a[i];
             check_near(a[i], rows[r].a[i], 1e-4);

@@ -601,7 +601,7 @@ static void an_algebraic_loop_without_latency_is_solved(void** state)
 {
     // y = x + u/2, u = y at once: u = 2x, x' = -3x + u = -x only as long as u is held
     const double A = -3, B = 1, C = 1, D = 0.5, one = 1;
-    const crd_linear hold = {1, 0, &one, NULL};
+    const crd_linear hold = {1, 0, &one, NULL, 0};
     const crd_plant_link link = {.element = &hold};
     const crd_plant p = {1, 1, 1, &A, &B, &C, &D, 1, &link};
     crd_monodromy map;

@@ -53,8 +53,8 @@ static void a_random_network_is_its_piece_wherever_it_is_evaluated(void** state)
             const uint32_t pattern = crd_network_pattern(&n.network, y);
             const int piece = p.of_pattern[pattern];
             check_int(p.linear[piece].k, 3);
-            check_near(crd_linear_eval(&p.linear[piece], y, 0.5) + p.bias[piece],
-                       crd_network_eval(&n.network, y), 1e-13);
+            check_near(crd_linear_eval(&p.linear[piece], y, 0.5), crd_network_eval(&n.network, y),
+                       1e-13);
             seen |= 1 << pattern;
         }
         check(seen & (seen - 1)); // more than one pattern was met
@@ -81,7 +81,7 @@ static void a_morphed_network_has_one_piece_the_algorithm_itself(void** state)
         for (int i = 0; i < l.m; i++) {
             check_near(p.linear[0].a[i], l.a[i], 1e-12 * (1 + fabs(l.a[i])));
         }
-        check_near(p.bias[0], 0, 1e-13);
+        check_near(p.linear[0].b, 0, 1e-13);
         crd_network_clear(*state, &n);
         crd_linear_clear(*state, &l);
         crd_arena_clear(&arena);
@@ -107,6 +107,49 @@ static void three_bends_on_a_line_make_four_pieces(void** state)
     }
     check_int(p.count, 4);
     crd_arena_clear(&arena);
+}
+
+// One hidden layer, and three of them: 2 x 2 + 2 bends behind each other.
+static void networks_of_other_depths_are_their_pieces_as_well(void** state)
+{
+    uint32_t x = 5;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        net n;
+        make_random(&n, seed);
+        double W[N2 * M], more[2 * N2], b[2] = {draw(&x), draw(&x)};
+        for (int i = 0; i < N2 * M; i++) {
+            W[i] = draw(&x);
+            if (i < 2 * N2) { more[i] = draw(&x); }
+        }
+        crd_network shapes[2] = {n.network, n.network};
+        shapes[0].n1 = 0;
+        shapes[0].W2 = W;
+        shapes[1].more = 2;
+        shapes[1].n_more[0] = shapes[1].n_more[1] = 2;
+        shapes[1].W_more[0] = shapes[1].W_more[1] = more;
+        shapes[1].b_more[0] = shapes[1].b_more[1] = b;
+        for (int s = 0; s < 2; s++) {
+            crd_arena arena;
+            crd_arena_init(&arena, *state);
+            crd_pieces p;
+            check_ok(crd_network_pieces(*state, &arena, &shapes[s], 3, &p));
+            int seen = 0;
+            for (int i = 0; i < 300; i++) {
+                double y[M];
+                for (int t = 0; t < M; t++) {
+                    y[t] = 5 * draw(&x);
+                }
+                const uint32_t pattern = crd_network_pattern(&shapes[s], y);
+                const int piece = p.of_pattern[pattern];
+                check(piece >= 0);
+                check_near(crd_linear_eval(&p.linear[piece], y, 0.5),
+                           crd_network_eval(&shapes[s], y), 1e-13);
+                seen |= 1 << (pattern & 7);
+            }
+            check(seen & (seen - 1));
+            crd_arena_clear(&arena);
+        }
+    }
 }
 
 static void networks_with_too_many_bends_are_refused(void** state)
@@ -156,6 +199,7 @@ int main(void)
         cmocka_unit_test_prestate(a_random_network_is_its_piece_wherever_it_is_evaluated, ctx),
         cmocka_unit_test_prestate(a_morphed_network_has_one_piece_the_algorithm_itself, ctx),
         cmocka_unit_test_prestate(three_bends_on_a_line_make_four_pieces, ctx),
+        cmocka_unit_test_prestate(networks_of_other_depths_are_their_pieces_as_well, ctx),
         cmocka_unit_test_prestate(networks_with_too_many_bends_are_refused, ctx),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaves_nothing),
     };

@@ -94,7 +94,7 @@ static void a_hump_between_two_points_of_the_scan_counts(void** state)
 {
     // A tolerance a hair below the first peak of the gain is left just before the peak.
     const double a[] = {1.5, -1, 0.5};
-    const crd_linear e = {3, 0, a, NULL};
+    const crd_linear e = {3, 0, a, NULL, 0};
     crd_peak peak;
     int count;
     check_ok(crd_analysis_peaks(*state, &e, 1, M_PI, 1, &peak, &count));
@@ -166,7 +166,7 @@ static void phase_is_continuous_through_many_turns(void** state)
 static void bad_input_is_named(void** state)
 {
     const double good[] = {2, -1}, half[] = {0.5, 0.4}, bad[] = {1, NAN}, saw[] = {1, 1};
-    crd_linear e = {2, 1, good, NULL};
+    crd_linear e = {2, 1, good, NULL, 0};
     crd_limits l;
     crd_peak peak;
     int count;

@@ -7,7 +7,7 @@ import os
 import unittest
 import xml.etree.ElementTree
 
-from e2e import EndToEnd, fmu, near
+from e2e import HERE, EndToEnd, fmu, near
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
 
@@ -350,6 +350,15 @@ class Loops(EndToEnd):
         self.cardan("analyze", "system.yaml", code=2, says=("unit 'a'", "needs Model Exchange"))
         self.write("one.yaml", f"cardan: 1\nunits:\n  a: {{ fmu: {fmu('lo_fd2')} }}\n")
         self.cardan("analyze", "one.yaml", code=2, says="there is no loop")
+
+    def test_of_pairs_it_says_what_is_guaranteed(self):
+        with open(os.path.join(HERE, "../../examples/systems/shaft_pair.yaml")) as f:
+            text = f.read()
+        for n in ("rot_1", "rot_2"):
+            text = text.replace(f"../../build/fmus/fmi2/{n}.fmu", fmu(n))
+        self.write("system.yaml", text)
+        self.cardan("analyze", "system.yaml", code=2,
+                    says=("gives both units together no more than it got", "no loop is left"))
 
     def test_links_without_element_are_direct(self):
         text = SYSTEM.format(one=fmu("lo_fd2"), two=fmu("lo_fd1"), interface="")

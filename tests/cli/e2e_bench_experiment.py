@@ -10,7 +10,7 @@ from e2e import EndToEnd
 
 RUNS = ["ideal", "zoh", "foh", "eros", "foh-switch", "eros-switch", "foh-switch-above",
         "eros-switch-above", "optimal", "trained",
-        "least-squares", "auto"]
+        "least-squares", "auto", "commands"]
 
 
 class BenchExperiment(EndToEnd):

@@ -103,7 +103,8 @@ class Coupling(EndToEnd):
 
     def test_weights_that_cannot_be_saved_are_refused_before_the_run(self):
         self.answer()
-        self.write("alone.yaml", ANSWER.format(more="", stop=1).replace("commands", "auto"))
+        self.write("alone.yaml", ANSWER.format(more="", stop=1).replace(
+            "algorithm: commands", "algorithm: auto, commands: none"))
         done = self.cardan("run", "alone.yaml", "--save-weights", "w", "-o", "r.csv", code=2)
         self.assertIn("no connection has an element that learns commands", done.stderr)
         self.answer()

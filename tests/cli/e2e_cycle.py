@@ -54,6 +54,17 @@ class Cycle(EndToEnd):
                  for x in (late, with_it)]
         self.assertLess(error[1], 0.2 * error[0], error)
 
+    def test_where_both_bonds_work_it_is_a_third_and_jitter_of_a_step_leaves_it_no_worse(self):
+        text = self.text.replace("start: 0 s", "start: 116 s").replace("stop: 30 s", "stop: 146 s")
+        error = {}
+        for jitter in (0, 5, 10):  # ms, where a step is 10 ms and the latency 25 ms
+            self.write("late.yaml", text.replace("delay: 60 ms", f"delay: 25 ms, jitter: {jitter} ms"))
+            said = self.cardan_json("learn", "cycle", "late.yaml", "--runs", 4, "-o", "c.json")
+            error[jitter] = said["error"] / said["first_error"]
+        self.assertLess(error[0], 1 / 3, error)
+        self.assertEqual(error[5], error[0])  # samples come in the same step
+        self.assertLessEqual(error[10], 1, error)
+
     def test_another_cycle_or_link_is_noticed_and_nothing_is_used(self):
         self.learn_two_runs()
         for change, says in (

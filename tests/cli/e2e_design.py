@@ -54,9 +54,15 @@ class Design(Recorded):
         front = self.cardan_json("design", *of, "--pareto", "--csv", "p.csv", "--plot", "p.svg")
         rows = front["pareto"]
         self.assertGreater(len(rows), 9)
+        # All three trade: from the best of one to the best of another the other two get worse.
+        for what, factor in (("J_m", 3), ("J_p", 1.2), ("norm", 3)):
+            self.assertGreater(max(d[what] for d in rows), factor * min(d[what] for d in rows), what)
+        quiet = min(rows, key=lambda d: d["norm"])
+        self.assertGreater(quiet["delta"], 0)
         for d in rows:
             def weighed(x):
-                return front["alpha"] * x["J_m"] + d["beta"] * x["J_p"] + d["gamma"] * x["J_r"]
+                return (front["alpha"] * x["J_m"] + d["beta"] * x["J_p"] + d["gamma"] * x["J_r"]
+                        + d["delta"] * x["norm"] ** 2)
 
             # Of its own weights each design is the best, and none beats it in everything.
             self.assertLessEqual(weighed(d), 1.02 * min(map(weighed, rows)) + 1e-6, d)
@@ -67,6 +73,53 @@ class Design(Recorded):
         with open(self.path("p.svg"), encoding="utf-8") as file:
             self.assertIn("J_p", file.read())
         self.cardan("design", *of, "--alpha", "-1", code=2, says="alpha")
+        self.cardan("design", *of, "--delta", "-1", code=2, says="delta")
+
+    def test_a_weight_on_noise_makes_quieter_designs(self):
+        of = ("--latency", "6", "--method", "optimal", "--band", "0.1..10", "--magnitude-band",
+              "0.1..55", "--step", "10ms", "--taps", "6")
+        before = math.inf
+        for delta in (0, 1e-5, 1e-4, 1e-3, 1e3):
+            d = self.designs(*of, "--delta", str(delta))["optimal", 6]
+            norm = math.sqrt(sum(a * a for a in d["a"]))
+            self.assertAlmostEqual(d["norm"], norm, 9)
+            self.assertAlmostEqual(d["J"], d["J_m"] + 0.01 * d["J_p"] + 1000 * d["J_r"]
+                                   + delta * norm ** 2, 9)
+            self.assertLess(norm, before * (1 + 1e-6))
+            before = norm
+        # All that counts then is the least norm with sum 1: the mean of the samples.
+        for a in d["a"]:
+            self.assertAlmostEqual(a, 1 / 6, 3)
+
+    def test_a_constant_about_the_mean(self):
+        recording = self.recording()
+        of = ("design", recording, "--signal", "torque", "--latency", "6", "--method", "wiener")
+        d = self.cardan_json(*of, "--constant", "-o", "b.yaml")["designs"][0]
+        plain = self.cardan_json(*of)["designs"][0]
+        y = [torque(n) for n in range(1200)]
+        mean = sum(y) / len(y)
+        self.assertEqual(plain["b"], 0)
+        self.assertAlmostEqual(sum(plain["a"]), 1, 9)
+        self.assertAlmostEqual(d["b"] / (mean * (1 - sum(d["a"]))), 1, 9)
+        self.assertGreater(abs(d["b"]), 1e-3)
+
+        def mean_square(one):
+            estimates = [one["b"] + sum(a * y[n - 6 - i] for i, a in enumerate(one["a"]))
+                         for n in range(100, 1200)]
+            return sum((e - x) ** 2 for e, x in zip(estimates, y[100:])), estimates
+
+        # The element says the same, sample by sample.
+        self.cardan("compensate", recording, "--signal", "torque", "--latency", "6", "--algorithms",
+                    "b.yaml", "-o", "e.csv")
+        with open(self.path("e.csv"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        head = lines[0].split(",")
+        at = next(i for i, name in enumerate(head) if i > 1)
+        _, estimates = mean_square(d)
+        for n in (400, 700, 1100):
+            self.assertAlmostEqual(float(lines[1 + n].split(",")[at]), estimates[n - 100], 6)
+        self.cardan("design", "--band", "0.1..10", "--step", "10ms", "--latency", "6", "--method",
+                    "wiener", "--constant", code=2, says="expected a recording")
 
     def test_all_methods_for_the_published_bands(self):
         d = self.designs("--band", "0.1..10", "--magnitude-band", "0.1..55", "--step", "10ms",

@@ -112,6 +112,42 @@ class ExportCoupling(EndToEnd):
             self.assertIn(name, variables)
         self.assertEqual(self.element("two.fmu")["signals"], ["torque", "speed"])
 
+    def test_commands_are_inputs(self):
+        self.export("{algorithm: commands, commands: [pedal, bench.speed]}", "--step", "10ms", "-o",
+                    "knows.fmu")
+        root = self.description("knows.fmu")
+        order = [v.get("name") for v in root.find("ModelVariables")]
+        outputs = {order[int(u.get("index")) - 1]: u.get("dependencies")
+                   for u in root.find("ModelStructure/Outputs")}
+        inputs = ("u", "stamp", "sequence", "pedal", "bench.speed")
+        self.assertEqual({order[int(i) - 1] for i in outputs["y"].split()}, set(inputs))
+        variables = self.variables("knows.fmu")
+        for name in inputs:
+            self.assertEqual(variables[name].get("causality"), "input")
+        self.assertEqual(variables["command_delay"].get("causality"), "parameter")
+        self.cardan("check", "knows.fmu")
+        self.refused("commands", "--step", "10ms", "-o", "x.fmu",
+                     says="the algorithm commands without any, expected their names")
+        self.write("clash.yaml", "algorithm: commands\nstep: 10 ms\ncommands: [stamp]\n")
+        self.refused("clash.yaml", "-o", "x.fmu", says="clash.yaml: command 'stamp', expected")
+
+    def test_commands_tell_an_fmu_of_a_jump_that_has_not_arrived(self):
+        # u is the pedal behind 50 ms of lag, 6 steps late; the run's y is for a step further on.
+        pedal, torque = [], []
+        for n in range(3001):
+            pedal.append((n // 29 * 7919) % 100 / 10)
+            torque.append((torque or [0])[-1] * 0.8 + 2 * pedal[n])
+        rows = [f"{n / 100},{torque[max(n - 6, 0)]},{pedal[n]}" for n in range(3001)]
+        drive = self.write("jumps.csv", "time,u,pedal\n" + "\n".join(rows) + "\n")
+        errors = []
+        for element in ("auto", "{algorithm: commands, commands: [pedal]}"):
+            self.export(element, "--step", "10ms", "--latency", "6", "-o", "link.fmu")
+            self.cardan("run", "link.fmu", "-q", "-o", "y.csv", "--input", drive, "--step", "10ms",
+                        "--stop-time", "30", "--predict", "hold")
+            y = self.column("y.csv", "y")
+            errors.append(sum(abs(y[n] - torque[n]) for n in range(1000, 3001)))
+        self.assertLess(errors[1], 0.5 * errors[0])
+
     def test_a_latency_beyond_the_usual_largest_one_is_compensated_to_the_end_of_a_step(self):
         self.export("eros", "--step", "10ms", "--latency", "20", "-o", "far.fmu")
         self.assertEqual((self.element("far.fmu")["latency"], self.element("far.fmu")["latency-max"]),
@@ -183,6 +219,22 @@ class ExportCoupling(EndToEnd):
         for n in range(1, 101):
             m = (n - 1) // 5 * 5  # the last sample before
             self.assertAlmostEqual(y[n], (m * m) % 17 + m / 10, delta=1e-9)
+
+    def test_networks_of_every_depth_and_constants(self):
+        line = self.write("line.yaml", "algorithm: network\nlatency: 1\nstart: foh\n")
+        self.export(line, "--step", "10ms", "-o", "line.fmu")
+        usual = self.run_alone("line.fmu")
+        for neurons in ("[2]", "[4, 4, 2]", "[3, 2, 4, 2]"):
+            text = f"{{algorithm: network, latency: 1, start: foh, neurons: {neurons}}}"
+            self.export(text, "--step", "10ms", "-o", "deep.fmu")
+            for a, b in zip(self.run_alone("deep.fmu"), usual):
+                self.assertAlmostEqual(a, b, delta=1e-9)
+        text = "{algorithm: linear, any-gain: true, weights: {a: [0.5], b: 2}}"
+        self.export(text, "--step", "10ms", "-o", "b.fmu")
+        y = self.run_alone("b.fmu")
+        u = [(n * n) % 17 + n / 10 for n in range(101)]
+        for n in range(1, 101):
+            self.assertAlmostEqual(y[n], 0.5 * u[n - 1] + 2, delta=1e-9)
 
     def test_without_a_learning_server_it_runs_on(self):
         for version in ("2", "3"):

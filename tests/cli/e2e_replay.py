@@ -25,6 +25,26 @@ connections:
 run: {{ step: {step}, stop: {stop} }}
 results: {{ file: run.csv, exchange: run.exchange.mf4 }}
 """
+COMMANDS = """cardan: 1
+units:
+  bed: {{ fmu: {bed}, parameters: {{ seed: 1 }} }}
+  car: {{ fmu: {car}, parameters: {{ seed: 1 }} }}
+connections:
+  - from: bed.torque
+    to: car.torque
+    coupling:
+      algorithm: {algorithm}
+      channel: {{ delay: 57.5 ms, jitter: 12 ms, loss: 0.05, seed: 1 }}
+  - from: car.shaft_speed
+    to: bed.speed_ref
+    coupling: {{ algorithm: zoh, channel: {{ delay: 30 ms, jitter: 12 ms, loss: 0.05, seed: 2 }} }}
+  - from: car.torque_request
+    to: bed.torque_request
+    coupling: {{ algorithm: zoh, channel: {{ delay: 30 ms, jitter: 12 ms, seed: 3 }} }}
+  - {{ from: car.torque_limit, to: bed.torque_limit, predict: hold }}
+run: {{ step: 10 ms, stop: 6 s }}
+results: {{ file: run.csv, exchange: run.exchange.mf4 }}
+"""
 BAD = "delay: 30 ms, jitter: 12 ms, loss: 0.05, duplicate: 0.05"
 
 
@@ -52,6 +72,17 @@ class Replay(EndToEnd):
             done = self.cardan("replay", "run.exchange.mf4", "--play", played, "-o", "again.csv")
             self.assertIn("open and closed loop are the same", done.stdout.replace("\n         ", " "))
             self.same(signals, "run.csv", "again.csv")
+
+    def test_elements_that_know_commands_do_the_same_again(self):
+        for algorithm in ("commands", "auto"):
+            self.write("k.yaml", COMMANDS.format(bed=fmu("pt_testbed"), car=fmu("pt_accelerate"),
+                                                 algorithm=algorithm))
+            report = self.cardan_json("run", "k.yaml")
+            self.assertEqual(len(report["couplings"][0]["commands"]), 3)
+            for played in ((), ("--play", "bed")):
+                done = self.cardan("replay", "run.exchange.mf4", *played, "-o", "again.csv")
+                self.assertIn("the replay equals the recorded run", done.stdout)
+                self.same(["car.speed", "car.torque_used"], "run.csv", "again.csv")
 
     def test_the_recording_has_the_settings_of_its_run(self):
         self.record("--set", "one.m2=50", "--predict", "linear", "--step", "5 ms")

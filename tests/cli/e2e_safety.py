@@ -57,9 +57,12 @@ class Process(EndToEnd):
 
     def listening(self, *arguments):
         process = self.start(*arguments)
-        line = process.stdout.readline()
-        found = re.match(r"listening at (\S+)", line)
-        self.assertTrue(found, line)
+        process.said, found = "", None
+        while not found:
+            line = process.stdout.readline()
+            self.assertTrue(line, process.said)
+            process.said += line
+            found = re.match(r"listening at (\S+)", line)
         process.address = found[1]
         return process
 
@@ -146,6 +149,8 @@ class BenchFile(Process):
 
     def test_a_unit_is_a_bench(self):
         slave = self.listening(*self.slave(BENCH, "--write-description", "motor.dcpx"))
+        self.assertIn("inputs without a role have no limits and are set as they come, before a run and "
+                      "in a stop, too: oil_ref, winding_in", slave.said)
         with open(self.path("motor.dcpx"), encoding="utf-8") as f:
             text = f.read()
         self.assertIn('canHandleReset="true"', text)
@@ -172,6 +177,8 @@ results: motor.csv
             self.assertAlmostEqual(max(r["motor.speed"]), top, delta=1e-6)  # 500 rad/s was wanted
             self.assertAlmostEqual(max(r["motor.torque"]), 60, delta=1e-6)
             self.assertEqual(r["motor.speed"][0], 0)
+        said = self.cardan_json("run", "motor.yaml", "--quiet")["warnings"]  # quiet: there at least
+        self.assertIn("torque was 150 N.m and was kept at 60", " ".join(said))
 
     def test_what_is_wrong_with_a_file_is_said_with_its_line(self):
         cases = [
@@ -190,6 +197,12 @@ results: motor.csv
             ("0..400 V", "..400 V", "expected a lower and an upper bound"),
             ("    set: voltage_ref\n", "", "voltage cannot be stopped"),
             ("induced", "inducd", "did you mean 'induced'?"),
+            ("0..6500 1/min rate", "5..5 1/min rate",
+             "bench.yaml:7: quantities.speed.limits: a range of one value"),
+            ("role: torque", "role: torque\n    safe: 150",
+             "bench.yaml:11: quantities.torque: safe: a stop ends with torque 0 and not with 150"),
+            ("safe_speed: 100", "safe_speed: 100, standstill: 5000",
+             "bench.yaml:21: stop.standstill: 5000, expected at most safe_speed, which is 100"),
             ("avoid: speed 0..50 1/min with torque", "avoid: speed 0..50 1/min",
              "bench.yaml:19: avoid: "),
         ]
@@ -200,8 +213,10 @@ results: motor.csv
                     says="none.yaml: no such file")
 
     def test_a_file_without_a_guard_says_so(self):
-        slave = self.start(*self.slave(BENCH + "watchdog: 0\n"))
-        self.assertIn("is not safe: watchdog 0", slave.stdout.readline())
+        for key, says in (("watchdog: 0", "watchdog 0"), ("watchdog: 1 h", "watchdog 3600 s"),
+                          ("heartbeat: 1 h", "heartbeat 3600 s")):
+            slave = self.start(*self.slave(BENCH + key + "\n"))
+            self.assertIn("is not safe: " + says, slave.stdout.readline())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "coupling_test.h"
 #include "json_tree.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 
 #include <stdio.h>
 
@@ -41,6 +42,21 @@ static const char* const examples[] = {
     "{\"algorithm\": \"wiener\", \"taps\": 25, \"bands\": [[\"0 rad/s\", \"10 rad/s\", 1], "
     "[\"5 Hz\", 55.3, 0.03]], \"noise\": 0.1234567890123456789, \"step\": 0.01}",
     "{\"algorithm\": \"linear\", \"weights\": {\"a\": [3, -2], \"A\": [1, -1]}}",
+    "{\"algorithm\": \"linear\", \"any-gain\": true, \"weights\": {\"a\": [0.9], \"b\": 0.1}}",
+    "{\"algorithm\": \"error-curves\"}",
+    "{\"algorithm\": \"error-curves\", \"family\": \"decay\", \"points\": 12, \"fit\": "
+    "\"quadratic\"}",
+    "{\"algorithm\": \"error-curves\", \"family\": \"swing\", \"errors\": 5, \"order\": 2, "
+    "\"points\": [0.1, 0.25, 0.7]}",
+    "{\"algorithm\": \"network\", \"start\": \"foh\", \"latency\": 3, \"neurons\": [2]}",
+    "{\"algorithm\": \"network\", \"start\": \"foh\", \"latency\": 3, \"neurons\": [5, 4, 2, "
+    "6]}",
+    "{\"algorithm\": \"network\", \"start\": {\"algorithm\": \"linear\", \"any-gain\": true, "
+    "\"weights\": {\"a\": [0.5], \"b\": 2}}, \"latency\": 3}",
+    "{\"algorithm\": \"network\", \"network\": {\"W1\": [[1, 2, 3], [4, 5, 6.5]], \"W2\": [1, "
+    "0.1], \"b2\": 3}}",
+    "{\"algorithm\": \"network\", \"network\": {\"W1\": [[1, 2]], \"W2\": [[1], [2]], \"b2\": [0, "
+    "7], \"W3\": [[1, 2], [3, 4], [5, 6]], \"W4\": [7, 8, 9], \"b4\": -1}}",
     "{\"algorithm\": \"linear\", \"any-gain\": true, \"weights\": [{\"k\": 1, \"a\": [0.1]}, "
     "{\"k\": 7, \"a\": [3, -2, 0.3333333333333333], \"A\": [1, -1, 5]}]}",
     "{\"algorithm\": \"network\", \"network\": {\"alpha\": 0.3, \"W1\": [[1, 2, 3], [4, 5, 6.5]], "
@@ -79,9 +95,16 @@ static void check_same(const crd_element* x, const crd_element* y)
     if (a.network) {
         const crd_network *n = a.network, *o = b.network;
         check(n->m == o->m && n->n1 == o->n1 && n->n2 == o->n2 && n->alpha == o->alpha);
-        check(same_numbers(n->W1, o->W1, n->n1 * n->m) && same_numbers(n->b1, o->b1, n->n1));
-        check(same_numbers(n->W2, o->W2, n->n2 * n->n1) && same_numbers(n->b2, o->b2, n->n2));
-        check(same_numbers(n->W3, o->W3, n->n2) && n->b3 == o->b3);
+        check(n->n1 == 0 ||
+              (same_numbers(n->W1, o->W1, n->n1 * n->m) && same_numbers(n->b1, o->b1, n->n1)));
+        check(same_numbers(n->W2, o->W2, n->n2 * crdi_network_columns(n)) &&
+              same_numbers(n->b2, o->b2, n->n2));
+        check(crdi_network_same_shape(n, o) && n->b3 == o->b3);
+        check(same_numbers(n->W3, o->W3, crdi_network_last(n)));
+        for (int h = 0, before = n->n2; h < n->more; before = n->n_more[h], h++) {
+            check(same_numbers(n->W_more[h], o->W_more[h], n->n_more[h] * before));
+            check(same_numbers(n->b_more[h], o->b_more[h], n->n_more[h]));
+        }
     }
     check(a.commands == b.commands && a.command_mixture == b.command_mixture);
     check(!x->command_names == !y->command_names);
@@ -354,7 +377,7 @@ static const mistake mistakes[] = {
     {"{\"algorithm\": \"linear\", \"weights\": {\"a\": [1], \"A\": [1, -1]}}", R, {"2 numbers"}},
     {"{\"algorithm\": \"linear\", \"weights\": {\"a\": []}}", R, {"0 numbers, expected 1 .. 256"}},
     {"{\"algorithm\": \"linear\", \"weights\": {\"a\": [\"1\"]}}", F, {"a[1]: '1', expected"}},
-    {"{\"algorithm\": \"linear\", \"weights\": {\"b\": [1]}}", F, {"unknown key", "k, a, A"}},
+    {"{\"algorithm\": \"linear\", \"weights\": {\"c\": [1]}}", F, {"unknown key", "k, a, A"}},
     {"{\"algorithm\": \"linear\", \"weights\": {\"k\": 3}}", F, {"the key 'a' is missing"}},
     {"{\"algorithm\": \"linear\", \"weights\": []}", R, {"0 sets of weights"}},
     {"{\"algorithm\": \"linear\", \"weights\": [{\"a\": [1]}, {\"a\": [1]}]}", F, {"'k' is miss"}},
@@ -363,6 +386,30 @@ static const mistake mistakes[] = {
      {"k = 1 after 1, expected ascending"}},
     {"{\"algorithm\": \"network\"}", F, {"needs the key 'network'", "'start'"}},
     {"{\"algorithm\": \"network\", \"network\": {}}", F, {"the key 'W1' is missing"}},
+    {"{\"algorithm\": \"network\", \"network\": {\"W1\": [[1]]}}", F, {"the key 'W2' is missing"}},
+    {"{\"algorithm\": \"network\", \"network\": {\"W1\": [[1]], \"W2\": [1], \"b3\": 1}}",
+     F,
+     {"W2 is the list of the output, expected nothing behind it"}},
+    {"{\"algorithm\": \"network\", \"start\": \"foh\", \"latency\": 1, \"neurons\": [4, 2, 3]}",
+     R,
+     {"3 leaky ReLUs, expected an even number"}},
+    {"{\"algorithm\": \"network\", \"start\": \"foh\", \"latency\": 1, \"neurons\": "
+     "[4, 2, 2, 2, 2]}",
+     R,
+     {"neurons: 5 numbers, expected 1 .. 4"}},
+    {"{\"algorithm\": \"linear\", \"weights\": {\"a\": [1], \"b\": 0.1}}",
+     R,
+     {"b = 0.1, expected 0"}},
+    {"{\"algorithm\": \"error-curves\", \"points\": [0, 1, 1]}",
+     R,
+     {"point 3 = 1, expected ascending"}},
+    {"{\"algorithm\": \"error-curves\", \"points\": 1}", R, {"points"}},
+    {"{\"algorithm\": \"error-curves\", \"family\": \"parabola\"}",
+     F,
+     {"Expected one of line, decay, swing"}},
+    {"{\"algorithm\": \"error-curves\", \"errors\": 1}",
+     R,
+     {"errors = 1 for order = 1, expected more errors than the order"}},
     {"{\"algorithm\": \"network\", \"network\": {\"W1\": [[1, 2], [1]], \"W2\": [[1, 2]], \"W3\": "
      "[1]}}",
      R,

@@ -457,7 +457,7 @@ static void samples_that_are_not_finite_are_held_and_counted(void** state)
 static void a_prediction_that_overflows_becomes_the_newest_sample(void** state)
 {
     const double a[2] = {1e100, 1 - 1e100};
-    const crd_linear large = {2, 0, a, NULL};
+    const crd_linear large = {2, 0, a, NULL, 0};
     crd_coupling_options o = options(CRD_METHOD_ZOH);
     o.detection = CRD_DETECT_NONE;
     o.algorithm = CRD_ALGORITHM_GIVEN;
@@ -770,7 +770,7 @@ static void every_allocation_of_create_may_fail(void** state)
 {
     coupling_test* test = *state;
     const double a[2] = {2, -1};
-    const crd_linear l = {2, 1, a, NULL};
+    const crd_linear l = {2, 1, a, NULL, 0};
     crd_network network;
     check_ok(crd_network_morph(test->ctx, &l, 0.01, &network));
     for (int kind = 0; kind <= CRD_ALGORITHM_NETWORK; kind++) {

@@ -214,8 +214,8 @@ static void weights_that_distort_constants_are_refused(void** state)
     crd_context* ctx = context_of(state);
     const double a[4] = {2.4748, -0.647, -0.1664, -0.6664}; // Baumann 2020, eq. 12: sums to 0.995
     const double bad[2] = {1, INFINITY}, one[2] = {1, 0};
-    const crd_linear trained = {4, 3, a, NULL}, infinite = {2, 0, bad, NULL};
-    const crd_linear drifting = {2, 0, one, one}, empty = {0, 0, one, NULL};
+    const crd_linear trained = {4, 3, a, NULL, 0}, infinite = {2, 0, bad, NULL, 0};
+    const crd_linear drifting = {2, 0, one, one, 0}, empty = {0, 0, one, NULL, 0};
     crd_linear l;
     check_status(crd_linear_copy(ctx, &trained, false, &l), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "sum to 0.995");
@@ -225,6 +225,72 @@ static void weights_that_distort_constants_are_refused(void** state)
     check_status(crd_linear_copy(ctx, &infinite, true, &l), CRD_E_RANGE);
     check_status(crd_linear_copy(ctx, &drifting, false, &l), CRD_E_RANGE);
     check_status(crd_linear_copy(ctx, &empty, false, &l), CRD_E_RANGE);
+}
+
+// One tap, one band [0, h]: a = P sin(k h) / (k h) / (P + noise), b = mean (1 - a). Of more taps
+// the normal equations hold.
+static void the_affine_design_shrinks_towards_the_mean(void** state)
+{
+    crd_context* ctx = context_of(state);
+    const crd_band band = {0, 0.2, 3};
+    crd_linear l;
+    check_ok(crd_linear_affine(ctx, 5, 1, &band, 1, 0.5, 40, &l));
+    check_near(l.a[0], 3 * sin(1) / 1 / 3.5, 1e-14);
+    check_near(l.b, 40 * (1 - l.a[0]), 1e-13);
+    check_near(crd_linear_eval(&l, (double[]){40}, 0.5), 40, 1e-12); // rests at its mean
+    crd_linear_clear(ctx, &l);
+    check_ok(crd_linear_affine(ctx, 3, 4, &band, 1, 0.01, -7, &l));
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        double left = 0.01 * l.a[i];
+        for (int j = 0; j < 4; j++) {
+            const double x = 0.2 * (i - j);
+            left += 3 * (i == j ? 1 : sin(x) / x) * l.a[j];
+        }
+        const double x = 0.2 * (i + 3);
+        check_near(left, 3 * sin(x) / x, 1e-12);
+        sum += l.a[i];
+    }
+    check(fabs(sum - 1) > 1e-4); // it is not made to be 1
+    check_near(l.b, -7 * (1 - sum), 1e-13);
+    crd_linear_clear(ctx, &l);
+    check_status(crd_linear_affine(ctx, 3, 4, &band, 1, 0.01, NAN, &l), CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "mean = nan");
+}
+
+static void a_constant_is_asked_for_and_then_added(void** state)
+{
+    crd_context* ctx = context_of(state);
+    const double a[2] = {1.5, -0.75}, A[2] = {0.25, -0.25};
+    const crd_linear l = {2, 1, a, A, 8}, wild = {2, 1, a, A, NAN};
+    crd_linear copy;
+    check_status(crd_linear_copy(ctx, &(crd_linear){1, 0, (double[]){1}, NULL, 8}, false, &copy),
+                 CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "b = 8");
+    check_status(crd_linear_copy(ctx, &wild, true, &copy), CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "b = nan");
+    crd_coupling_options o = crd_coupling_defaults();
+    o.step = 1;
+    o.algorithm = CRD_ALGORITHM_GIVEN;
+    o.given = &l;
+    o.given_count = 1;
+    o.any_gain = true;
+    o.detection = CRD_DETECT_NONE;
+    o.reaction = CRD_REACT_NONE;
+    crd_coupling_bank* bank;
+    check_status(crd_coupling_bank_create(ctx, &o, 2, &bank), CRD_E_UNSUPPORTED);
+    check_contains(crd_error_text(ctx), "constant b");
+    for (int hold = 0; hold < 2; hold++) {
+        crd_coupling* c;
+        if (hold) { o.reconstruction = CRD_RECONSTRUCT_HOLD; }
+        check_ok(crd_coupling_create(ctx, &o, &c));
+        crd_coupling_push(c, 4, 0, 0);
+        crd_coupling_push(c, 10, 1, 1);
+        // 8 + 15 - 3, and half a step later 0.5 (2.5 - 1) more
+        check_near(crd_coupling_eval(c, 2.0), 20, 1e-14);
+        check_near(crd_coupling_eval(c, 2.5), hold ? 20 : 20.75, 1e-14);
+        crd_coupling_destroy(c);
+    }
 }
 
 int main(void)
@@ -240,6 +306,8 @@ int main(void)
         coupling_unit_test(ramps_pass_through_foh_and_eros),
         coupling_unit_test(designs_that_make_no_sense_are_refused_with_the_number),
         coupling_unit_test(weights_that_distort_constants_are_refused),
+        coupling_unit_test(the_affine_design_shrinks_towards_the_mean),
+        coupling_unit_test(a_constant_is_asked_for_and_then_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@ static void a_morphed_network_is_the_linear_algorithm(void** state)
 {
     crd_context* ctx = context_of(state);
     const double a[4] = {6.5103, -1.5509, -9.9296, 5.9702}; // Baumann 2020, eq. 20
-    const crd_linear l = {4, 3, a, NULL};
+    const crd_linear l = {4, 3, a, NULL, 0};
     uint32_t seed = 1;
     for (double alpha = 0; alpha <= 1; alpha += 0.25) {
         crd_network n;
@@ -26,14 +26,26 @@ static void a_network_of_any_shape_is_the_linear_algorithm(void** state)
 {
     crd_context* ctx = context_of(state);
     const double a[4] = {6.5103, -1.5509, -9.9296, 5.9702};
-    const crd_linear l = {4, 3, a, NULL};
-    const int shapes[][2] = {{1, 2}, {3, 4}, {8, 6}, {64, 64}};
+    const crd_linear l = {4, 3, a, NULL, 0.375}; // its constant becomes that of the output
+    static const struct {
+        int neurons[4], layers;
+        const char* shape;
+    } shapes[] = {{{1, 2}, 2, "4-1-2-1"},
+                  {{3, 4}, 2, "4-3-4-1"},
+                  {{8, 6}, 2, "4-8-6-1"},
+                  {{64, 64}, 2, "4-64-64-1"},
+                  {{2}, 1, "4-2-1"},
+                  {{10}, 1, "4-10-1"},
+                  {{4, 2, 2}, 3, "4-4-2-2-1"},
+                  {{3, 6, 4}, 3, "4-3-6-4-1"},
+                  {{5, 2, 8, 6}, 4, "4-5-2-8-6-1"},
+                  {{64, 64, 64, 64}, 4, "4-64-64-64-64-1"}};
     uint32_t seed = 1;
-    for (int s = 0; s < 4; s++) {
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         crd_network n;
-        check_ok(crd_network_morph_to(ctx, &l, 0.01, shapes[s][0], shapes[s][1], &n));
-        check_int(n.n1, shapes[s][0]);
-        check_int(n.n2, shapes[s][1]);
+        char shape[80];
+        check_ok(crd_network_morph_to(ctx, &l, 0.01, shapes[s].neurons, shapes[s].layers, &n));
+        check_text(crd_network_shape(&n, shape, sizeof shape), shapes[s].shape);
         for (int i = 0; i < 100; i++) {
             double y[4];
             for (int j = 0; j < 4; j++) {
@@ -44,17 +56,53 @@ static void a_network_of_any_shape_is_the_linear_algorithm(void** state)
         crd_network_clear(ctx, &n);
     }
     crd_network n;
-    check_status(crd_network_morph_to(ctx, &l, 0.01, 4, 3, &n), CRD_E_RANGE);
-    check_contains(crd_error_text(ctx), "even");
-    check_status(crd_network_morph_to(ctx, &l, 0.01, 65, 2, &n), CRD_E_RANGE);
-    check_status(crd_network_morph_to(ctx, &l, 0.01, 0, 2, &n), CRD_E_RANGE);
+    static const struct {
+        int neurons[5], layers;
+        const char* says;
+    } bad[] = {{{4, 3}, 2, "even"},          {{3}, 1, "even"},
+               {{4, 2, 3}, 3, "even"},       {{65, 2}, 2, "4-65-2-1"},
+               {{0, 2}, 2, "1 .. 4 layers"}, {{4, 2, 0}, 3, "4-4-2-0-1"},
+               {{2}, 0, "0 hidden layers"},  {{2, 2, 2, 2, 2}, 5, "5 hidden layers"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_status(crd_network_morph_to(ctx, &l, 0.01, bad[i].neurons, bad[i].layers, &n),
+                     CRD_E_RANGE);
+        check_contains(crd_error_text(ctx), bad[i].says);
+    }
+}
+
+// By hand, s the leaky ReLU with 0.5. 2-2-1: s(1) = 1, s(-3) = -1.5; 3 + 2 * 1 - (-1.5) = 6.5.
+// 2-1-1-1-1-1: u = 2 - 1 + 1 = 2; s(-2) = -1; s(-1 + 3) = 2; s(-4 + 1) = -1.5; 10 - 1.5 * 2 = 7.
+static void networks_of_other_depths_are_what_one_works_out_by_hand(void** state)
+{
+    (void)state;
+    const double y[2] = {2, -1}, zero[2] = {0};
+    const double W[4] = {1, 1, -1, 1}, out[2] = {2, -1};
+    const crd_network one = {
+        .m = 2, .n2 = 2, .alpha = 0.5, .W1 = W, .b1 = W, .W2 = W, .b2 = zero, .W3 = out, .b3 = 3};
+    check_near(crd_network_eval(&one, y), 6.5, 1e-15);
+    const double first[2] = {1, 1}, plus = 1, minus = -1, three = 3, twice = -2, two = 2;
+    const crd_network four = {.m = 2,
+                              .n1 = 1,
+                              .n2 = 1,
+                              .alpha = 0.5,
+                              .W1 = first,
+                              .b1 = &plus,
+                              .W2 = &minus,
+                              .b2 = zero,
+                              .W3 = &two,
+                              .b3 = 10,
+                              .more = 2,
+                              .n_more = {1, 1},
+                              .W_more = {&plus, &twice},
+                              .b_more = {&three, &plus}};
+    check_near(crd_network_eval(&four, y), 7, 1e-15);
 }
 
 static void an_element_with_a_network_is_one_with_its_weights(void** state)
 {
     crd_context* ctx = context_of(state);
     const double a[4] = {6.5, -1.5, -10, 6};
-    const crd_linear l = {4, 3, a, NULL};
+    const crd_linear l = {4, 3, a, NULL, 0};
     crd_network n;
     check_ok(crd_network_morph(ctx, &l, 0.01, &n));
     crd_coupling_options o = crd_coupling_defaults();
@@ -83,7 +131,7 @@ static void networks_that_make_no_sense_are_refused(void** state)
 {
     crd_context* ctx = context_of(state);
     const double w[2] = {1, NAN}, zero = 0, one = 1;
-    const crd_linear l = {2, 0, w, NULL}, fine = {1, 0, &one, NULL};
+    const crd_linear l = {2, 0, w, NULL, 0}, fine = {1, 0, &one, NULL};
     crd_network n = {0};
     check_status(crd_network_morph(ctx, &l, 0.01, &n), CRD_E_RANGE);
     check_status(crd_network_morph(ctx, &fine, -1, &n), CRD_E_RANGE);
@@ -109,7 +157,7 @@ static const double hold[2] = {1, 0}, line[2] = {1 + K, -K}, half_line[2] = {1 +
 
 static crd_network two_taps(crd_context* ctx, const double* a)
 {
-    const crd_linear l = {2, K, a, NULL};
+    const crd_linear l = {2, K, a, NULL, 0};
     crd_network n;
     check_ok(crd_network_morph(ctx, &l, 0.01, &n));
     return n;
@@ -153,7 +201,7 @@ static void refused_swaps_change_nothing(void** state)
 {
     crd_context* ctx = context_of(state);
     const double loud[2] = {2.02, -1}, nearly[2] = {2.009, -1}, three[3] = {2, -2, 1};
-    const crd_linear l3 = {3, K, three, NULL};
+    const crd_linear l3 = {3, K, three, NULL, 0};
     crd_network good = two_taps(ctx, line), gain = two_taps(ctx, loud),
                 fine = two_taps(ctx, nearly);
     crd_network longer;
@@ -170,7 +218,7 @@ static void refused_swaps_change_nothing(void** state)
         bad[3].W3 = W3;
         bad[4].b3 = NAN;
         bad[5].alpha = -1;
-        bad[6].n2 = 1;
+        bad[6].n2 = 65;
         bad[7].b3 = 0.05; // 1.25 % of the largest sample
         for (int i = 0; i < 8; i++) {
             if (i == 7 && n < 60) { continue; } // the largest is yet to come
@@ -196,6 +244,55 @@ static void refused_swaps_change_nothing(void** state)
     crd_network_clear(ctx, &gain);
     crd_network_clear(ctx, &fine);
     crd_network_clear(ctx, &longer);
+}
+
+// From 2-4-2-1 to one, three and four hidden layers and back, each of them a line where the element
+// began with a hold; what comes out is what an element with the line says, from then on.
+static void a_network_of_another_shape_may_take_over(void** state)
+{
+    crd_context* ctx = context_of(state);
+    static const struct {
+        int neurons[4], layers;
+    } shapes[] = {{{6}, 1}, {{4, 2, 2}, 3}, {{8, 4, 2, 6}, 4}, {{40, 30}, 2}, {{4, 2}, 2}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    const crd_linear l = {2, K, line, NULL, 0};
+    crd_network from = two_taps(ctx, hold), to = two_taps(ctx, line);
+    crd_coupling *c = element_with(ctx, &from, false), *twin = element_with(ctx, &to, false);
+    const int64_t allocations = ((coupling_test*)*state)->memory.allocations;
+    crd_network other[SHAPES];
+    for (int s = 0; s < SHAPES; s++) {
+        check_ok(
+            crd_network_morph_to(ctx, &l, 0.01, shapes[s].neurons, shapes[s].layers, &other[s]));
+    }
+    const int64_t made = ((coupling_test*)*state)->memory.allocations;
+    check_int(made, allocations + SHAPES);
+    for (int n = 0; n < 40 * SHAPES; n++) {
+        if (n % 40 == 20) {
+            check(crd_coupling_swap(c, &other[n / 40], n < 40 ? 10 : 0));
+            char got[80], want[80];
+            check_text(crd_network_shape(crd_coupling_get_network(c), got, sizeof got),
+                       crd_network_shape(&other[n / 40], want, sizeof want));
+        }
+        const double x = step_swing(c, n), y = step_swing(twin, n);
+        if (n > 20 + 1) { check_near(x, y, 1e-12); } // the difference fades over one step
+    }
+    check_int(((coupling_test*)*state)->memory.allocations, made);
+    check_int(crd_coupling_get_counts(c).swaps, SHAPES);
+    check_int(crd_coupling_get_counts(c).rollbacks, 0);
+    // More weights than there is room for: 2 * 64 + 64 + 64 * 32 ...
+    crd_network large;
+    check_ok(crd_network_morph_to(ctx, &l, 0.01, (const int[]){64, 32}, 2, &large));
+    check(!crd_coupling_swap(c, &large, 0));
+    crd_network_clear(ctx, &large);
+    crd_coupling_reset(c);
+    check(uses(c, &from));
+    crd_coupling_destroy(c);
+    crd_coupling_destroy(twin);
+    for (int s = 0; s < SHAPES; s++) {
+        crd_network_clear(ctx, &other[s]);
+    }
+    crd_network_clear(ctx, &from);
+    crd_network_clear(ctx, &to);
 }
 
 static void a_network_may_come_before_the_first_sample(void** state)
@@ -526,6 +623,8 @@ int main(void)
         coupling_unit_test(an_element_with_a_network_is_one_with_its_weights),
         coupling_unit_test(networks_that_make_no_sense_are_refused),
         coupling_unit_test(refused_swaps_change_nothing),
+        coupling_unit_test(networks_of_other_depths_are_what_one_works_out_by_hand),
+        coupling_unit_test(a_network_of_another_shape_may_take_over),
         coupling_unit_test(a_network_may_come_before_the_first_sample),
         coupling_unit_test(the_difference_fades_over_one_macro_step),
         coupling_unit_test(a_worse_network_is_given_up_after_its_trial),

@@ -1,9 +1,12 @@
-// Outliers on links that lose and delay: whatever the experts of the mixture are fooled into, a run
-// is hardly worse than held. Signals, outliers and links are random. The limits are what was
-// measured, with room.
+// Outliers on links that lose and delay: whatever the experts of the mixture are fooled into,
+// `auto` is not worse than held. That is, as docs/coupling.md promises: in the mean its errors are
+// at most 0.9 of the hold's; in 98 of 100 runs none of them is more than 2 % above; in no run is
+// the RMS, of which it keeps account, more than 5 % above, nor C, of which it does not, 14 %, which
+// is where complaints began. Signals, outliers and links are random; the promise was made before
+// the seeds were drawn.
 #include "coupling_test.h"
 
-enum { SAMPLES = 3000, RUNS = 150 };
+enum { SAMPLES = 3000, RUNS = 150, FIRST = 800000 };
 
 typedef struct trial {
     double clean[SAMPLES], sent[SAMPLES];
@@ -99,7 +102,7 @@ static void a_run_with_outliers_is_not_worse_than_held(void** state)
     double mean[4] = {0};
     int worse = 0;
     for (uint32_t seed = 0; seed < RUNS; seed++) {
-        make_trial(seed, &t);
+        make_trial(FIRST + seed, &t);
         const errors hold = run(context_of(state), &t, "zoh"),
                      own = run(context_of(state), &t, "auto");
         bool above = false;
@@ -107,8 +110,8 @@ static void a_run_with_outliers_is_not_worse_than_held(void** state)
             const double ratio = own.of[i] / hold.of[i];
             mean[i] += ratio / RUNS;
             above |= ratio > 1.02;
-            if (!(ratio < 1.1)) {
-                fail_msg("seed %u: error %d is %g of the hold's", seed, i, ratio);
+            if (!(ratio < (i % 2 ? 1.14 : 1.05))) {
+                fail_msg("seed %u: error %d is %g of the hold's", FIRST + seed, i, ratio);
             }
         }
         worse += above;

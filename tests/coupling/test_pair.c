@@ -392,6 +392,69 @@ static void rings_of_several_bonds_create_nothing(void** state)
     check_below(worst, 0.02);
 }
 
+// ---- the bound of the debt ---------------------------------------------------------------------
+
+// A unit without physics, made to rob the port: it shows any own value, and in each step its mean
+// goes as far as it may in the direction that costs most, or anywhere. Packets say anything.
+// Returns the debt over 3 h (largest action) (largest surprise); *tank is the lowest.
+static double rob(uint64_t seed, double given, double* tank)
+{
+    rng r = {seed};
+    crd_pair_port p;
+    crd_pair_options o = crd_pair_defaults(seed & 1 ? CRD_PAIR_OWNS_EFFORT : CRD_PAIR_OWNS_FLOW);
+    o.step = 0.001;
+    o.macro = 0.01;
+    o.impedance = log_between(&r, 0.01, 100);
+    o.learn = seed & 2;
+    o.strict = seed & 4;
+    o.surprise = given;
+    assert_int_equal(crd_pair_init(NULL, &p, &o), CRD_OK);
+    const double greed = uniform(&r), growth = between(&r, 1.5, 4), sign = seed & 1 ? 1 : -1;
+    const bool grants = uniform(&r) < 0.5;
+    double range = 1e-6, action_max = 0, surprise = 0, granted = 0;
+    *tank = 0;
+    for (int n = 0; n < 4000; n++) {
+        const bool strikes = uniform(&r) < 0.005;
+        range *= strikes ? growth : 1;
+        const double own = 10 * range * between(&r, -1, 1);
+        const double last = p.action, action = crd_pair_act(&p, own, n * o.step);
+        const double r_used = p.learned;
+        const double most = copysign(uniform(&r) < greed ? 1 : between(&r, -1, 1), sign * action);
+        const double d = (given > 0 ? given : range) * most * (strikes ? 1 : 0.6);
+        crd_pair_done(&p, own + sign * r_used * (action - last) + d);
+        action_max = fmax(action_max, fabs(action));
+        surprise = fmax(surprise, fabs(d));
+        *tank = fmin(*tank, p.tank);
+        if (n % 10 == 9) {
+            crd_pair_packet k;
+            crd_pair_send(&p, n * o.step, &k);
+            granted += grants ? range * uniform(&r) : 0;
+            k.granted = granted;
+            k.effort = between(&r, -50, 50);
+            k.flow = between(&r, -50, 50);
+            k.impedance = log_between(&r, 0.01, 100);
+            crd_pair_receive(&p, &k, n * o.step);
+        }
+    }
+    return p.count.debt / (3 * o.step * action_max * surprise);
+}
+
+static void no_unit_and_no_network_drive_the_tank_below_the_bound(void** state)
+{
+    double worst = 0, lowest = 0, tank;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        worst = fmax(worst, rob(seed, 0, &tank));
+        (void)rob(seed, 0.5, &tank);
+        lowest = fmin(lowest, tank);
+    }
+    print_message("debt %.3g of the bound; lowest tank with the surprise given %.3g J\n", worst,
+                  lowest);
+    assert_true(worst > 0); // robbers do get something
+    check_below(worst, 1);
+    check_below(-lowest, 1e-12);
+}
+
 // ---- bad input ---------------------------------------------------------------------------------
 
 static crd_pair_options options(crd_pair_side side)
@@ -416,6 +479,7 @@ static void options_without_sense_are_refused_by_name(void** state)
     } bad[] = {{offsetof(crd_pair_options, impedance), -1, "impedance = -1"},
                {offsetof(crd_pair_options, impedance), NAN, "impedance = "},
                {offsetof(crd_pair_options, impedance), INFINITY, "impedance = inf"},
+               {offsetof(crd_pair_options, surprise), -1, "surprise = -1"},
                {offsetof(crd_pair_options, step), 0, "inner step = 0"},
                {offsetof(crd_pair_options, step), 0.02, "macro step = 0.01"},
                {offsetof(crd_pair_options, macro), NAN, "macro step = "},
@@ -527,6 +591,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(noise_of_one_per_cent_on_all_that_is_measured_is_borne),
         cmocka_unit_test(between_active_units_the_coupling_creates_nothing),
         cmocka_unit_test(rings_of_several_bonds_create_nothing),
+        cmocka_unit_test(no_unit_and_no_network_drive_the_tank_below_the_bound),
         cmocka_unit_test(options_without_sense_are_refused_by_name),
         cmocka_unit_test(forged_packets_do_not_poison_a_side),
         cmocka_unit_test(numbers_and_lives_are_kept_in_order),

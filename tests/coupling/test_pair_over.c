@@ -4,47 +4,11 @@
 #include "coupling_test.h"
 
 #include "coupling/pair_plants.h"
+#include "shared/coupling.h"
 
-enum { CASES = 8, RING = 64, INNER = 10 };
+enum { CASES = 8, INNER = 10 };
 
 static const double h = 0.001, H = 0.01, duration = 60, delay = 0.06;
-
-typedef struct over {
-    crd_coupling* element;
-    double predicted[RING], late[RING]; // waves by macro step
-    double error, error_late;           // squared, of both, over the last 2 s
-    int n;                              // macro steps
-} over;
-
-// A packet of B: its wave answers to the packet of A that B had in use, which the echo tells.
-static void over_receive(over* o, const crd_pair_port* a, const crd_pair_packet* k)
-{
-    if (k->echo == 0) { return; }
-    const double wave = a->b * k->flow - k->effort;
-    const long m = lround(k->echo / H) - 1;
-    crd_coupling_push(o->element, wave, (double)m * H, m);
-    if (m <= 0 || o->n - m >= RING) { return; }
-    const double e = o->predicted[m % RING] - wave, late = o->late[m % RING] - wave;
-    o->error = 0.995 * o->error + e * e;
-    o->error_late = 0.995 * o->error_late + late * late;
-}
-
-// A macro step of A begins: the prediction takes over if its error has been less than half.
-static void over_begin(over* o, crd_pair_port* a, double t, bool allowed)
-{
-    const double wave = crd_coupling_eval(o->element, t);
-    o->predicted[o->n % RING] = wave;
-    o->late[o->n % RING] = a->b * a->far_flow - a->far_effort;
-    const bool use = allowed && t > 5 && o->error < 0.25 * o->error_late;
-    crd_pair_predict(a, use ? 0 : NAN, wave / a->b);
-}
-
-static void over_sent(over* o, const crd_pair_port* a, const crd_pair_packet* k)
-{
-    const double wave = a->b * k->flow + k->effort;
-    crd_coupling_command(o->element, &wave, k->time);
-    o->n++;
-}
 
 static plants random_shaft(rng* r)
 {
@@ -66,20 +30,6 @@ static plants random_shaft(rng* r)
     return p;
 }
 
-static over make_over(crd_context* ctx)
-{
-    over o = {0};
-    crd_coupling_options opt = crd_coupling_defaults();
-    opt.step = H;
-    opt.k_max = 40;
-    opt.algorithm = CRD_ALGORITHM_COMMANDS;
-    opt.commands = 1;
-    opt.command_mixture = false; // the pair is what it falls back to
-    opt.detection = CRD_DETECT_NONE;
-    check_ok(crd_coupling_create(ctx, &opt, &o.element));
-    return o;
-}
-
 static void init_ports(crd_pair_port* port, double b)
 {
     for (int i = 0; i < 2; i++) {
@@ -91,7 +41,7 @@ static void init_ports(crd_pair_port* port, double b)
     }
 }
 
-static void receive_a(over* o, crd_pair_port* a, network* w, double t)
+static void receive_a(crdi_pair_over* o, crd_pair_port* a, network* w, double t)
 {
     for (int i = 0; i < w->n;) {
         if (w->air[i].at > t + 1e-9) {
@@ -100,7 +50,7 @@ static void receive_a(over* o, crd_pair_port* a, network* w, double t)
         }
         const crd_pair_packet k = w->air[i].packet;
         w->air[i] = w->air[--w->n];
-        if (crd_pair_receive(a, &k, t) == CRD_PAIR_TAKEN) { over_receive(o, a, &k); }
+        if (crd_pair_receive(a, &k, t) == CRD_PAIR_TAKEN) { crdi_pair_over_receive(o, a, &k); }
     }
 }
 
@@ -118,7 +68,8 @@ static double run(crd_context* ctx, uint64_t seed, bool bad, bool allowed, doubl
     crd_pair_port port[2];
     crd_pair_packet k;
     init_ports(port, rule_impedance(&p, delay + H));
-    over o = make_over(ctx);
+    crdi_pair_over o;
+    check_ok(crdi_pair_over_init(ctx, &o, H, 0));
     drive d = {.size = 20, .lag = 0.05, .until = duration};
     d.r.x = seed;
     double f = 0, absorbed = 0, most = 0, stored = 0, sum = 0, low = 0, high = 0;
@@ -127,7 +78,7 @@ static double run(crd_context* ctx, uint64_t seed, bool bad, bool allowed, doubl
         const double t = n * h;
         network_deliver(&net[0], &port[1], t, t);
         receive_a(&o, &port[0], &net[1], t);
-        if (n % INNER == 0) { over_begin(&o, &port[0], t, allowed); }
+        if (allowed && n % INNER == 0) { crdi_pair_over_begin(&o, &port[0], t); }
         const double outside = drive_step(&d, t, h);
         const double e = crd_pair_act(&port[0], chain_own(&p.a, 0), t);
         f = crd_pair_act(&port[1], chain_own(&p.b, f), t);
@@ -145,7 +96,7 @@ static double run(crd_context* ctx, uint64_t seed, bool bad, bool allowed, doubl
         if (n % INNER == INNER - 1) {
             const double end = (n + 1) * h;
             crd_pair_send(&port[0], end, &k);
-            over_sent(&o, &port[0], &k);
+            crdi_pair_over_sent(&o, &port[0], &k);
             network_send(&net[0], &k, end);
             crd_pair_send(&port[1], end, &k);
             network_send(&net[1], &k, end);

@@ -36,7 +36,7 @@ static const double a_optimal[9] = {
 static const double a_bounded[9] = {5.858649599391789,  -5.497084487090094,  -2.2413765032410176,
                                     1.579906525151621,  2.044883415398189,   0.7799235398113993,
                                     -0.783171655178478, -1.7341203802698368, 0.9923899460264203};
-static const crd_linear optimal = {9, 6, a_optimal, NULL}, bounded = {9, 6, a_bounded, NULL};
+static const crd_linear optimal = {9, 6, a_optimal, NULL, 0}, bounded = {9, 6, a_bounded, NULL, 0};
 
 static crd_coupling_options plain(crd_method method, int taps)
 {

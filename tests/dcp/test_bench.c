@@ -520,7 +520,8 @@ static void data_of_somebody_else_do_nothing(void** state)
         if (i % 2) {
             from.ip += 65;
         } else {
-            from.port++;
+            from.port++; // a process of the master's host
+            from.transport = i % 4 ? CRD_DCP_TCP : CRD_DCP_UDP;
         }
         const double values[4] = {6000, 200, 400, 25};
         uint8_t payload[40], bytes[64];
@@ -544,6 +545,28 @@ static void data_of_somebody_else_do_nothing(void** state)
     check_int(look(k).foreign, 100);
     check_int(crd_dcp_slave_state(k->r.slave), CRD_DCP_RUNNING);
     check_contains(motor_find_log(k, "refused: "), "somebody who is not the master");
+    motor_bench_destroy(k);
+}
+
+// A master with several data_ids: the speed goes on to come, torque and voltage do not.
+static void a_set_value_that_does_not_come_any_more_is_missed(void** state)
+{
+    (void)state;
+    motor_bench* k = make(false);
+    motor_run(k, false);
+    motor_drive(k, 2, 3000, 50, 300, 25);
+    const crd_dcp_plant plant = crd_dcp_bench_plant(k->b);
+    double speed = 3000;
+    const crd_dcp_slot slot = {.type = CRD_DCP_FLOAT64, .count = 1, .real = &speed};
+    int steps = 0;
+    while (crd_dcp_slave_state(k->r.slave) == CRD_DCP_RUNNING && steps < 200) {
+        motor_for(k, 0.01);
+        (void)plant.set(plant.user, MOTOR_SPEED, &slot);
+        steps++;
+    }
+    check_near(steps, 50, 1); // 500 ms
+    check_int(look(k).reason, CRD_DCP_BENCH_WATCHDOG);
+    check_near(k->m.set[MOTOR_TORQUE], 0, 0);
     motor_bench_destroy(k);
 }
 
@@ -630,6 +653,16 @@ static void what_is_not_guarded_is_said(void** state)
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         check(*motor_find_log(k, said[i]));
     }
+    motor_bench_destroy(k);
+    c = motor_config(); // and what is as good as nothing
+    c.watchdog = 86400;
+    c.safe_speed = 1e5;
+    k = motor_bench_create(&c, true);
+    motor_register(k, CRD_DCP_SRT);
+    motor_configure(k, 1, true);
+    motor_do(k, .type = CRDI_DCP_STC_PREPARE);
+    check(*motor_find_log(k, "not safe: watchdog 86400 s"));
+    check(*motor_find_log(k, "not safe: safe_speed"));
     motor_bench_destroy(k);
 }
 
@@ -1345,6 +1378,18 @@ static void in_volts(crd_dcp_bench_config* c, crd_dcp_quantity* q)
     c->limits = "avoid speed 0..1 V with torque";
 }
 
+static void held(crd_dcp_bench_config* c, crd_dcp_quantity* q)
+{
+    (void)c;
+    q[MOTOR_TORQUE].safe = 150;
+}
+
+static void never_still(crd_dcp_bench_config* c, crd_dcp_quantity* q)
+{
+    (void)q;
+    c->standstill = 5000;
+}
+
 static void a_configuration_that_makes_no_sense_is_refused(void** state)
 {
     (void)state;
@@ -1367,6 +1412,8 @@ static void a_configuration_that_makes_no_sense_is_refused(void** state)
         {two_speeds, CRD_E_RANGE, "both the speed"},
         {nowhere, CRD_E_NOT_FOUND, "none of its quantities"},
         {in_volts, CRD_E_RANGE, "units differ"},
+        {held, CRD_E_RANGE, "a stop ends with torque 0"},
+        {never_still, CRD_E_RANGE, "standstill = 5000, expected at most safe_speed"},
     };
     check_allocator a;
     crd_context* ctx = check_context(&a);
@@ -1472,6 +1519,7 @@ int main(void)
         cmocka_unit_test(an_error_in_any_state_leads_to_the_safe_state),
         cmocka_unit_test(set_values_before_running_move_nothing),
         cmocka_unit_test(data_of_somebody_else_do_nothing),
+        cmocka_unit_test(a_set_value_that_does_not_come_any_more_is_missed),
         cmocka_unit_test(the_agreed_case_is_what_the_bench_keeps_to),
         cmocka_unit_test(a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage),
         cmocka_unit_test(what_is_not_guarded_is_said),

@@ -581,19 +581,41 @@ static void what_the_system_lacks_is_named(void** state)
     (void)state;
     bench b;
     open_context(&b);
-    int fd = -1;
-    const crd_status st = crd_dcp_can_open(b.ctx, "nosuchcan9", &fd);
+    crd_dcp_can* c = NULL;
+    check_ok(crd_dcp_can_load(b.ctx, data_file, &b.d, NULL, NULL));
+    const crd_status st = crd_dcp_can_open(b.ctx, b.d, "nosuchcan9", &c);
     check(st == CRD_E_UNSUPPORTED || st == CRD_E_NOT_FOUND || st == CRD_E_IO);
     if (st == CRD_E_UNSUPPORTED) { check_contains(crd_error_text(b.ctx), "modprobe can_raw"); }
     if (st == CRD_E_NOT_FOUND) {
         check_contains(crd_error_text(b.ctx), "no interface 'nosuchcan9'");
     }
-    check_int(fd, -1);
-    check_status(crd_dcp_can_open(b.ctx, "", &fd), CRD_E_RANGE);
-    check_status(crd_dcp_can_open(b.ctx, "a_name_that_is_too_long", &fd), CRD_E_RANGE);
-    crd_dcp_can* c = NULL;
-    check_ok(crd_dcp_can_load(b.ctx, data_file, &b.d, NULL, NULL));
+    check(c == NULL);
+    check_status(crd_dcp_can_open(b.ctx, b.d, "", &c), CRD_E_RANGE);
+    check_status(crd_dcp_can_open(b.ctx, b.d, "a_name_that_is_too_long", &c), CRD_E_RANGE);
     check_status(crd_dcp_can_create(b.ctx, b.d, -1, &c), CRD_E_IO);
+    close_context(&b);
+}
+
+static void pdus_pass_on_a_bus_of_this_host(void** state)
+{
+    (void)state;
+    bench b;
+    open_context(&b);
+    static const char bus[] = "udp://239.74.163.4:43119";
+    check_ok(crd_dcp_can_load(b.ctx, data_file, &b.d, NULL, NULL));
+    check_ok(crd_dcp_can_open(b.ctx, b.d, bus, &b.master));
+    check_ok(crd_dcp_can_open(b.ctx, b.d, bus, &b.slave_end));
+    const crdi_dcp_pdu ack = {.type = CRDI_DCP_RSP_ACK, .peer = 1};
+    crdi_dcp_pdu got = {0};
+    check(crdi_dcp_can_send(b.slave_end, &ack, 0));
+    for (int i = 0; i < 50 && got.type == 0; i++) {
+        crd_dcp_can_wait(b.master, 0.1);
+        (void)crdi_dcp_can_receive(b.master, &got, NULL);
+    }
+    check(got.type == CRDI_DCP_RSP_ACK && got.peer == 1);
+    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL)); // nothing of its own
+    crd_dcp_can_destroy(b.master);
+    crd_dcp_can_destroy(b.slave_end);
     close_context(&b);
 }
 
@@ -870,6 +892,7 @@ int main(void)
         cmocka_unit_test(what_has_no_message_or_does_not_fit_is_not_sent),
         cmocka_unit_test(frames_of_unknown_identifiers_and_wrong_lengths_are_dropped),
         cmocka_unit_test(what_the_system_lacks_is_named),
+        cmocka_unit_test(pdus_pass_on_a_bus_of_this_host),
         cmocka_unit_test(a_whole_session_without_real_time_runs_on_a_bus),
         cmocka_unit_test(a_session_in_real_time_runs_on_a_bus),
         cmocka_unit_test(a_setting_that_the_slave_refuses_is_an_error_that_is_named),

@@ -168,11 +168,10 @@ static void attack(rig* r, const forgery* f, uint64_t before, const void* plant,
 
 static int storm(rig* r, const void* plant, size_t size)
 {
-    static const crd_dcp_address from[] = {{0x7F000042, 8081, CRD_DCP_UDP},
-                                           {0x7F000042, 9999, CRD_DCP_UDP},
-                                           {0x7F000001, 9999, CRD_DCP_UDP},
-                                           {0x7F000001, 8080, CRD_DCP_UDP},
-                                           {0x7F000042, 8081, CRD_DCP_TCP}};
+    static const crd_dcp_address from[] = {
+        {0x7F000042, 8081, CRD_DCP_UDP}, {0x7F000042, 9999, CRD_DCP_UDP},
+        {0x7F000001, 9999, CRD_DCP_UDP}, {0x7F000001, 8080, CRD_DCP_UDP},
+        {0x7F000042, 8081, CRD_DCP_TCP}, {0x7F000001, 9999, CRD_DCP_TCP}};
     static const int ahead[] = {0, 1, -1, -8, 1000, INT16_MAX};
     static const uint8_t receivers[] = {1, 0, 2};
     int n = 0;

@@ -1144,7 +1144,7 @@ static void strangers_get_no_answer_and_are_counted(void** state)
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "question"));
     check_int(let_pass(&p, 0.1, 1), 1);
-    const taped data = p.tap[1]->tape[1];
+    const taped hello = p.tap[1]->tape[0], data = p.tap[1]->tape[1];
     const int64_t sent = p.tap[1]->sent;
     // Without the key: data of no association, greetings, answers and the kind that is none.
     taped w = {.from = {OTHER, 1234, CRD_DCP_UDP}, .at = p.at[1], .length = 34};
@@ -1167,6 +1167,14 @@ static void strangers_get_no_answer_and_are_counted(void** state)
         play(p.tap[1], &w);
         check_int(let_pass(&p, 0.2, 1), 0);
     }
+    w = hello; // and its greeting
+    check_int(w.bytes[0], 0xD1);
+    w.from.port = 6666;
+    for (int i = 0; i < 10; i++) {
+        play(p.tap[1], &w);
+        check_int(let_pass(&p, 0.2, 1), 0);
+    }
+    check_int(counts(&p, 1).replayed, 10);
     w = data;
     w.at = p.at[2];
     play(p.tap[2], &w);

@@ -29,10 +29,7 @@ static void look_at(const crdi_message* m)
     }
     if (m->type != CRDI_HELLO && m->type != CRDI_NETWORK) { return; }
     const crd_network* n = &m->network;
-    if (n->m < 1 || n->m > CRD_TAPS_MAX || n->n1 < 1 || n->n1 > CRDI_HIDDEN_MAX || n->n2 < 1 ||
-        n->n2 > CRDI_HIDDEN_MAX) {
-        abort();
-    }
+    if (!crdi_network_has_shape(n)) { abort(); }
     if (n->W1) {
         double y[CRD_TAPS_MAX];
         memset(y, 0, sizeof y);

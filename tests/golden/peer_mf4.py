@@ -5,6 +5,7 @@ record_peer (the first argument) writes them through the recorder.
 """
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -121,6 +122,30 @@ def killed(checks, after):
         check_extras(checks, mdf, [e for e in EVENTS[:2]][:len(mdf.events)], ATTACHMENTS[:3])
 
 
+def cut_off(checks):
+    """A file that lost its end, wherever: finished by the function that a guard calls."""
+    path, cut = os.path.join(TMP, "killed.mf4"), os.path.join(TMP, "cut.mf4")
+    with open(path, "rb") as f:
+        whole = f.read()
+    draw = random.Random(1)
+    counts = set()
+    for size in [draw.randrange(20000, len(whole)) for _ in range(20)] + [len(whole)]:
+        with open(cut, "wb") as f:
+            f.write(whole[:size])
+        subprocess.run([RECORD, "mend", cut], check=True, timeout=60)
+        with MDF(cut) as mdf:
+            text = "" if mdf.identification.file_identification == b"MDF     " else "unfinished"
+            for group, rows in ((0, fast), (1, slow)):
+                count = mdf.groups[group].channel_group.cycles_nr
+                counts.add(count)
+                for name, values in rows(count).items():
+                    samples = mdf.get(name, group=group, raw=True).samples
+                    text = text or same(values, texts(samples) if isinstance(values, list)
+                                        else samples)
+        checks.true(f"cut off after {size} bytes and finished: rows are whole", not text, text)
+    checks.true("some end earlier", len(counts) > 3, str(counts))
+
+
 def counted(path):
     """Records of the first two groups, as the file says now."""
     try:
@@ -151,6 +176,7 @@ def main():
     slowly(checks)
     for after in (1, 2, 3, 5, 8, 13, 20, 21, 22, 34, 55, 89) if ALL else (1, 3, 8, 21):
         killed(checks, after)
+    cut_off(checks)
     checks.end()
 
 

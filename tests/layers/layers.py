@@ -14,11 +14,11 @@ ROWS = [
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
-    ["num", "archive", "xml", "sandbox"],
+    ["num", "archive", "xml", "sandbox", "wire"],
     ["base"],
 ]
 SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system"), ("system", "quality"),
-            ("twin", "circuit"), ("cli", "web")}
+            ("twin", "circuit"), ("cli", "web"), ("reproduce", "testbench")}
 # Headers that belong to no folder of their own: their row is that of base.
 LOW_HEADERS = {"model"}
 # Further headers of a module whose names do not say whose they are.

@@ -134,15 +134,41 @@ static void the_largest_network_fits_into_the_largest_message(void** state)
     memset(m.name, 'x', CRDI_NAME_MAX);
     m.network =
         (crd_network){.m = CRD_TAPS_MAX, .n1 = CRDI_HIDDEN_MAX, .n2 = CRDI_HIDDEN_MAX, .alpha = 1};
-    check_int(crdi_network_weights(CRD_TAPS_MAX, CRDI_HIDDEN_MAX, CRDI_HIDDEN_MAX),
-              CRDI_WEIGHTS_MAX);
+    m.network.more = CRD_NETWORK_LAYERS - 2;
+    m.network.n_more[0] = m.network.n_more[1] = CRDI_HIDDEN_MAX;
+    check_int(crdi_network_weights(&m.network), CRDI_WEIGHTS_MAX);
     crdi_network_place(&m.network, w);
     const size_t n = crdi_message_encode(&m, bytes, CRDI_MESSAGE_MAX);
     check(n > 0);
     crdi_message back = {.weights = w, .weight_capacity = CRDI_WEIGHTS_MAX};
     check(!crdi_message_decode(&back, bytes, n));
+    check(crdi_network_same_shape(&back.network, &m.network));
     free(bytes);
     free(w);
+}
+
+static void networks_of_every_depth_pass(void** state)
+{
+    (void)state;
+    static const crd_network shapes[] = {
+        {.m = 3, .n2 = 2, .alpha = 0.5},
+        {.m = 3, .n1 = 2, .n2 = 4, .alpha = 0.5},
+        {.m = 3, .n1 = 2, .n2 = 2, .alpha = 0.5, .more = 1, .n_more = {2}},
+        {.m = 3, .n1 = 2, .n2 = 2, .alpha = 0.5, .more = 2, .n_more = {2, 1}}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        uint8_t bytes[2048];
+        crdi_message m = {.type = CRDI_NETWORK, .generation = 1, .network = shapes[s]};
+        crdi_message back = reader();
+        network(); // fills weights_in
+        crdi_network_place(&m.network, weights_in);
+        const size_t n = crdi_message_encode(&m, bytes, sizeof bytes);
+        check(n > 0 && !crdi_message_decode(&back, bytes, n));
+        check(crdi_network_same_shape(&back.network, &m.network));
+        check(memcmp(weights_in, weights_out,
+                     crdi_network_weights(&m.network) * sizeof *weights_in) == 0);
+        check(crd_network_eval(&back.network, weights_in) ==
+              crd_network_eval(&m.network, weights_in));
+    }
 }
 
 static void a_message_cut_anywhere_is_refused(void** state)
@@ -201,9 +227,7 @@ static void whatever_byte_is_wrong_no_message_is_larger_than_its_tables(void** s
                 check(back.count <= CRDI_BATCH);
                 check(memchr(back.name, 0, sizeof back.name) != NULL);
                 if (t == CRDI_HELLO || t == CRDI_NETWORK) {
-                    check_int(
-                        crdi_network_weights(back.network.m, back.network.n1, back.network.n2),
-                        WEIGHTS);
+                    check_int(crdi_network_weights(&back.network), WEIGHTS);
                 }
             }
         }
@@ -408,6 +432,7 @@ int main(void)
         cmocka_unit_test(the_bytes_are_those_of_the_tables),
         cmocka_unit_test(a_message_that_does_not_fit_is_not_begun),
         cmocka_unit_test(the_largest_network_fits_into_the_largest_message),
+        cmocka_unit_test(networks_of_every_depth_pass),
         cmocka_unit_test(a_message_cut_anywhere_is_refused),
         cmocka_unit_test(whatever_byte_is_wrong_no_message_is_larger_than_its_tables),
         cmocka_unit_test(nonsense_is_called_by_its_name),

@@ -33,7 +33,7 @@ static int teardown(void** state)
 static crd_network morph(crd_context* ctx, const double* a)
 {
     crd_network n;
-    check_ok(crd_network_morph(ctx, &(crd_linear){M, K, a, NULL}, 0.01, &n));
+    check_ok(crd_network_morph(ctx, &(crd_linear){M, K, a, NULL, 0}, 0.01, &n));
     return n;
 }
 
@@ -114,18 +114,8 @@ static void adam_goes_the_way_of_an_independent_implementation(void** state)
     crd_network_clear(f->ctx, &out);
 }
 
-static void the_gradient_is_the_slope_of_the_loss(void** state)
+static void check_gradient(fixture* f, const crd_network* n)
 {
-    fixture* f = *state;
-    // The first step of Adam goes against the sign of the gradient. Any shape, biases included.
-    uint64_t seed = 3;
-    double w[200], b[64];
-    for (int i = 0; i < 200; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        w[i] = (double)(seed >> 33) / 2147483648.0 - 0.5;
-        if (i < 64) { b[i] = 0.1 * w[i]; }
-    }
-    const crd_network n = {5, 3, 7, 0.1, w, b, w + 15, b + 3, w + 40, 0.02};
     sine(f->y, 300);
     crd_training t = plain();
     t.epochs = 1;
@@ -133,10 +123,11 @@ static void the_gradient_is_the_slope_of_the_loss(void** state)
     t.rate = 1e-6;
     t.freeze_biases = false;
     crd_network moved, own;
-    check_ok(crd_learn_train(f->ctx, &t, f->y, 300, &n, &moved, NULL, NULL));
-    check_ok(crdi_network_like(f->ctx, &n, &own));
+    check_ok(crd_learn_train(f->ctx, &t, f->y, 300, n, &moved, NULL, NULL));
+    check_ok(crdi_network_like(f->ctx, n, &own));
     crdi_pairs p;
     check_ok(crdi_pairs_make(f->ctx, &t, 5, f->y, 300, &p));
+    int steep = 0;
     for (int i = 0; i < crdi_network_size(&own); i++) {
         double* x = (double*)&own.W1[i];
         double up[CRDI_PAIR_KINDS], down[CRDI_PAIR_KINDS];
@@ -148,13 +139,77 @@ static void the_gradient_is_the_slope_of_the_loss(void** state)
         *x = old;
         const double slope = (up[0] - down[0]) / (2 * h) / (double)p.trained;
         if (fabs(slope) < 1e-5) { continue; } // the epsilon shows
+        steep++;
         check_near(moved.W1[i] - old, -copysign(1e-6, slope), 3e-8);
     }
+    check(2 * steep > crdi_network_size(&own));
     crdi_pairs_clear(f->ctx, &p);
     crd_network_clear(f->ctx, &moved);
     crd_network_clear(f->ctx, &own);
 }
 
+static void the_gradient_is_the_slope_of_the_loss(void** state)
+{
+    fixture* f = *state;
+    // The first step of Adam goes against the sign of the gradient. Any shape, biases included.
+    uint64_t seed = 3;
+    double w[200], b[64];
+    for (int i = 0; i < 200; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        w[i] = (double)(seed >> 33) / 2147483648.0 - 0.5;
+        if (i < 64) { b[i] = 0.1 * w[i]; }
+    }
+    const crd_network shapes[] = {{.m = 5,
+                                   .n1 = 3,
+                                   .n2 = 7,
+                                   .alpha = 0.1,
+                                   .W1 = w,
+                                   .b1 = b,
+                                   .W2 = w + 15,
+                                   .b2 = b + 3,
+                                   .W3 = w + 40,
+                                   .b3 = 0.02},
+                                  {.m = 5,
+                                   .n2 = 6,
+                                   .alpha = 0.1,
+                                   .W1 = w,
+                                   .b1 = b,
+                                   .W2 = w,
+                                   .b2 = b,
+                                   .W3 = w + 40,
+                                   .b3 = 0.02},
+                                  {.m = 5,
+                                   .n1 = 3,
+                                   .n2 = 4,
+                                   .alpha = 0.1,
+                                   .W1 = w,
+                                   .b1 = b,
+                                   .W2 = w + 15,
+                                   .b2 = b + 3,
+                                   .W3 = w + 40,
+                                   .b3 = 0.02,
+                                   .more = 1,
+                                   .n_more = {6},
+                                   .W_more = {w + 50},
+                                   .b_more = {b + 20}},
+                                  {.m = 5,
+                                   .n1 = 3,
+                                   .n2 = 4,
+                                   .alpha = 0.1,
+                                   .W1 = w,
+                                   .b1 = b,
+                                   .W2 = w + 15,
+                                   .b2 = b + 3,
+                                   .W3 = w + 40,
+                                   .b3 = 0.02,
+                                   .more = 2,
+                                   .n_more = {5, 7},
+                                   .W_more = {w + 50, w + 90},
+                                   .b_more = {b + 20, b + 30}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        check_gradient(f, &shapes[i]);
+    }
+}
 static void the_same_arguments_give_the_same_network(void** state)
 {
     fixture* f = *state;
@@ -431,13 +486,52 @@ static void what_is_held_out_is_judged_by_and_not_trained_on(void** state)
     crd_network_clear(f->ctx, &start);
 }
 
+// All four depths begin as the same linear algorithm; training makes each of them better, and least
+// squares the same in all.
+static void networks_of_every_depth_can_be_trained(void** state)
+{
+    fixture* f = *state;
+    static const struct {
+        int neurons[4], layers;
+    } shapes[] = {{{4}, 1}, {{4, 2}, 2}, {{4, 4, 2}, 3}, {{4, 4, 4, 2}, 4}};
+    double ridge[4];
+    sine(f->y, 1000);
+    for (int s = 0; s < 4; s++) {
+        const double hold[M] = {1};
+        const crd_linear l = {M, K, hold, NULL, 0};
+        crd_network start, out;
+        crd_training_report r;
+        crd_training t = plain();
+        check_ok(
+            crd_network_morph_to(f->ctx, &l, 0.01, shapes[s].neurons, shapes[s].layers, &start));
+        t.epochs = 200;
+        check_ok(crd_learn_train(f->ctx, &t, f->y, 1000, &start, &out, &r, NULL));
+        check(r.loss_after < 0.2 * r.loss_before);
+        crd_network_clear(f->ctx, &out);
+        t.method = CRD_TRAIN_RIDGE;
+        check_ok(crd_learn_train(f->ctx, &t, f->y, 1000, &start, &out, &r, NULL));
+        ridge[s] = r.loss_after;
+        check_near(ridge[s] / ridge[0], 1, 1e-6);
+        crd_network_clear(f->ctx, &out);
+        crd_network_clear(f->ctx, &start);
+    }
+}
+
 // ---- least squares -----------------------------------------------------------------------------
 
 static void the_mean_map_knows_on_which_side_the_signal_is(void** state)
 {
     fixture* f = *state;
     const double W1[2] = {-1, 1}, one = 1, zero = 0;
-    crd_network n = {2, 1, 1, 0.25, W1, &zero, &one, &zero, &one, 0};
+    crd_network n = {.m = 2,
+                     .n1 = 1,
+                     .n2 = 1,
+                     .alpha = 0.25,
+                     .W1 = W1,
+                     .b1 = &zero,
+                     .W2 = &one,
+                     .b2 = &zero,
+                     .W3 = &one};
     crd_training t = plain();
     crdi_pairs p;
     double a[2];
@@ -465,7 +559,7 @@ static void ridge_finds_the_recurrence_of_a_signal(void** state)
     }
     const double zoh[5] = {1};
     crd_network start, out;
-    check_ok(crd_network_morph(f->ctx, &(crd_linear){5, K, zoh, NULL}, 0.01, &start));
+    check_ok(crd_network_morph(f->ctx, &(crd_linear){5, K, zoh, NULL, 0}, 0.01, &start));
     crd_training t = usual();
     t.method = CRD_TRAIN_RIDGE;
     t.ridge = 1e-12;
@@ -491,7 +585,7 @@ static void ridge_writes_the_network_of_the_morphism(void** state)
     crd_training t = usual();
     t.method = CRD_TRAIN_RIDGE;
     check_ok(crd_learn_train(f->ctx, &t, f->y, 500, &start, &out, NULL, NULL));
-    check_ok(crd_network_morph(f->ctx, &(crd_linear){M, K, out.W1, NULL}, 0.01, &again));
+    check_ok(crd_network_morph(f->ctx, &(crd_linear){M, K, out.W1, NULL, 0}, 0.01, &again));
     for (int i = 0; i < crdi_network_size(&out); i++) {
         check_near(out.W1[i], again.W1[i], 1e-15);
     }
@@ -506,7 +600,15 @@ static void a_network_of_any_shape_can_be_linear(void** state)
     static const double zeros[2000];
     for (int n1 = 1; n1 <= 5; n1 += 2) {
         for (int n2 = 1; n2 <= 7; n2++) {
-            const crd_network empty = {M, n1, n2, 0.2, zeros, zeros, zeros, zeros, zeros, 0};
+            const crd_network empty = {.m = M,
+                                       .n1 = n1,
+                                       .n2 = n2,
+                                       .alpha = 0.2,
+                                       .W1 = zeros,
+                                       .b1 = zeros,
+                                       .W2 = zeros,
+                                       .b2 = zeros,
+                                       .W3 = zeros};
             crd_network n;
             check_ok(crdi_network_like(f->ctx, &empty, &n));
             for (int i = 0; i < crdi_network_size(&n); i++) {
@@ -514,13 +616,13 @@ static void a_network_of_any_shape_can_be_linear(void** state)
             }
             n.b3 = 7;
             if (n2 == 1) {
-                check_status(crdi_network_make_linear(f->ctx, &n, eq20), CRD_E_UNSUPPORTED);
+                check_status(crdi_network_write_linear(f->ctx, &n, eq20), CRD_E_UNSUPPORTED);
                 n.alpha = 1;
             }
-            check_ok(crdi_network_make_linear(f->ctx, &n, eq20));
+            check_ok(crdi_network_write_linear(f->ctx, &n, eq20));
             const double y[2][M] = {{1, -2, 3, 0.5}, {-1, 4, 0.25, 3}};
             for (int i = 0; i < 2; i++) {
-                const double want = crd_linear_eval(&(crd_linear){M, K, eq20, NULL}, y[i], 0);
+                const double want = crd_linear_eval(&(crd_linear){M, K, eq20, NULL, 0}, y[i], 0);
                 check_near(crd_network_eval(&n, y[i]), want, 1e-13);
             }
             crd_network_clear(f->ctx, &n);
@@ -625,7 +727,7 @@ static void two_linear_neurons_are_enough_for_a_guard(void** state)
     const crd_network empty = {M, 2, 2, 0.01, zeros, zeros, zeros, zeros, zeros, 0};
     crd_network start, out;
     check_ok(crdi_network_like(f->ctx, &empty, &start));
-    check_ok(crdi_network_make_linear(f->ctx, &start, eq20));
+    check_ok(crdi_network_write_linear(f->ctx, &start, eq20));
     jumping(f->y, 0.0004, 1);
     crd_training t = usual();
     t.epochs = 10;
@@ -649,7 +751,7 @@ static void four_neurons_limit_both_directions(void** state)
     const crd_network empty = {M, 4, 4, 0.01, zeros, zeros, zeros, zeros, zeros, 0};
     crd_network start, out;
     check_ok(crdi_network_like(f->ctx, &empty, &start));
-    check_ok(crdi_network_make_linear(f->ctx, &start, eq20));
+    check_ok(crdi_network_write_linear(f->ctx, &start, eq20));
     crd_training t = usual();
     t.epochs = 10;
     crd_training_report r;
@@ -806,6 +908,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(adam_goes_the_way_of_an_independent_implementation),
         test(the_gradient_is_the_slope_of_the_loss),
+        test(networks_of_every_depth_can_be_trained),
         test(the_same_arguments_give_the_same_network),
         test(one_batch_of_all_samples_is_the_full_batch),
         test(frozen_biases_stay),

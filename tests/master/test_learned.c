@@ -11,91 +11,17 @@
 #define STOP 8.0
 enum { TICKS = 800, AT = 300 };
 
-// An inertia that `drive` turns against the torque of a shaft, and the shaft with its load.
-typedef struct {
-    double drive, T, w, J, drag;
-} engine;
-
-static void engine_outputs(void* self, double t)
+static double drive(double t)
 {
-    (void)self;
     (void)t;
+    return 0;
 }
 
-static crd_model_status rest_at_first(void* self, const crd_model_host* host, double t)
+static double drag(double w)
 {
-    (void)self;
-    (void)host;
-    (void)t;
-    return CRD_MODEL_OK;
+    return 0.05 * w;
 }
-
-static crd_model_status engine_step(void* self, const crd_model_host* host, double t, double h,
-                                    double* reached)
-{
-    engine* e = self;
-    (void)host;
-    e->w += h * (e->drive - e->T - e->drag * e->w) / e->J;
-    *reached = t + h;
-    return CRD_MODEL_OK;
-}
-
-typedef struct {
-    double w, T, phi, load;
-} shaft;
-
-static void shaft_outputs(void* self, double t)
-{
-    shaft* s = self;
-    (void)t;
-    s->T = 3 * s->phi + 0.4 * (s->w - s->load);
-}
-
-static crd_model_status shaft_step(void* self, const crd_model_host* host, double t, double h,
-                                   double* reached)
-{
-    shaft* s = self;
-    (void)host;
-    for (int i = 0; i < 10; i++) {
-        shaft_outputs(self, t);
-        s->phi += h / 10 * (s->w - s->load);
-        s->load += h / 10 * (s->T - 0.05 * s->load) / 2;
-    }
-    *reached = t + h;
-    return CRD_MODEL_OK;
-}
-
-#define VARIABLE(T_, field, cause, unit_)                                                          \
-    {                                                                                              \
-        .name = #field, .type = CRD_FLOAT64, .causality = cause, .variability = CRD_CONTINUOUS,    \
-        .offset = offsetof(T_, field), .unit = unit_, .depends = ""                                \
-    }
-static const crd_model_variable engine_variables[] = {
-    VARIABLE(engine, drive, CRD_INPUT, ""), VARIABLE(engine, T, CRD_INPUT, "N.m"),
-    VARIABLE(engine, w, CRD_OUTPUT, "rad/s"), REAL(engine, J, CRD_PARAMETER, 0.25),
-    REAL(engine, drag, CRD_PARAMETER, 0.4)};
-static const crd_model engine_model = {.name = "engine",
-                                       .description = "an inertia",
-                                       .size = sizeof(engine),
-                                       .variables = engine_variables,
-                                       .variable_count = 5,
-                                       .default_step = STEP,
-                                       .default_stop = STOP,
-                                       .initialize = rest_at_first,
-                                       .outputs = engine_outputs,
-                                       .step = engine_step};
-static const crd_model_variable shaft_variables[] = {VARIABLE(shaft, w, CRD_INPUT, "rad/s"),
-                                                     VARIABLE(shaft, T, CRD_OUTPUT, "N.m")};
-static const crd_model shaft_model = {.name = "shaft",
-                                      .description = "a spring and a load",
-                                      .size = sizeof(shaft),
-                                      .variables = shaft_variables,
-                                      .variable_count = 2,
-                                      .default_step = STEP,
-                                      .default_stop = STOP,
-                                      .initialize = rest_at_first,
-                                      .outputs = shaft_outputs,
-                                      .step = shaft_step};
+#include "shaft.h"
 
 typedef struct {
     char text[4096];
@@ -125,13 +51,16 @@ static crd_system* build(crd_context* ctx, rig* r, bool late)
     u.signals = &r->drive;
     u.signal_count = 1;
     check_ok(crd_system_add_unit(s, &u, &d));
-    const int e = add_unit(s, "e", &engine_model, 0), x = add_unit(s, "x", &shaft_model, 0);
-    wire(s, d, "y", e, "drive");
-    wire(s, x, "T", e, "T")->coupling = late ? &r->link : NULL;
+    const int e = add_unit(s, "e", &engine_model, 0), x = add_unit(s, "x", &load_model, 0);
+    set(s, e, "loss", "0.4");
+    set(s, x, "c", "3");
+    set(s, x, "d", "0.4");
+    wire(s, d, "y", e, "push");
+    wire(s, x, "R", e, "Mr")->coupling = late ? &r->link : NULL;
     wire(s, e, "w", x, "w")->coupling = late ? &r->link : NULL;
     crd_bond_spec bond = crd_bond_spec_defaults();
     bond.action_unit = x;
-    bond.action = "T";
+    bond.action = "R";
     bond.flow_unit = e;
     bond.flow = "w";
     bond.correct = CRD_CORRECT_NONE;
@@ -266,17 +195,17 @@ static void delay_more(watched* w)
 
 static void cut_the_link(watched* w)
 {
-    fault(w, "e.T", CRDI_FAULT_DROP, 1, NAN);
+    fault(w, "e.Mr", CRDI_FAULT_DROP, 1, NAN);
 }
 
 static void brake(watched* w)
 {
-    put(w, "e.drag", "2");
+    put(w, "e.loss", "2");
 }
 
 static void disturb_the_drive(watched* w)
 {
-    fault(w, "e.drive", CRDI_FAULT_GAIN, -1, NAN);
+    fault(w, "e.push", CRDI_FAULT_GAIN, -1, NAN);
 }
 
 static void take_another_element(watched* w)
@@ -292,7 +221,7 @@ static void another_run_is_noticed_while_it_goes(void** state)
         const char* says;
         int within; // samples, and 20 in which corrections fade
     } cases[] = {{delay_more, "the latency of x.w was 0.06", 200},
-                 {cut_the_link, "the latency of e.T was", 50},
+                 {cut_the_link, "the latency of e.Mr was", 50},
                  {brake, "this is another cycle", 150},
                  {disturb_the_drive, "this is another cycle", 150},
                  {take_another_element, "the element of x.w was replaced", 2}};

@@ -5,136 +5,41 @@
 
 #include "master/master.h"
 
-enum { SUB = 20 }; // steps of the models inside a step
-
-typedef struct {
-    double M, Mr, w, J;
-} engine;
+#include <stdio.h>
 
 static double drive(double t)
 {
     return 30 + 20 * sin(1.3 * t) + 6 * sin(5.1 * t);
 }
 
-static void engine_outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
-static crd_model_status start(void* self, const crd_model_host* host, double t)
-{
-    (void)self;
-    (void)host;
-    (void)t;
-    return CRD_MODEL_OK;
-}
-
-// M drives, Mr resists.
-static crd_model_status engine_step(void* self, const crd_model_host* host, double t, double h,
-                                    double* reached)
-{
-    engine* e = self;
-    (void)host;
-    for (int i = 0; i < SUB; i++) {
-        e->w += h / SUB * (drive(t + (i + 0.5) * h / SUB) + e->M - e->Mr) / e->J;
-    }
-    *reached = t + h;
-    return CRD_MODEL_OK;
-}
-
-typedef struct {
-    double w, M, R, load_w, twist, c, d, J;
-} load;
-
-static void load_outputs(void* self, double t)
-{
-    load* l = self;
-    (void)t;
-    l->R = l->c * l->twist + l->d * (l->w - l->load_w);
-    l->M = -l->R;
-}
-
 static double drag(double w)
 {
     return 0.02 * w * fabs(w) + 8 * tanh(20 * w);
 }
-
-static crd_model_status load_step(void* self, const crd_model_host* host, double t, double h,
-                                  double* reached)
-{
-    load* l = self;
-    (void)host;
-    for (int i = 0; i < SUB; i++) {
-        load_outputs(l, t);
-        l->load_w += h / SUB * (l->R - drag(l->load_w)) / l->J;
-        l->twist += h / SUB * (l->w - l->load_w);
-    }
-    load_outputs(l, t);
-    *reached = t + h;
-    return CRD_MODEL_OK;
-}
+#include "shaft.h"
 
 #define check_below(a, b) check_near(fmax(a, b), b, 0)
 
-#define ROW(T, field_, cause, unit_, ...)                                                          \
-    {                                                                                              \
-        .name = #field_, .type = CRD_FLOAT64, .causality = cause, .variability = CRD_CONTINUOUS,   \
-        .offset = offsetof(T, field_), .unit = unit_, __VA_ARGS__                                  \
-    }
-#define CONSTANT(T, field_, value_)                                                                \
-    {                                                                                              \
-        .name = #field_, .type = CRD_FLOAT64, .causality = CRD_PARAMETER,                          \
-        .variability = CRD_TUNABLE, .offset = offsetof(T, field_), .start = value_                 \
-    }
-
-static const crd_model_variable engine_rows[] = {
-    ROW(engine, M, CRD_INPUT, "N.m"), ROW(engine, Mr, CRD_INPUT, "N.m"),
-    ROW(engine, w, CRD_OUTPUT, "rad/s", .depends = ""), CONSTANT(engine, J, 0.25)};
-static const crd_model_variable load_rows[] = {
-    ROW(load, w, CRD_INPUT, "rad/s"),
-    ROW(load, M, CRD_OUTPUT, "N.m", .depends = "w"),
-    ROW(load, R, CRD_OUTPUT, "N.m", .depends = "w"),
-    ROW(load, load_w, CRD_OUTPUT, "rad/s", .depends = ""),
-    CONSTANT(load, c, 60),
-    CONSTANT(load, d, 3),
-    CONSTANT(load, J, 2)};
-static const crd_model engine_model = {.name = "engine",
-                                       .size = sizeof(engine),
-                                       .variables = engine_rows,
-                                       .variable_count = sizeof engine_rows / sizeof *engine_rows,
-                                       .default_step = 1e-2,
-                                       .initialize = start,
-                                       .outputs = engine_outputs,
-                                       .step = engine_step};
-static const crd_model load_model = {.name = "load",
-                                     .size = sizeof(load),
-                                     .variables = load_rows,
-                                     .variable_count = sizeof load_rows / sizeof *load_rows,
-                                     .default_step = 1e-2,
-                                     .initialize = start,
-                                     .outputs = load_outputs,
-                                     .step = load_step};
-
-enum { STEPS = 1200 };
+enum { STEPS = 1200, LONG = 4000 };
 static const double H = 0.01;
 
-// The undelayed system by Heun's method at 10 us: speed of the engine at macro steps; its range.
-static double reference(double* w)
+// The undelayed system by Heun's method at 10 us: speed of the engine at macro steps; its range
+// from step `from` on.
+static double reference(double* w, int from, int steps, double c, double d)
 {
-    double x[3] = {0}, low = 0, high = 0; // engine, load, twist
+    double x[3] = {0}, low = INFINITY, high = -INFINITY; // engine, load, twist
     const double h = 1e-5;
-    for (int n = 0; n <= STEPS; n++) {
+    for (int n = 0; n <= steps; n++) {
         w[n] = x[0];
-        low = fmin(low, x[0]);
-        high = fmax(high, x[0]);
+        low = n < from ? low : fmin(low, x[0]);
+        high = n < from ? high : fmax(high, x[0]);
         for (int i = 0; i < 1000; i++) {
             double k[2][3], y[3];
             for (int s = 0; s < 2; s++) {
                 for (int j = 0; j < 3; j++) {
                     y[j] = x[j] + (s ? h * k[0][j] : 0);
                 }
-                const double R = 60 * y[2] + 3 * (y[0] - y[1]);
+                const double R = c * y[2] + d * (y[0] - y[1]);
                 k[s][0] = (drive(n * H + (i + s) * h) - R) / 0.25;
                 k[s][1] = (R - drag(y[1])) / 2;
                 k[s][2] = y[0] - y[1];
@@ -151,19 +56,39 @@ typedef struct {
     const char *impedance, *torque; // torque NULL: "M", which drives
     crd_channel_spec channel;
     double inner;
-    bool swapped, hold;
+    bool swapped, hold, over;
+    const char *c, *d; // of the shaft, NULL: 60 N.m/rad, 3 N.m.s/rad
+    int steps;         // 0: STEPS
 } setting;
+
+// Hold: both connections through the same network with ZOH, and no pair.
+static crd_coupling_spec zoh(const crd_channel_spec* channel)
+{
+    return (crd_coupling_spec){.element = "{\"algorithm\": \"zoh\"}",
+                               .place = {"shaft.yaml", 7},
+                               .origin = {"shaft.yaml", 7},
+                               .channel = *channel,
+                               .has_channel = true};
+}
 
 static crd_system* shaft(crd_context* ctx, const setting* s)
 {
-    crd_system* sys = new_system(ctx, H, STEPS * H);
+    static crd_coupling_spec held;
+    crd_system* sys = new_system(ctx, H, (s->steps ? s->steps : STEPS) * H);
     const bool resists = s->torque != NULL;
+    held = zoh(&s->channel);
     add_unit(sys, "engine", &engine_model, 0);
-    add_unit(sys, "load", &load_model, 0);
+    const int l = add_unit(sys, "load", &load_model, 0);
+    if (s->c) { set(sys, l, "c", s->c); }
+    if (s->d) { set(sys, l, "d", s->d); }
     crd_connection_spec* k = wire(sys, 0, "w", 1, "w");
     k->predict = CRD_PREDICTION_HOLD;
     k = wire(sys, 1, resists ? s->torque : "M", 0, resists ? "Mr" : "M");
     k->predict = CRD_PREDICTION_HOLD;
+    if (s->hold) {
+        sys->connections[0].coupling = sys->connections[1].coupling = &held;
+        return sys;
+    }
     crd_bond_spec b = crd_bond_spec_defaults();
     b.name = "shaft";
     b.action_unit = s->swapped ? 0 : 1;
@@ -173,6 +98,7 @@ static crd_system* shaft(crd_context* ctx, const setting* s)
     b.pair = CRD_PAIR_WAVE;
     b.impedance = s->impedance;
     b.inner = s->inner;
+    b.over = s->over;
     b.channel = s->channel;
     b.has_channel = true;
     b.place = (crd_place){"shaft.yaml", 12};
@@ -189,44 +115,95 @@ static setting wave(double delay, double jitter, double loss)
             .step = NAN, .delay = delay, .jitter = jitter, .loss = loss, .burst = 1, .seed = 7}};
 }
 
-// RMS of the engine's speed against the undelayed one, of its range; `w` gets what was there.
-static double error_of(const setting* s, double* w)
+// RMS of the engine's speed against the undelayed one, of its range there, from step `from` on; `w`
+// gets what was there, `predicted` the steps in which the commands on top acted.
+static double error_from(const setting* s, int from, double* w, int64_t* predicted)
 {
-    static double want[STEPS + 1];
-    const double range = reference(want);
+    static double want[LONG + 1];
+    const int steps = s->steps ? s->steps : STEPS;
+    const double range =
+        reference(want, from, steps, s->c ? strtod(s->c, NULL) : 60, s->d ? strtod(s->d, NULL) : 3);
     crd_context* ctx = crd_context_create(NULL);
     crd_system* sys = shaft(ctx, s);
     crd_master* m = NULL;
     double sum = 0;
     check_run(crd_master_create(ctx, sys, NULL, &m), ctx);
     check_run(crd_master_initialize(m), ctx);
-    for (int n = 1; n <= STEPS; n++) {
-        check_run(crd_master_advance(m, 1), ctx);
+    for (int n = 1; n <= steps; n++) {
+        const crd_status st = crd_master_advance(m, 1);
+        if (s->hold && st < 0) { // it has left all numbers
+            sum = INFINITY;
+            break;
+        }
+        check_run(st, ctx);
         const double x = value(m, "engine.w");
         if (w) { w[n] = x; }
-        sum += (x - want[n]) * (x - want[n]);
+        sum += n > from ? (x - want[n]) * (x - want[n]) : 0;
     }
+    if (predicted) { *predicted = crd_master_get_report(m)->pairs[0].sides[0].predicted; }
     crd_master_destroy(m);
     crd_system_destroy(sys);
     crd_context_destroy(ctx);
-    return sqrt(sum / STEPS) / range;
+    return sqrt(sum / (steps - from)) / range;
 }
 
-// The engine runs up from rest under its full torque, so errors are about twice what a prototype
-// had about a working point (0.5, 0.9, 2.6, 3.1, 6.8 %). Hold is unstable from 20 ms on.
+static double error_of(const setting* s, double* w)
+{
+    return error_from(s, 0, w, NULL);
+}
+
+// Of the whole run, run-up included. Limits: what this test had before, or the medians of drive
+// trains of the prototype (other plants: calm 1.96, 4.06, 5.06, 9.8 % at 10, 30, 60, 200 ms,
+// bad 7.8 and 13.9 %) where they are smaller; 9.8 % at 200 ms is missed. From 20 ms on hold has no
+// bounds, else the plant would be no test; at 10 ms it is stable and about as good as the pair.
 static void a_stiff_shaft_follows_the_undelayed_one_over_any_link(void** state)
 {
     (void)state;
     const struct {
         double delay, jitter, loss, most;
-    } of[] = {{0.01, 0, 0, 0.015},     {0.02, 0, 0, 0.025}, {0.06, 0, 0, 0.06},
-              {0.06, 0.05, 0.1, 0.07}, {0.2, 0, 0, 0.15},   {0.2, 0.2, 0.2, 0.15}};
+    } of[] = {{0.01, 0, 0, 0.015},     {0.02, 0, 0, 0.025}, {0.06, 0, 0, 0.0506},
+              {0.06, 0.05, 0.1, 0.07}, {0.2, 0, 0, 0.15},   {0.2, 0.2, 0.2, 0.139}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const setting s = wave(of[i].delay, of[i].jitter, of[i].loss);
+        setting s = wave(of[i].delay, of[i].jitter, of[i].loss);
+        // 1 / (1 / sqrt(c sqrt(JA JB)) + tau / JB), tau: mean delay and a macro step
+        const double tau = of[i].delay + 0.5 * of[i].jitter + H;
+        char b[32];
+        snprintf(b, sizeof b, "%.4f N.m.s/rad", 1 / (1 / sqrt(60 * sqrt(0.25 * 2)) + tau / 2));
+        s.impedance = b;
         const double error = error_of(&s, NULL);
-        print_message("%g ms, jitter %g ms, loss %g: %.3f %%\n", 1e3 * of[i].delay,
-                      1e3 * of[i].jitter, of[i].loss, 100 * error);
+        s.hold = true;
+        const double hold = error_of(&s, NULL);
+        print_message("%g ms, jitter %g ms, loss %g: b %s, %.3f %%, hold %.3g %%\n",
+                      1e3 * of[i].delay, 1e3 * of[i].jitter, of[i].loss, b, 100 * error,
+                      100 * hold);
         check_below(error, of[i].most);
+        if (of[i].delay >= 0.02) { assert_false(hold < 1e3); }
+    }
+}
+
+// At most half the pair's error at 60 ms, over stiff shafts, of which none diverges.
+static void commands_on_top_halve_the_error(void** state)
+{
+    (void)state;
+    static const char* const shafts[][2] = {{"60", "3"}, {"120", "2"}, {"240", "5"}, {"30", "1"}};
+    for (int bad = 0; bad < 2; bad++) {
+        double pair = 0, with = 0;
+        for (int i = 0; i < 4; i++) {
+            setting s = bad ? wave(0.06, 0.02, 0.05) : wave(0.06, 0, 0);
+            int64_t predicted = 0;
+            s.c = shafts[i][0];
+            s.d = shafts[i][1];
+            s.steps = LONG;
+            const double alone = error_from(&s, LONG / 2, NULL, NULL);
+            s.over = true;
+            const double over = error_from(&s, LONG / 2, NULL, &predicted);
+            print_message("c %s: pair %.3f %%, with commands %.3f %%, in %d of %d steps\n", s.c,
+                          100 * alone, 100 * over, (int)predicted, LONG);
+            check_below(over, alone);
+            pair += alone;
+            with += over;
+        }
+        check_below(with, 0.5 * pair);
     }
 }
 
@@ -366,6 +343,10 @@ static void what_contradicts_a_pair_is_refused(void** state)
     b.pair = CRD_PAIR_NONE;
     assert_true(crd_system_add_bond(sys, &b) < 0);
     check_contains(crd_error_text(ctx), "inner belongs to a pair, expected 'pair: wave'");
+    b.inner = NAN;
+    b.over = true;
+    assert_true(crd_system_add_bond(sys, &b) < 0);
+    check_contains(crd_error_text(ctx), "over belongs to a pair, expected 'pair: wave'");
     crd_system_destroy(sys);
     crd_context_destroy(ctx);
 }
@@ -374,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stiff_shaft_follows_the_undelayed_one_over_any_link),
+        cmocka_unit_test(commands_on_top_halve_the_error),
         cmocka_unit_test(runs_repeat_to_the_last_bit),
         cmocka_unit_test(an_impedance_wrong_by_four_or_learned_stays_stable),
         cmocka_unit_test(a_torque_that_resists_is_written_the_other_way_round),

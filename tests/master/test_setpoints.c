@@ -256,9 +256,13 @@ static void commands_that_were_sent_predict_what_comes_back(void** state)
     check(found.told.share > 0.8 && found.told.part[0] > 0.5);
     l.back.element =
         "{\"algorithm\": \"commands\", \"commands\": [\"bench.pedal\", \"car.speed\"]}";
-    const outcome named = run(&l, NULL, NULL); // by input, by output
-    check(named.rms == found.rms);             // the same commands
-    l.back.element = "{\"algorithm\": \"auto\"}";
+    const outcome named = run(&l, NULL, NULL);    // by input, by output
+    check(named.rms == found.rms);                // the same commands
+    l.back.element = "{\"algorithm\": \"auto\"}"; // finds the same
+    const outcome unasked = run(&l, NULL, NULL);
+    check_int(unasked.told.count, 2);
+    check_near(unasked.rms, found.rms, 0.1 * found.rms);
+    l.back.element = "{\"algorithm\": \"auto\", \"commands\": \"none\"}";
     const outcome alone = run(&l, NULL, NULL);
     check_int(alone.told.count, 0);
     check(alone.rms > 2 * found.rms); // what the signal alone gives
@@ -307,7 +311,7 @@ static void over_the_round_trip_a_loop_has_no_dead_time(void** state)
     (void)state;
     static double want[UP_TO];
     (void)run(NULL, NULL, want);
-    links l = links_of("{\"algorithm\": \"auto\"}");
+    links l = links_of("{\"algorithm\": \"auto\", \"commands\": \"none\"}");
     l.loop = true;
     const outcome alone = run(&l, want, NULL);
     check_int(alone.told.count, 0);
@@ -527,7 +531,7 @@ static void set_values_count_as_the_bench_acts_on_them(void** state)
     tells_acting = true;
     const far_outcome acting = run_far(&s, K, true);
     tells_acting = false;
-    if (!(acting.rms <= 0.4 * acting.hold && acting.rms <= 0.7 * asked.rms)) {
+    if (!(acting.rms <= 0.4 * acting.hold && acting.rms <= 0.75 * asked.rms)) {
         fail_msg("acting %g, asked %g, hold %g", acting.rms, asked.rms, acting.hold);
     }
 }
@@ -557,6 +561,9 @@ static void what_is_no_command_is_refused(void** state)
     l.back.element =
         "{\"algorithm\": \"commands\", \"commands\": [\"bench.pedal\", \"car.pedal\"]}";
     check_refused(&l, "'bench.pedal' is there twice");
+    l.back.element = "{\"algorithm\": \"commands\",\n\n \"commands\": [\"bench.torque\"]}";
+    check_refused(&l,
+                  "car.yaml:9: coupling of bench.torque -> car.torque: commands: 'bench.torque'");
     l.back.element = "{\"algorithm\": \"commands\", \"commands\": 2}";
     check_refused(&l, "expected their names");
     l.back.element = "{\"algorithm\": \"smith\"}";

@@ -5,8 +5,8 @@ enum { K = 3 };
 static const double hold[1] = {1}, eq12[4] = {2.4748, -0.6470, -0.1664, -0.6664},
                     eq20[4] = {6.5103, -1.5509, -9.9296, 5.9702}, line[2] = {4, -3},
                     line_slope[2] = {1, -1};
-static const crd_linear zoh = {1, K, hold, NULL}, trained = {4, K, eq12, NULL},
-                        designed = {4, K, eq20, NULL}, foh = {2, K, line, line_slope};
+static const crd_linear zoh = {1, K, hold, NULL, 0}, trained = {4, K, eq12, NULL, 0},
+                        designed = {4, K, eq20, NULL, 0}, foh = {2, K, line, line_slope, 0};
 
 typedef struct fixture {
     check_allocator memory;
@@ -276,7 +276,7 @@ static void after_training_jumps_do_not_overshoot_and_the_smooth_part_is_kept(vo
 {
     crd_context* ctx = context_of(state);
     const double foh4[4] = {4, -3, 0, 0};
-    const crd_linear foh_of_4 = {4, K, foh4, NULL};
+    const crd_linear foh_of_4 = {4, K, foh4, NULL, 0};
     const crd_linear* const starts[] = {&designed, &trained, &foh_of_4, &foh};
     for (int i = 0; i < 4 * 2; i++) {
         const crdi_sampling sampling = i / 4 == 0 ? CRDI_SAMPLE_AFTER : CRDI_SAMPLE_BEFORE;

@@ -5,7 +5,9 @@
 //   idle      300 rows, then a byte on stdout and nothing until it is killed
 //   one       one raster only, for formats that have no more; 20 000 rows; finished
 //   one5      the same as MAT version 5, one73 as 7.3
+//   mend      nothing is recorded: a file that somebody else has cut off is finished
 #include "cardan/results.h"
+#include "shared/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,6 +136,11 @@ int main(int argc, char** argv)
         {"empty.txt", "text/plain", "", 0},
     };
     crd_context* ctx = crd_context_create(NULL);
+    if (strcmp(mode, "mend") == 0) {
+        const crd_status mended = crdi_mdf_finish(ctx, argv[2]);
+        crd_context_destroy(ctx);
+        return mended < 0;
+    }
     const crd_recorder_options opt = {
         .path = argv[2],
         .columns = columns,

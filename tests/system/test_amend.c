@@ -304,7 +304,7 @@ static void what_does_not_fit_the_system_below_is_refused(void** state)
         {"system: c\nunits: { body: { repeat: true } }\n", CRD_E_FORMAT,
          "'repeat' is for units with the key 'replay' only", ""},
         {"system: c\nunits: { track: { parameters: {} } }\n", CRD_E_FORMAT,
-         "'parameters' is for units with the key 'fmu', 'dcp', 'circuit' or 'twin' only", ""},
+         "'parameters' is for units with the key 'fmu', 'dcp', 'circuit', 'twin'", ""},
         {"system: c\nunits: { \"new one\": { fmu: x.fmu } }\n", CRD_E_FORMAT,
          "'new one' is no name for a unit", ""},
         {"system: c\nconnections:\n  - track.y -> body.tau\n", CRD_E_RANGE,

@@ -143,6 +143,27 @@ static void oil_takes_the_times_of_table_3(void** state)
     check_near(time_to(&p, "oil_in", 35, 200), 23 * 60, 0.05 * 23 * 60);
 }
 
+// A start at -10 degC: 6 kW cool 70.58 kJ/K of circuit and, behind 80 + 140 W/K, the machine's 26
+// kJ/K from 25 degC, while copper and iron at 100/min heat it with 133 W.
+static void oil_gets_as_cold_as_a_start_in_winter(void** state)
+{
+    (void)state;
+    crdi_plant p = em_at(100, 0, 60);
+    heat_all(&p, 25);
+    p.thermal_scale = 20;
+    set(&p, "oil_ref", -10);
+    const double all = (70.58e3 + 26e3) * 35 / (6e3 - 133), bare = 70.58e3 * 35 / 6e3;
+    const double cold = time_to(&p, "oil_in", -9.5, 200);
+    check(cold > bare && cold < 1.05 * all);
+    crdi_plant_step(&p, 100);
+    check_near(is(&p, "oil_in"), -10, 0.5);
+    check_near(is(&p, "temperature_max"), -10, 3);
+    heat_all(&p, 25); // the house's water alone cannot: as before
+    set(&p, "oil_ref", 25);
+    crdi_plant_step(&p, 200);
+    check(is(&p, "oil_in") > 24.9);
+}
+
 static void oil_is_held_within_a_kelvin_under_load(void** state)
 {
     (void)state;
@@ -398,6 +419,7 @@ int main(void)
         cmocka_unit_test(winding_derates_the_torque_from_140_degC_on),
         cmocka_unit_test(forty_kilowatts_are_continuous_and_eighty_five_are_not),
         cmocka_unit_test(oil_takes_the_times_of_table_3),
+        cmocka_unit_test(oil_gets_as_cold_as_a_start_in_winter),
         cmocka_unit_test(oil_is_held_within_a_kelvin_under_load),
         cmocka_unit_test(load_machine_is_slow_near_standstill),
         cmocka_unit_test(speed_follows_a_ramp_of_a_gear_shift),

@@ -311,6 +311,22 @@ static void edges_have_the_signs_of_table_2(void** state)
     }
 }
 
+// Asked: half of ZOH's error after one run to learn from. It is another run: the seeds differ.
+static void commands_that_were_learned_in_a_run_halve_the_error(void** state)
+{
+    (void)state;
+    const crdi_bench_experiment* const both[] = {shared, smooth};
+    for (int p = 0; p < 2; p++) {
+        const crdi_bench_run *r = &both[p]->runs[CRDI_BENCH_COMMANDS],
+                             *ideal = &both[p]->runs[CRDI_BENCH_IDEAL];
+        assert_true(r->change <= -0.5);
+        assert_true(isnan(r->published.C)); // ours
+        assert_non_null(strstr(r->element, "\"weights\""));
+        assert_true(fabs(r->energy - ideal->energy) <
+                    0.5 * fabs(both[p]->runs[CRDI_BENCH_ZOH].energy - ideal->energy));
+    }
+}
+
 static void edges_have_the_order_of_table_2_but_for_switching(void** state)
 {
     (void)state;
@@ -483,6 +499,7 @@ int main(void)
         cmocka_unit_test(errors_are_those_of_the_series),
         cmocka_unit_test(the_torque_is_gone_during_the_shift),
         cmocka_unit_test(edges_have_the_signs_of_table_2),
+        cmocka_unit_test(commands_that_were_learned_in_a_run_halve_the_error),
         cmocka_unit_test(edges_have_the_order_of_table_2_but_for_switching),
         cmocka_unit_test(edges_have_the_effects_of_table_3),
         cmocka_unit_test(the_smooth_plant_is_the_one_it_was),

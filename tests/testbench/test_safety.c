@@ -41,6 +41,14 @@ static const sheet back_to_back = {CRDI_TESTBENCH_BACK_TO_BACK,
                                    "",
                                    0};
 
+static const sheet traction = {CRDI_TESTBENCH_TRACTION,
+                               4,
+                               {"speed_ref", "torque_ref", "voltage_ref", "coolant_ref"},
+                               {3000, 40, 380, 30},
+                               "torque_calc",
+                               "coolant 60 degC; tolerance 1 K",
+                               100};
+
 typedef struct hand {
     rig r;
     crdi_testbench* b;
@@ -382,19 +390,20 @@ static void wherever_a_master_dies_the_machine_comes_to_rest_in_time(void** stat
         CRD_DCP_RUNNING,       CRD_DCP_STOPPING,    CRD_DCP_STOPPED,       CRD_DCP_ERRORHANDLING,
         CRD_DCP_ERRORRESOLVED};
     static const double moments[] = {0.003, 0.35, 0.049, 1.2, 2.6};
-    static const sheet* const benches[] = {&em, &ice, &back_to_back};
+    static const sheet* const benches[] = {&em, &ice, &back_to_back, &traction};
+    enum { BENCHES = sizeof benches / sizeof *benches };
     const int count = whole ? 5 : 2;
     int died = 0;
-    for (size_t i = 0; i < 3 * (sizeof states / sizeof *states); i++) {
-        const crd_dcp_state in = states[i / 3];
+    for (size_t i = 0; i < BENCHES * (sizeof states / sizeof *states); i++) {
+        const crd_dcp_state in = states[i / BENCHES];
         for (int k = 0; k < count; k++) {
             for (int how = 0; how < DEATHS; how++, died++) {
-                die_in(benches[i % 3], in,
+                die_in(benches[i % BENCHES], in,
                        in == CRD_DCP_SYNCHRONIZED ? fmin(moments[k], 0.4) : moments[k], (death)how);
             }
         }
     }
-    check_int(died, 3 * 13 * count * DEATHS);
+    check_int(died, BENCHES * 13 * count * DEATHS);
 }
 
 // ---- the envelope ------------------------------------------------------------------------------

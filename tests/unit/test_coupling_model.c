@@ -167,6 +167,144 @@ static double arrived(int n) // at macro step n
     return samples[n > LATENCY ? n - LATENCY : 0];
 }
 
+// ---- commands ----------------------------------------------------------------------------------
+
+enum { LONG = 3000 };
+static const char* const with_commands[] = {
+    "'algorithm': 'commands', 'commands': ['pedal', 'bench.speed']",
+    "'algorithm': 'auto', 'commands': ['pedal', 'bench.speed']",
+    "'algorithm': 'commands', 'commands': ['pedal', 'bench.speed'], 'mixture': false",
+};
+enum { WITH_COMMANDS = sizeof with_commands / sizeof *with_commands };
+static double pedal[LONG], speed[LONG], torque[LONG];
+
+// A torque that follows pedal x (2 - speed) with a lag of 40 ms; both change in steps.
+static void make_answer(void)
+{
+    uint32_t noise = 7;
+    double lag = 0;
+    for (int n = 0; n < LONG; n++) {
+        noise = noise * 1664525u + 1013904223u;
+        pedal[n] = n % 23 ? pedal[n ? n - 1 : 0] : (noise >> 16) % 100 / 100.0;
+        speed[n] = sin(0.7 * n * STEP);
+        lag += STEP / 0.04 * (100 * pedal[n] * (2 - speed[n]) - lag);
+        torque[n] = lag + 0.1 * (noise / 4294967296.0);
+    }
+}
+
+static void set_commands(tie* l, int n)
+{
+    set_one(l->unit, "pedal", pedal[n]);
+    set_one(l->unit, "bench.speed", speed[n]);
+}
+
+// What `cardan compensate --command` computes.
+static double replayed(crd_context* ctx, const char* body, double delay, double* estimate)
+{
+    crd_element* e = NULL;
+    crd_replay_options o = crd_replay_defaults();
+    crd_replay out;
+    const char* json = json_of(body);
+    check_ok(crd_element_parse(ctx, json, strlen(json), "x", 1, &e));
+    o.step = STEP;
+    o.delay = LATENCY * STEP;
+    o.commands = (const double* const[]){pedal, speed};
+    o.command_count = e->options.commands;
+    o.command_delay = delay;
+    check_ok(crd_coupling_replay(ctx, e, &o, torque, LONG, estimate, &out));
+    crd_element_destroy(e);
+    return sqrt(out.score.dd / (double)out.score.count);
+}
+
+// Bit for bit the element that is told commands, then samples; and as good as in a replay, whose
+// first sample comes in another way. `trials`: other commands first, whose outputs are asked for.
+static void run_with_commands(const char* body, double delay, bool trials)
+{
+    enum { SETTLED = 500 };
+    static double expected[LONG];
+    tie l;
+    open_link(&l, body);
+    (void)replayed(l.ctx, body, delay, expected);
+    set_one(l.unit, "command_delay", delay);
+    set_u(&l, torque[0]);
+    begin(&l, 0);
+    crd_coupling* c = reference(l.ctx, body, torque[0]);
+    (void)crd_coupling_eval(c, 0);
+    double ours = 0, its = 0;
+    for (int n = 0; n < LONG; n++) {
+        const double t = n * STEP;
+        const int newest = n > LATENCY ? n - LATENCY : 0;
+        set_u(&l, torque[newest]);
+        set_stamp(&l, newest * STEP, newest);
+        if (trials) {
+            set_commands(&l, LONG - 1 - n);
+            (void)get_y(&l);
+        }
+        set_commands(&l, n);
+        crd_coupling_command(c, (double[]){pedal[n], speed[n]}, t + delay);
+        if (n == 0 || newest > 0) { crd_coupling_push(c, torque[newest], newest * STEP, newest); }
+        const double y = get_y(&l);
+        check_same(y, crd_coupling_eval(c, t), body, n);
+        ours += n >= SETTLED ? (y - torque[n]) * (y - torque[n]) : 0;
+        its += n >= SETTLED ? (expected[n] - torque[n]) * (expected[n] - torque[n]) : 0;
+        for (int micro = 0; micro < 2; micro++) { // commands between macro steps wait for the next
+            step(l.unit, t + micro * STEP / 2, STEP / 2);
+            set_one(l.unit, "pedal", 77);
+            (void)crd_coupling_eval(c, t + (micro + 1) * STEP / 2); // outputs at the step's end
+        }
+    }
+    check_near(sqrt(ours / its), 1, 0.02);
+    crd_coupling_destroy(c);
+    close_link(&l);
+}
+
+static void commands_are_used_as_compensate_uses_them(void** state)
+{
+    (void)state;
+    make_answer();
+    for (int a = 0; a < WITH_COMMANDS; a++) {
+        run_with_commands(with_commands[a], 0, false);
+        run_with_commands(with_commands[a], 0.03, true);
+    }
+    check_allocator memory = {0};
+    crd_context* ctx = check_context(&memory);
+    const double alone = replayed(ctx, "'algorithm': 'auto'", 0, NULL);
+    check(replayed(ctx, with_commands[0], 0, NULL) < 0.5 * alone); // or all this shows nothing
+    crd_context_destroy(ctx);
+}
+
+static void commands_that_can_be_no_inputs_are_refused(void** state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *says;
+    } wrong[] = {
+        {"'algorithm': 'commands'", "the algorithm commands without any"},
+        {"'algorithm': 'commands', 'commands': ['stamp']", "command 'stamp'"},
+        {"'algorithm': 'smith', 'commands': ['y']", "'y', expected a name that no other"},
+        {"'algorithm': 'commands', 'commands': ['a b']", "command 'a b', expected names"},
+        {"'algorithm': 'commands', 'commands': ['bench.']", "command 'bench.', expected names"},
+    };
+    check_allocator memory = {0};
+    crd_context* ctx = check_context(&memory);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const crd_model* model = NULL;
+        const char* json = json_of(wrong[i].body);
+        check_int(crd_coupling_model_create(ctx, json, strlen(json), "link.json", &model),
+                  CRD_E_RANGE);
+        if (!strstr(crd_error_text(ctx), wrong[i].says)) { fail_msg("%s", crd_error_text(ctx)); }
+    }
+    crd_context_destroy(ctx);
+    check_int(memory.live, 0);
+    tie l;
+    open_link(&l, "'algorithm': 'smith'"); // whose input needs no name
+    check(l.unit->ops->find(l.unit, "command") >= 0);
+    set_one(l.unit, "command_delay", 3);
+    check(try_begin(&l, 0) < 0);
+    check(strstr(crd_error_text(l.unit->ctx), "command_delay = 3 s, expected 0 to "));
+    close_link(&l);
+}
+
 // ---- tests -------------------------------------------------------------------------------------
 
 static void the_estimate_is_the_signal_at_the_initialisation(void** state)
@@ -675,6 +813,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_estimate_is_the_signal_at_the_initialisation),
         cmocka_unit_test(it_gives_what_the_element_gives),
+        cmocka_unit_test(commands_are_used_as_compensate_uses_them),
+        cmocka_unit_test(commands_that_can_be_no_inputs_are_refused),
         cmocka_unit_test(micro_steps_only_evaluate),
         cmocka_unit_test(stamps_and_numbers_say_what_is_new_and_how_old),
         cmocka_unit_test(other_values_before_a_step_replace_each_other),

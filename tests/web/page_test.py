@@ -35,17 +35,20 @@ PATIENCE = 60000  # ms; a test that waits longer has failed
 
 
 class Run:
-    """`cardan run --ui` on the electric drive, until it has printed its address."""
+    """`cardan run --ui` on an example, until it has printed its address."""
 
-    def __init__(self, test, *options, name="drive.mf4"):
-        with open(os.path.join(EXAMPLES, "realtime", "drive.yaml"), encoding="utf-8") as f:
+    def __init__(self, test, *options, name="drive.mf4", system="realtime/drive.yaml", stop=LONG, changes=()):
+        with open(os.path.join(EXAMPLES, system), encoding="utf-8") as f:
             text = f.read().replace("../../build/fmus", FMUS)
-        self.system = os.path.join(test.folder, "drive.yaml")
+        for old, new in changes:
+            test.assertIn(old, text)
+            text = text.replace(old, new)
+        self.system = os.path.join(test.folder, os.path.basename(system))
         with open(self.system, "w", encoding="utf-8") as f:
             f.write(text)
         self.results = os.path.join(test.folder, name)
         self.process = subprocess.Popen(
-            [CARDAN, "run", self.system, "--ui", "--stop-time", LONG, "--output", self.results, *options],
+            [CARDAN, "run", self.system, "--ui", "--stop-time", stop, "--output", self.results, *options],
             cwd=test.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         test.addCleanup(self.end)
         self.said = ""
@@ -176,6 +179,7 @@ class LivePage(unittest.TestCase):
         self.assertNotIn("token", page.url)  # of the address line
         self.assertEqual(page.locator(".unit-box").count(), 4)
         self.assertEqual(page.locator(".edge").count(), 6)
+        expect(page.locator("#pairs")).to_be_hidden()  # there are none
         # What is drawn has colours other than the ground's.
         inks = page.evaluate("""() => {
             const c = document.querySelector('.chart canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -416,6 +420,34 @@ class LivePage(unittest.TestCase):
         self.state(page, "running")
         self.moving(page)
         expect(page.locator("#banner")).to_be_hidden()
+
+    def test_wave_pairs_show_what_becomes_of_their_energy(self):
+        run = Run(self, "--ui-wait", system="systems/shaft_pair.yaml", stop="60", changes=[
+            ("inner: 1 ms", "inner: 1 ms\n    over: commands"), ("impedance: 6 N.m.s/rad", "impedance: 1 N.m.s/rad"),
+            ("{ delay: 60 ms, jitter: 50 ms, loss: 10 % }", "{ delay: 60 ms, loss: 10 % }")])
+        page = self.open(run)
+        self.state(page, "waiting")
+        expect(page.locator("#links td.word")).to_have_text(["wave pair", "wave pair"])
+        row = page.locator("#pairs tbody")
+        expect(row).to_have_count(1)
+        expect(row.locator(".row-name")).to_have_attribute("title", "shaft: second.omega2 ⇄ first.tau")
+        expect(row.locator("td.r")).to_have_text(["0 / 0\u202fJ", "0 / 0\u202fJ", "0"])
+        self.assertEqual(page.evaluate("document.documentElement.scrollWidth <= innerWidth"), True)
+        page.keyboard.press(" ")
+        self.state(page, "ended")
+        self.assertEqual(run.wait(), 0, run.said)
+        # The same run again, without a page, reports the same.
+        again = subprocess.run([CARDAN, "run", run.system, "--stop-time", "60", "--output", "none", "--json"],
+                               cwd=self.folder, capture_output=True, text=True, check=True, timeout=60)
+        sides = json.loads(again.stdout)["pairs"]
+        self.assertEqual([s["unit"] for s in sides], ["second", "first"])
+        shown = [re.sub("[\u202fJ]", "", cell).replace("\u2212", "-").split(" / ") for cell in row.locator("td.r").all_inner_texts()]
+        for cell, key in zip(shown, ("tank", "dumped")):
+            for text, side in zip(cell, sides, strict=True):
+                self.assertNotEqual(side[key], 0, key)
+                self.assertAlmostEqual(float(text), side[key], delta=0.006 * abs(side[key]), msg=key)
+        self.assertGreater(sides[0]["predicted"], 0)
+        self.assertEqual(shown[2], [str(sides[0]["predicted"])])
 
     # ---- benches
 

@@ -13,10 +13,12 @@ typedef struct sample {
     crdi_live_setting settings[1];
     crdi_live_link links[2];
     crdi_live_bond bonds[1];
+    crdi_live_port ports[2];
     crdi_live_info info;
     crdi_live_unit_state unit_states[2];
     crdi_live_link_state link_states[2];
     crdi_live_bond_state bond_states[1];
+    crdi_live_port_state port_states[2];
     crdi_live_status status;
 } sample;
 
@@ -32,6 +34,7 @@ static inline void make_sample(sample* s)
         .links = {{"motor.t", "mass1.F", "N", 1, 0, 0, true, -1},
                   {"mass1.v", "motor.\"n\\\n\"", "", 0, 1, -1, true, 0}},
         .bonds = {{"shaft", "motor.t", "mass1.v"}},
+        .ports = {{"axle", "mass1.v"}, {"axle", "motor.t"}},
         .unit_states = {{.steps = 5, .ns_last = 1000, .ns_worst = 2500},
                         {.steps = 4,
                          .late = 1,
@@ -59,6 +62,7 @@ static inline void make_sample(sample* s)
                          .k = -1,
                          .fault_left = NAN}},
         .bond_states = {{1, 2, 3, 4, 5}},
+        .port_states = {{0.5, 2, 12}, {-0.25, 0, NAN}},
         .status = {.number = 8,
                    .state = CRDI_LIVE_RUNNING,
                    .time = 0.5,
@@ -83,10 +87,13 @@ static inline void make_sample(sample* s)
                                .links = s->links,
                                .link_count = 2,
                                .bonds = s->bonds,
-                               .bond_count = 1};
+                               .bond_count = 1,
+                               .ports = s->ports,
+                               .port_count = 2};
     s->status.units = s->unit_states;
     s->status.links = s->link_states;
     s->status.bonds = s->bond_states;
+    s->status.ports = s->port_states;
     crd_pace_report* p = &s->status.pace;
     p->on = true;
     p->factor = 1;

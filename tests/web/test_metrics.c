@@ -44,6 +44,10 @@ static void the_lines_say_what_the_status_says(void** state)
     has_line("cardan_link_latency_steps{from=\"motor.t\",to=\"mass1.F\"} 2");
     has_line("cardan_link_lost_total{from=\"motor.t\",to=\"mass1.F\"} 3");
     has_line("cardan_link_fault{from=\"mass1.v\",to=\"motor.\\\"n\\\\\\n\\\"\"} 0");
+    has_line("cardan_pair_tank_joules{pair=\"axle\",output=\"motor.t\"} -0.25");
+    has_line("cardan_pair_dumped_joules_total{pair=\"axle\",output=\"mass1.v\"} 2");
+    has_line("cardan_pair_predicted_total{pair=\"axle\",output=\"mass1.v\"} 12");
+    check(!strstr(out.data, "cardan_pair_predicted_total{pair=\"axle\",output=\"motor.t\"}"));
     has_line("cardan_live_rows_lost_total 4");
     has_line("cardan_live_readers 2");
     check(!strstr(out.data, "cardan_unit_round_trip_seconds")); // nobody knows it

@@ -76,6 +76,8 @@ static void hello_has_all_tables(void** state)
     check_near(number(at(j, "settings", 0), "start"), 100, 0);
     check_text(text(at(j, "links", 1), "to"), "motor.\"n\\\n\"");
     check_text(text(at(j, "bonds", 0), "flow"), "mass1.v");
+    check_text(text(at(j, "ports", 1), "pair"), "axle");
+    check_text(text(at(j, "ports", 1), "output"), "motor.t");
     check_text(json_text(at(j, "faults", 0)), "hold");
     check_int(crdi_json_count(crdi_json_member(j, "faults")), CRDI_FAULT_KINDS - 1);
     check(crdi_json_count(crdi_json_member(j, "algorithms")) > 3);
@@ -122,6 +124,10 @@ static void status_has_times_in_seconds_and_null_for_nothing(void** state)
     check_text(text(at(j, "links", 1), "fault"), "none");
     check(json_is(crdi_json_member(at(j, "links", 1), "value"), CRDI_JSON_NULL));
     check_near(number(at(j, "bonds", 0), "relative"), 5, 0);
+    check_near(number(at(j, "ports", 0), "predicted"), 12, 0);
+    check_near(number(at(j, "ports", 0), "dumped"), 2, 0);
+    check_near(number(at(j, "ports", 1), "tank"), -0.25, 0);
+    check(json_is(crdi_json_member(at(j, "ports", 1), "predicted"), CRDI_JSON_NULL));
 }
 
 static void events_and_replies_are_short(void** state)

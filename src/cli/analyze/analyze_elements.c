@@ -256,7 +256,8 @@ static void put_piece(crdi_result* o, const crd_linear_report* r, const crd_limi
     crdi_put(o, REAL("dc", r->dc), REAL("norm", r->norm));
     crdi_put_numbers(o, "a", r->e->a, r->e->m);
     crdi_put_numbers(o, "A", r->e->A, r->e->A ? r->e->m : 0);
-    if (r->patterns) { crdi_put(o, REAL("bias", r->bias), INT("patterns", r->patterns)); }
+    crdi_put(o, REAL("b", r->e->b));
+    if (r->patterns) { crdi_put(o, INT("patterns", r->patterns)); }
 }
 
 static void put_case(crdi_result* o, const element_case* c, const crdi_analyze_options* options)

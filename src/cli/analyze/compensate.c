@@ -305,7 +305,8 @@ static void put_candidates(const compensation* c, crdi_result* out)
                                           {">jumps", "jumps", ""},
                                           {0}};
     say_head(c, out);
-    crdi_result* list = crdi_whole_array(out);
+    crdi_result *list = crdi_whole_array(out), *its = NULL;
+    const candidate* knows = NULL;
     for (int i = 0; i < c->count; i++) {
         const candidate* a = &c->all[i];
         const crd_replay* r = &a->result;
@@ -320,14 +321,13 @@ static void put_candidates(const compensation* c, crdi_result* out)
                  INT("jumps", r->counts.jumps), INT("samples", r->score.count),
                  INT("lost", r->lost), REAL("latency_mean", r->k_mean),
                  INT("latency_max", r->k_max));
+        if (!knows && r->commands.count > 0) { // the best of them stands for all
+            knows = a;
+            its = row;
+        }
     }
     crdi_show_table(out, list, columns, "");
-    for (int i = 0; i < c->count; i++) { // the best of them stands for all
-        const candidate* a = &c->all[i];
-        if (a->result.commands.count == 0) { continue; }
-        crdi_commands_report(out, a->element, &a->result.commands);
-        break;
-    }
+    if (knows) { crdi_commands_report(out, its, knows->element, &knows->result.commands); }
 }
 
 // Time, the signal, and an estimate of each algorithm.

@@ -8,8 +8,8 @@
 typedef struct design_options {
     crdi_common common;
     const char *signal, *latency, *band, *magnitude_band, *output, *name, *loop, *plot, *csv;
-    double step, from, to, noise, margin, roll_off, alpha, beta, gamma;
-    bool pareto;
+    double step, from, to, noise, margin, roll_off, alpha, beta, gamma, delta;
+    bool pareto, constant;
     int method, taps, degree; // -1: not given
 } design_options;
 
@@ -55,11 +55,13 @@ static crd_status read_task(designer* d)
     *t = crd_design_task_defaults();
     t->noise = o->noise;
     t->margin = o->margin;
+    t->constant = o->constant;
     t->goal.v = o->roll_off / 2;
     t->goal.dT = o->step;
     if (!isnan(o->alpha)) { t->goal.alpha = o->alpha; }
     if (!isnan(o->beta)) { t->goal.beta = o->beta; }
     if (!isnan(o->gamma)) { t->goal.gamma = o->gamma; }
+    t->goal.delta = o->delta;
     if (o->degree >= 0) { t->degree = o->degree; }
     if (o->taps >= 0) { t->goal.m = o->taps; }
     if (o->band) { CRD_TRY(crdi_parse_interval(ctx, "--band", o->band, &t->goal.phase)); }
@@ -126,6 +128,7 @@ static void put_design(const crd_designed* e, crdi_result* row)
              REAL("norm", q->norm));
     crdi_put(crdi_object(row, "peak"), REAL("gain", q->peak_gain), REAL("omega", q->peak_omega));
     crdi_put_numbers(row, "a", e->linear.a, e->linear.m);
+    crdi_put(row, REAL("b", e->linear.b));
     crdi_put(row, CELL("gain", crdi_worded(row, "%.4g", q->peak_gain)),
              CELL("omega", crdi_worded(row, "%.4g", q->peak_omega)));
     if (e->margins.known) { crdi_put_margins(row, &e->margins); }
@@ -169,6 +172,15 @@ static void put_designs(const designer* d, crdi_result* out)
         put_design(&d->designs[i], crdi_row(list));
     }
     crdi_show_table(out, list, d->task.signal ? recorded : plain, "");
+    for (int i = 0; i < d->count && d->o->constant; i++) {
+        const crd_linear* l = &d->designs[i].linear;
+        double sum = 0;
+        for (int j = 0; j < l->m; j++) {
+            sum += l->a[j];
+        }
+        crdi_say(out, "%sk = %d: sum a = %.6g, b = %.6g; a constant passes at %.6g only\n",
+                 i ? "" : "\n", l->k, sum, l->b, l->b / (1 - sum));
+    }
     if (!d->o->loop) { return; }
     crdi_say(out, "\n");
     crdi_show_table(out, list, margins, "");
@@ -178,10 +190,19 @@ static void put_designs(const designer* d, crdi_result* out)
 
 // Optimal designs for weights around the given ones, and which of them are no better in magnitude,
 // phase and noise at once than another.
+static const double betas[] = {0.1, 0.3, 1, 3, 10}, gammas[] = {1, 1e-3},
+                    deltas[] = {0, 1, 10, 100}; // of --delta, or of 1e-5
+enum {
+    BETAS = sizeof betas / sizeof *betas,
+    GAMMAS = sizeof gammas / sizeof *gammas,
+    DELTAS = sizeof deltas / sizeof *deltas,
+    FRONT = BETAS * GAMMAS * DELTAS
+};
+
 typedef struct front {
     int count, best; // designs; of them, on the front: first, by J_p
-    int order[32];
-    double beta[32], gamma[32];
+    int order[FRONT];
+    double beta[FRONT], gamma[FRONT], delta[FRONT];
 } front;
 
 static bool beats(const crd_quality* a, const crd_quality* b)
@@ -209,19 +230,20 @@ static void find_front(const designer* d, front* f)
 
 static crd_status make_front(designer* d, front* f)
 {
-    static const double betas[] = {0.01, 0.1, 0.3, 1, 3, 10, 100}, gammas[] = {1, 1e-2, 1e-3, 1e-4};
-    enum { B = sizeof betas / sizeof *betas, G = sizeof gammas / sizeof *gammas };
+    const double delta = d->o->delta > 0 ? d->o->delta : 1e-5;
     const int64_t begin = crdi_now_ns();
     crd_status st = CRD_OK;
-    d->designs = crdi_arena_new(&d->arena, (size_t)B * G, sizeof *d->designs);
+    d->designs = crdi_arena_new(&d->arena, FRONT, sizeof *d->designs);
     if (!d->designs) { return CRD_E_MEMORY; }
-    for (int i = 0; i < B * G && st >= 0; i++) {
+    for (int i = 0; i < FRONT && st >= 0; i++) {
         crd_design_task t = d->task;
-        t.goal.beta *= betas[i / G];
-        t.goal.gamma *= gammas[i % G];
+        t.goal.beta *= betas[i % BETAS];
+        t.goal.gamma *= gammas[i / BETAS % GAMMAS];
+        t.goal.delta = delta * deltas[i / BETAS / GAMMAS];
         f->beta[i] = t.goal.beta;
         f->gamma[i] = t.goal.gamma;
-        crdi_show_progress(d->cli, begin, i, B * G, "designs");
+        f->delta[i] = t.goal.delta;
+        crdi_show_progress(d->cli, begin, i, FRONT, "designs");
         st = crd_design_make(d->cli->ctx, &t, CRD_DESIGNER_OPTIMAL, d->latencies[0],
                              &d->designs[d->count]);
         d->count += st >= 0;
@@ -233,9 +255,9 @@ static crd_status make_front(designer* d, front* f)
 
 static crd_status draw_front(designer* d, const front* f)
 {
-    static const char* const names[] = {"alpha",     "beta", "gamma", "J_m",
-                                        "J_p [deg]", "norm", "J_r"};
-    enum { COLUMNS = sizeof names / sizeof *names, J_M = 3, J_P, NORM };
+    static const char* const names[] = {"alpha", "beta",      "gamma", "delta",
+                                        "J_m",   "J_p [deg]", "norm",  "J_r"};
+    enum { COLUMNS = sizeof names / sizeof *names, J_M = 4, J_P, NORM };
     const int n = f->best;
     double* column[COLUMNS];
     for (int c = 0; c < COLUMNS; c++) {
@@ -245,9 +267,14 @@ static crd_status draw_front(designer* d, const front* f)
     for (int i = 0; i < n; i++) {
         const int at = f->order[i];
         const crd_quality* q = &d->designs[at].quality;
-        const double row[COLUMNS] = {
-            d->task.goal.alpha,      f->beta[at], f->gamma[at], q->J_m, q->J_p_deg, q->norm,
-            q->J_r_low + q->J_r_high};
+        const double row[COLUMNS] = {d->task.goal.alpha,
+                                     f->beta[at],
+                                     f->gamma[at],
+                                     f->delta[at],
+                                     q->J_m,
+                                     q->J_p_deg,
+                                     q->norm,
+                                     q->J_r_low + q->J_r_high};
         for (int c = 0; c < COLUMNS; c++) {
             column[c][i] = row[c];
         }
@@ -271,9 +298,11 @@ static crd_status draw_front(designer* d, const front* f)
 static void put_front(const designer* d, const front* f, crdi_result* out)
 {
     static const crdi_column columns[] = {
-        {">beta", "beta", "%.4g"},     {">gamma", "gamma", "%.4g"},  {">J_m", "J_m", "%.4g"},
-        {">J_p [deg]", "J_p", "%.4g"}, {">norm", "norm", "%.4g"},    {">J_r", "J_r", "%.4g"},
-        {">gain at most", "gain", ""}, {">at [rad/s]", "omega", ""}, {0}};
+        {">beta", "beta", "%.4g"},     {">gamma", "gamma", "%.4g"},
+        {">delta", "delta", "%.4g"},   {">J_m", "J_m", "%.4g"},
+        {">J_p [deg]", "J_p", "%.4g"}, {">norm", "norm", "%.4g"},
+        {">J_r", "J_r", "%.4g"},       {">gain at most", "gain", ""},
+        {">at [rad/s]", "omega", ""},  {0}};
     crdi_say(out,
              "alpha %g; %d designs, %d of them are beaten by no other in magnitude, phase and "
              "noise at once\n\n",
@@ -283,7 +312,8 @@ static void put_front(const designer* d, const front* f, crdi_result* out)
     for (int i = 0; i < f->best; i++) {
         const int at = f->order[i];
         crdi_result* row = crdi_row(list);
-        crdi_put(row, REAL("beta", f->beta[at]), REAL("gamma", f->gamma[at]));
+        crdi_put(row, REAL("beta", f->beta[at]), REAL("gamma", f->gamma[at]),
+                 REAL("delta", f->delta[at]));
         put_design(&d->designs[at], row);
     }
     crdi_show_table(out, list, columns, "");
@@ -314,6 +344,11 @@ static crd_status check_design_options(const designer* d)
     crd_context* ctx = d->cli->ctx;
     if (!o->latency) {
         return crdi_fail(ctx, CRD_E_RANGE, "expected --latency, in macro steps or as a time");
+    }
+    if (o->constant && (!d->path || o->method != CRD_DESIGNER_WIENER)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--constant: the constant is that of a signal with a mean and of least "
+                         "squares, expected a recording and --method wiener");
     }
     if (o->output && o->method == ALL) {
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -391,12 +426,17 @@ static const crdi_option rows[] = {
     OPT_NUMBER(design_options, margin, "margin", "PART", CRDI_POSITIVE,
                "bounded: amplification that is allowed in the magnitude band; 0.03 unless given"),
     OPT_NUMBER(design_options, alpha, "alpha", "W", CRDI_NOT_NEGATIVE,
-               "optimal: weight of the magnitude in J = alpha J_m + beta J_p + gamma J_r; 1 unless "
-               "given"),
+               "optimal: weight of the magnitude in J = alpha J_m + beta J_p + gamma J_r + delta "
+               "|a|^2; 1 unless given"),
     OPT_NUMBER(design_options, beta, "beta", "W", CRDI_NOT_NEGATIVE,
                "optimal: weight of the phase, per degree; 0.01 unless given"),
     OPT_NUMBER(design_options, gamma, "gamma", "W", CRDI_NOT_NEGATIVE,
                "optimal: weight of what is amplified above the roll-off; 1000 unless given"),
+    OPT_NUMBER(design_options, delta, "delta", "W", CRDI_NOT_NEGATIVE,
+               "optimal: weight of the noise, by the sum of the squared weights; 0 unless given"),
+    OPT_FLAG(design_options, constant, "constant",
+             "wiener, from a recording: yhat = a y + b about the mean of the signal instead of "
+             "sum a = 1; constants elsewhere are distorted"),
     OPT_FLAG(design_options, pareto, "pareto",
              "optimal designs for many weights around the given ones: those that no other beats in "
              "magnitude, phase and noise"),
@@ -413,7 +453,8 @@ static const crdi_option rows[] = {
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {step, taps, phase_band, magnitude_band, noise, designs: [{method, k, J, "
-        "J_m, J_p, J_r, norm, peak, a, ...}]}, with --pareto {alpha, pareto: [{beta, gamma, "
+        "J_m, J_p, J_r, norm, peak, a, b, ...}]}, with --pareto {alpha, pareto: [{beta, gamma, "
+        "delta, "
         "...}]}"),
     CRDI_COMMON_OPTIONS,
 };

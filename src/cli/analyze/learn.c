@@ -77,11 +77,22 @@ typedef struct teacher {
 static const char* const event_names[] = {"joined",  "trained",     "swapped", "kept",
                                           "refused", "rolled back", "left"};
 
+// Inputs and neurons of the hidden layers.
+static void put_shape(crdi_result* list, const crd_network* n)
+{
+    crdi_put(list, INT(NULL, n->m));
+    if (n->n1 > 0) { crdi_put(list, INT(NULL, n->n1)); }
+    crdi_put(list, INT(NULL, n->n2));
+    for (int h = 0; h < n->more; h++) {
+        crdi_put(list, INT(NULL, n->n_more[h]));
+    }
+}
+
 static void put_event(crdi_result* o, const crd_learn_event* e)
 {
     crdi_put(o, TEXT("event", event_names[e->kind]), TEXT("element", e->name));
     crdi_result* shape = crdi_array(o, "shape");
-    crdi_put(shape, INT(NULL, e->m), INT(NULL, e->n1), INT(NULL, e->n2));
+    put_shape(shape, e->network);
     if (e->generation) { crdi_put(o, INT("generation", e->generation)); }
     if (*e->text) { crdi_put(o, TEXT("reason", e->text)); }
     if (e->kind == CRD_LEARN_TRAINED) {
@@ -95,10 +106,12 @@ static void put_event(crdi_result* o, const crd_learn_event* e)
 static void say_event(crdi_result* o, const crd_learn_event* e)
 {
     const crd_training_report* r = &e->report;
+    char shape[80];
     crdi_say(o, "%s: ", *e->name ? e->name : "(no name)");
     switch (e->kind) {
     case CRD_LEARN_JOINED:
-        crdi_say(o, "joined with a network of %d-%d-%d-1\n", e->m, e->n1, e->n2);
+        crdi_say(o, "joined with a network of %s\n",
+                 crd_network_shape(e->network, shape, sizeof shape));
         break;
     case CRD_LEARN_TRAINED:
         crdi_say(o,
@@ -223,23 +236,42 @@ fail:
     return st;
 }
 
+static bool read_neurons(const char* text, int neurons[CRD_NETWORK_LAYERS], int* layers)
+{
+    for (*layers = 0; *layers < CRD_NETWORK_LAYERS;) {
+        int read = 0;
+        if (sscanf(text, "%d%n", &neurons[*layers], &read) != 1) { return false; }
+        ++*layers;
+        text += read;
+        if (*text == 0) { return true; }
+        if (*text++ != ',') { return false; }
+    }
+    return false;
+}
+
 // The network that the element has, or one that does what the element does.
 static crd_status make_start(trainer* t)
 {
     crd_context* ctx = t->cli->ctx;
     const crd_coupling_options* e = &t->element->options;
-    int n1 = CRD_NETWORK_N1, n2 = CRD_NETWORK_N2;
-    char rest = 0;
-    if (t->o->neurons && sscanf(t->o->neurons, "%d,%d%c", &n1, &n2, &rest) != 2) {
+    int neurons[CRD_NETWORK_LAYERS] = {CRD_NETWORK_N1, CRD_NETWORK_N2}, layers = 2;
+    if (t->o->neurons && !read_neurons(t->o->neurons, neurons, &layers)) {
         return crdi_fail(ctx, CRD_E_RANGE,
-                         "--neurons %s, expected linear neurons and leaky ReLUs such as 4,2",
-                         t->o->neurons);
+                         "--neurons %s, expected 1 to %d hidden layers such as 4,2", t->o->neurons,
+                         CRD_NETWORK_LAYERS);
     }
     if (e->algorithm == CRD_ALGORITHM_NETWORK) {
-        if (t->o->neurons && (n1 != e->network->n1 || n2 != e->network->n2)) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "--neurons %s: --start is a network of %d-%d-%d-1 already",
-                             t->o->neurons, e->network->m, e->network->n1, e->network->n2);
+        char shape[80], wanted[80];
+        const crd_network* n = e->network;
+        snprintf(wanted, sizeof wanted, "%d", n->m);
+        for (int h = 0; t->o->neurons && h < layers; h++) {
+            snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "-%d", neurons[h]);
+        }
+        snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "-1");
+        crd_network_shape(n, shape, sizeof shape);
+        if (t->o->neurons && strcmp(shape, wanted) != 0) {
+            return crdi_fail(ctx, CRD_E_RANGE, "--neurons %s: --start is a network of %s already",
+                             t->o->neurons, shape);
         }
         t->start = *e->network;
         return CRD_OK;
@@ -253,7 +285,8 @@ static crd_status make_start(trainer* t)
                          t->element->label, any_start);
     }
     if (st < 0) { return st; }
-    st = crd_network_morph_to(ctx, &l, isnan(t->o->alpha) ? 0.01 : t->o->alpha, n1, n2, &t->start);
+    st = crd_network_morph_to(ctx, &l, isnan(t->o->alpha) ? 0.01 : t->o->alpha, neurons, layers,
+                              &t->start);
     crd_linear_clear(ctx, &l);
     t->morphed = st == CRD_OK;
     return st;
@@ -307,7 +340,8 @@ static void learn_put_report(const trainer* t, crdi_result* out)
     char step[32];
     crdi_say(out, "%s: '%s', %" PRId64 " samples every %s, k = %d\n", t->path, t->recorded.name,
              t->recorded.count, crdi_format_seconds(step, t->step), t->training.k);
-    crdi_say(out, "network %d-%d-%d-1 from %s, %s", t->start.m, t->start.n1, t->start.n2,
+    char text[80];
+    crdi_say(out, "network %s from %s, %s", crd_network_shape(&t->start, text, sizeof text),
              t->element->label, methods[t->training.method]);
     if (t->training.method == CRD_TRAIN_ADAM) { crdi_say(out, ", %d epochs", r->epochs); }
     crdi_say(out, ", %.0f ms\n\n", 1e3 * t->seconds);
@@ -315,7 +349,7 @@ static void learn_put_report(const trainer* t, crdi_result* out)
              REAL("step", t->step), INT("k", t->training.k), INT("samples", t->recorded.count),
              TEXT("method", methods[t->training.method]));
     crdi_result* shape = crdi_array(out, "shape");
-    crdi_put(shape, INT(NULL, t->start.m), INT(NULL, t->start.n1), INT(NULL, t->start.n2));
+    put_shape(shape, &t->start);
     crdi_put(out, INT("epochs", r->epochs), INT("pairs", r->pairs), INT("dropped", r->dropped),
              INT("jumps", r->jumps), BOOL("better", r->better), BOOL("guarded", r->guarded));
     crdi_result* rows = crdi_array(out, NULL);
@@ -441,12 +475,7 @@ static void put_commands_report(const trainer* t, const crd_replay* own, const d
              REAL("rms_zoh", rms[0]), REAL("rms_auto", rms[1]), REAL("rms_commands", rms[2]),
              REAL("share", own->commands.share), INT("updates", own->commands.updates),
              TEXT("written", t->written ? t->o->output : NULL));
-    crdi_result* list = crdi_array(out, "commands");
-    for (int a = 0; a < own->commands.count; a++) {
-        crdi_put(crdi_row(list), TEXT("name", t->element->command_names[a]),
-                 REAL("part", own->commands.part[a]), INT("changes", own->commands.changes[a]));
-    }
-    crdi_commands_report(out, t->element, &own->commands);
+    crdi_commands_report(out, out, t->element, &own->commands);
     if (t->written) { crdi_say(out, "%s: written\n", t->o->output); }
 }
 
@@ -554,9 +583,10 @@ static const crdi_option rows[] = {
     OPT_TIME(learn_options, command_delay, "command-delay", CRDI_NOT_NEGATIVE,
              "train: the commands were recorded when they were sent and act so much later; 0 "
              "unless given"),
-    OPT_TEXT(learn_options, neurons, "neurons", "N1,N2",
-             "train: linear neurons and leaky ReLUs (an even number) of the network that a linear "
-             "--start becomes; 4,2 unless given"),
+    OPT_TEXT(learn_options, neurons, "neurons", "N,...",
+             "train: neurons of the 1 to 4 hidden layers of the network that a linear --start "
+             "becomes: of several the first is linear, the others are leaky ReLUs, an even "
+             "number each; 4,2 unless given"),
     OPT_TIME(learn_options, step, "step", CRDI_POSITIVE,
              "train: macro step; that of the element, else of the recording unless given"),
     OPT_TIME(learn_options, from, "from", CRDI_ANY,

@@ -236,23 +236,24 @@ static const char* command_note(crdi_result* row, const crd_coupling_commands* s
     return s->changes[a] < FEW ? "few changes: hardly anything to learn from" : "";
 }
 
-void crdi_commands_report(crdi_result* out, const crd_element* e, const crd_coupling_commands* s)
+void crdi_commands_report(crdi_result* out, crdi_result* into, const crd_element* e,
+                          const crd_coupling_commands* s)
 {
-    static const crdi_column columns[] = {{"command", "command", ""},
-                                          {">accounts for", "accounts", ""},
+    static const crdi_column columns[] = {{"command", "name", ""},
+                                          {">accounts for", "part", ""},
                                           {">changes", "changes", ""},
                                           {"note", "note", ""},
                                           {0}};
     double known = 0;
-    crdi_result* list = crdi_array(out, NULL);
+    crdi_result* list = crdi_array(into, "commands");
     for (int a = 0; a < s->count; a++) {
         crdi_result* row = crdi_row(list);
         known += s->part[a];
         crdi_put(row,
-                 CELL("command", e->command_names ? e->command_names[a]
-                                                  : crdi_worded(row, "command %d", a + 1)),
-                 CELL("accounts", crdi_worded(row, "%.1f %%", 100 * s->part[a])),
-                 CELL("changes", crdi_worded(row, "%lld", (long long)s->changes[a])),
+                 TEXT("name", e->command_names ? e->command_names[a]
+                                               : crdi_worded(row, "command %d", a + 1)),
+                 AS(REAL("part", s->part[a]), crdi_worded(row, "%.1f %%", 100 * s->part[a])),
+                 INT("changes", s->changes[a]),
                  CELL("note", command_note(row, s, a, e->command_names)));
     }
     crdi_say(out,

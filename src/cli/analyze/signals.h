@@ -34,7 +34,8 @@ void crdi_commands_clear(crdi_recorded_commands* c);
 crd_status crdi_commands_choose(crd_context* ctx, const crdi_recorded_commands* c, crd_element* e,
                                 const double** out);
 // What an element has made of them: sentences, and an array for JSON.
-void crdi_commands_report(crdi_result* out, const crd_element* e, const crd_coupling_commands* s);
+void crdi_commands_report(crdi_result* out, crdi_result* into, const crd_element* e,
+                          const crd_coupling_commands* s); // `into`: that of --json
 
 crd_signal crdi_signal_of(const crdi_recorded* r); // borrowed; of one without gaps
 

@@ -1,4 +1,5 @@
-// cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
+// cardan bench em, ice, backtoback, traction, battery: emulated test benches as slaves on a
+// network.
 #include "cli/dcp/dcp_serve.h"
 #include "cli/realtime.h"
 #include "shared/base_interrupt.h"
@@ -23,7 +24,7 @@ typedef struct bench_options {
     crdi_common common;
     const char *listen, *written, *trace;
     int seed;
-    double speed_up, start_up, watchdog, heartbeat;
+    double speed_up, start_up, watchdog, heartbeat, soc;
     bool ideal, once, realtime, plain;
     crdi_list faults, key;
 } bench_options;
@@ -208,6 +209,15 @@ static crd_status read_options(session* x, crdi_testbench_options* out)
     if (!isnan(o->start_up)) { out->start_up = o->start_up; }
     if (!isnan(o->watchdog)) { out->watchdog = o->watchdog; }
     if (!isnan(o->heartbeat)) { out->heartbeat = o->heartbeat; }
+    if (!isnan(o->soc)) {
+        if (x->kind != CRDI_TESTBENCH_BATTERY) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "--soc %g: the bench has no battery; expected it "
+                             "with cardan bench battery",
+                             o->soc);
+        }
+        out->soc = o->soc;
+    }
     out->ideal = o->ideal;
     out->address = x->address;
     if (o->faults.count > CRDI_TESTBENCH_FAULTS_MAX) {
@@ -345,6 +355,20 @@ static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crd
     return run_bench(cli, options, CRDI_TESTBENCH_BACK_TO_BACK, out);
 }
 
+static crd_status run_traction(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                               crdi_result* out)
+{
+    (void)arguments;
+    return run_bench(cli, options, CRDI_TESTBENCH_TRACTION, out);
+}
+
+static crd_status run_battery(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
+{
+    (void)arguments;
+    return run_bench(cli, options, CRDI_TESTBENCH_BATTERY, out);
+}
+
 static const crdi_option rows[] = {
     OPT_TEXT(bench_options, listen, "listen", "ADDRESS",
              "where masters reach it; port 0 chooses one; udp://127.0.0.1:8080 unless given"),
@@ -360,6 +384,8 @@ static const crdi_option rows[] = {
              "overtemperature@30s; once, and mended when the bench has been at rest for a second"),
     OPT_NUMBER(bench_options, speed_up, "speed-up", "FACTOR", CRDI_POSITIVE,
                "temperatures change faster while media are conditioned or cool down, 1 to 1000"),
+    OPT_NUMBER(bench_options, soc, "soc", "CHARGE", CRDI_NOT_NEGATIVE,
+               "of the battery bench: its charge at the start, 0 to 1; 0.5 unless given"),
     OPT_TIME(bench_options, start_up, "start-up", CRDI_NOT_NEGATIVE,
              "its supply is on after this time; a master waits in PREPARING until then"),
     OPT_TIME(bench_options, watchdog, "watchdog", CRDI_NOT_NEGATIVE,
@@ -383,8 +409,10 @@ static const crdi_option rows[] = {
 
 #define COMMON .arguments = "", OPTIONS(rows, bench_options)
 #define BEHAVES                                                                                    \
-    "It offers itself as a DCP slave (SRT and NRT, 1 or 10 ms) with the bench extension: limits, " \
-    "checklist, conditioning, watchdog, and a stop in the order torque, speed, voltage. Its own "  \
+    "It offers itself as a DCP slave (HRT, SRT and NRT, 1 or 10 ms; in HRT a late step is a "      \
+    "fault) "                                                                                      \
+    "with the bench extension: limits, checklist, conditioning, watchdog, and a stop in the "      \
+    "order torque, speed, voltage. Its own "                                                       \
     "controller runs at 10 kHz; measured values have noise, low-pass, dead time and "              \
     "quantisation. It says every phase; SIGINT and SIGTERM stop it in order, a second one at "     \
     "once."
@@ -425,5 +453,33 @@ const crdi_command crdi_command_bench_back_to_back = {
     .examples = {{"cardan bench backtoback --seed 7 --fault sensor-loss:speed@2s",
                   "a sensor that fails"}},
     .run = run_back_to_back,
+    COMMON,
+};
+
+const crdi_command crdi_command_bench_traction = {
+    .name = "bench traction",
+    .summary = "emulate the test bench of two traction motors",
+    .description =
+        "The large bench of Rodriguez 2021, chapter 6: two motors of 200 kW, 400 N m and 18,000 "
+        "1/min on one shaft and one DC link of 270 to 400 V, which a converter of 54 kW feeds and "
+        "a braking resistor of 3 kW relieves; torque sensor, wattmeter, and cooling by a "
+        "temperature controller, a tank of 2000 l and an outdoor cooler. " BEHAVES,
+    .examples = {{"cardan bench traction --speed-up 60 --write-description traction.dcpx",
+                  "warm in seconds"}},
+    .run = run_traction,
+    COMMON,
+};
+
+const crdi_command crdi_command_bench_battery = {
+    .name = "bench battery",
+    .summary = "emulate the test bench of a traction battery",
+    .description =
+        "The third bench of Rautenberg 2023: a battery simulator that closes the DC link of the "
+        "machine's bench. It takes the current of the link and gives its voltage; contactors with "
+        "pre-charge, charge, temperature, and a battery management whose limits of the current "
+        "move with both. In a stop contactors open at zero current. " BEHAVES,
+    .examples = {{"cardan bench battery --soc 0.2 --write-description battery.dcpx",
+                  "a battery that is nearly empty"}},
+    .run = run_battery,
     COMMON,
 };

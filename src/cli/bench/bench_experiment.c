@@ -51,7 +51,7 @@ crd_status crdi_experiment_errors(const crdi_bench_experiment* e, crd_arena* a,
         .columns = 9,
         .right = 0x1fe,
         .note = "M is negative where estimates are larger than the signal; the paper prints its "
-                "size."};
+                "size. Rows without numbers of the paper are ours."};
     add_row(out, heads);
     const double published = e->runs[CRDI_BENCH_ZOH].published.C;
     for (int i = CRDI_BENCH_ZOH; i < CRDI_BENCH_CASES; i++) {

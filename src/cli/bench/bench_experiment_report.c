@@ -115,7 +115,7 @@ static crd_status linear_of(writing* w, const crdi_bench_run* r, crd_linear* out
         if (a) {
             memcpy(a, l.a, (size_t)l.m * sizeof *a);
             if (l.A) { memcpy(a + l.m, l.A, (size_t)l.m * sizeof *a); }
-            *out = (crd_linear){l.m, l.k, a, l.A ? a + l.m : NULL};
+            *out = (crd_linear){l.m, l.k, a, l.A ? a + l.m : NULL, l.b};
         }
         crd_linear_clear(w->ctx, &l);
         if (!a) { CRD_TRY(CRD_E_MEMORY); }

@@ -78,7 +78,7 @@ typedef struct emulate_options {
     const char *near, *far, *listen_key, *to_key, *capture, *ports;
     int seed, memory;
     double idle;
-    bool control_only, realtime, plain;
+    bool control_only, raw, realtime, plain;
 } emulate_options;
 
 typedef struct emulator {
@@ -367,12 +367,14 @@ fail:
 static crd_status open_net(emulator* x, const char* key, const crd_dcp_address* there, int count,
                            const char* words, crd_dcp_key_role role, crd_dcp_net** out)
 {
+    static const crdi_dcp_framing any = {crdi_dcp_framing_any, NULL};
     crd_context* ctx = x->cli->ctx;
     crd_status st = CRD_OK;
     for (int i = 0; i < count; i++) {
         CRD_TRY(crdi_dcp_check_plain(ctx, &there[i], key != NULL, x->o->plain && !key, words));
     }
     CRD_TRY(crd_dcp_net_create(ctx, out));
+    if (x->o->raw) { crdi_dcp_net_set_framing(*out, &any); }
     if (key) { CRD_TRY(crdi_dcp_net_secure_files(ctx, &key, 1, role, NULL, out)); }
 fail:
     return st;
@@ -385,6 +387,7 @@ static crd_status open_emulator(emulator* x)
     crd_status st = CRD_OK;
     crdi_dcp_relay_options opt = crdi_dcp_relay_defaults();
     opt.control_only = o->control_only;
+    opt.raw = o->raw;
     opt.there.in_order = opt.back.in_order = true;
     if (o->seed >= 0) { opt.seed = (uint64_t)o->seed; }
     if (o->memory > 0) { opt.memory = (size_t)o->memory << 20; }
@@ -579,6 +582,8 @@ static const crdi_option rows[] = {
             "of the chance; 0 unless given. Equal seeds do the same to equal traffic"),
     OPT_FLAG(emulate_options, control_only, "control-only",
              "leave the network information in requests alone: data go past the emulator"),
+    OPT_FLAG(emulate_options, raw, "raw",
+             "what passes is not DCP but any datagrams or streams: nothing is looked into"),
     OPT_TEXT(emulate_options, near, "near-address", "IP",
              "own address on the master's side, where data for the slaves arrive; that of "
              "--listen unless given"),

@@ -4,6 +4,7 @@
 #include "cli/doctor/doctor.h"
 #include "shared/archive.h"
 #include "shared/fmi_build.h"
+#include "shared/system.h"
 
 #include <errno.h>
 #include <math.h>
@@ -268,10 +269,11 @@ crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
     for (int i = 0; i < s->unit_count && !doctor_models_stopped(stop); i++) {
         const crd_unit_spec* u = &s->units[i];
         if (u->source == CRD_UNIT_FMU) { check_fmu(cli->ctx, u, &runnable, r); }
-        remote = remote || u->source == CRD_UNIT_DCP;
+        remote = remote || crdi_unit_kind_of(u->source)->is_remote;
     }
     if (remote) {
-        crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "it would move what the DCP slaves drive");
+        crdi_diagnose(r, "dry-run", "", CRDI_OPEN,
+                      "it would move what DCP slaves and other partners drive");
     } else if (w->duration <= 0 || !runnable) {
         crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "not made");
     } else if (!doctor_models_stopped(stop)) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/model.h"
 #include "cli/cli.h"
+#include "shared/base_asset.h"
 
 typedef struct crdi_export_options {
     crdi_common common;
@@ -34,10 +35,6 @@ crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const c
                             crdi_result* out);
 
 // Archives with the sources and binaries of FMUs, embedded by the build.
-typedef struct crdi_asset {
-    const unsigned char* data;
-    size_t length;
-} crdi_asset;
 extern const crdi_asset crdi_coupling_template;
 extern const crdi_asset crdi_dcp_template;
 extern const crdi_asset crdi_circuit_template;

@@ -48,6 +48,9 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
+    if (crdi_is_layout(arguments->items[0])) {
+        return crdi_check_layout(cli, arguments->items[0], out);
+    }
     if (crdi_is_can(arguments->items[0])) { return crdi_check_can(cli, arguments->items[0], out); }
     if (crdi_is_dcp(arguments->items[0])) { return crdi_check_dcp(cli, arguments->items[0], out); }
     if (crdi_is_circuit(arguments->items[0])) {
@@ -84,14 +87,16 @@ static const crdi_option rows[] = {
 
 const crdi_command crdi_command_check = {
     .name = "check",
-    .arguments = "SYSTEM|SSP|FMU|DCPX|NETLIST",
+    .arguments = "SYSTEM|SSP|FMU|DCPX|NETLIST|LAYOUT",
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
         "and says what is wrong and where. Files of an SSP are checked against its schema, and the "
         "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist "
         "(.cir, "
-        ".ckt, .net, .sp, .spice) is read and its start computed. No code "
+        ".ckt, .net, .sp, .spice) is read and its start computed, the layout of datagrams (.yaml "
+        "with "
+        "the key layout) with its fields, counters and checksums. No code "
         "of an FMU is run. A SYSTEM of - is read from "
         "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",

@@ -7,8 +7,8 @@
 
 // ---- systems -----------------------------------------------------------------------------------
 
-static const char* const source_names[] = {"FMU", "signal",  "replay", "native",
-                                           "DCP", "circuit", "twin"};
+static const char* const source_names[] = {"FMU",     "signal", "replay", "native", "DCP",
+                                           "circuit", "twin",   "frames", "CAN"};
 static const char* const refresh_names[] = {"auto", "yes", "no"};
 static const char* const scheme_names[] = {"jacobi", "gauss-seidel", "groups"};
 
@@ -264,6 +264,7 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
     const char* path = arguments->items[0];
     if (strcmp(path, "-") == 0) { path = "/dev/stdin"; }
     crdi_file_kind kind;
+    if (crdi_is_layout(path)) { return crdi_info_layout(cli, path, o, out); }
     const crd_status st = crdi_file_detect(cli->ctx, path, &kind);
     if (st < 0) { return st; }
     switch (kind) {
@@ -312,7 +313,9 @@ const crdi_command crdi_command_info = {
         "standard input. Description of a "
         "DCP slave (.dcpx, .dcp): operation modes, limits and variables. Netlist (.cir, .ckt, "
         ".net, "
-        ".sp, .spice): parts, equations, inputs and outputs. No code of an FMU is run.",
+        ".sp, .spice): parts, equations, inputs and outputs. Layout of datagrams (.yaml): messages "
+        "and "
+        "their fields. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
                  {"cardan info run.mf4", "the signals of a result"}},

@@ -151,7 +151,8 @@ static void quality_put_side(crdi_result* j, const crd_pair_report* p,
              REAL("received", k->received), REAL("granted", k->granted), REAL("dumped", k->dumped),
              REAL("debt", k->debt));
     crdi_put(j, INT("steps", k->steps), INT("limited", k->limited), INT("sent", s->sent),
-             INT("lost", s->lost), INT("taken", k->taken), INT("refused", k->refused));
+             INT("lost", s->lost), INT("taken", k->taken), INT("refused", k->refused),
+             INT("predicted", s->predicted));
 }
 
 static void put_pairs(crdi_result* out, crdi_result* aside, const crd_master_report* r)
@@ -165,6 +166,7 @@ static void put_pairs(crdi_result* out, crdi_result* aside, const crd_master_rep
                                           {">granted [J]", "granted", "%.3g"},
                                           {">dumped [J]", "dumped", "%.3g"},
                                           {">limited", "limited", "%d"},
+                                          {">predicted", "predicted", "%d"},
                                           {0}};
     crdi_result* rows = crdi_array(out, "pairs");
     for (int i = 0; i < 2 * r->pair_count; i++) {

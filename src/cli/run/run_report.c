@@ -136,8 +136,9 @@ static void say_commands(crdi_result* out, const crd_coupling_report* c)
             }
         }
         if (!*parts) { continue; }
-        crdi_say(out, "commands %s, %s%s: %s of its changes%s%.0f %% at the end\n", c->to,
-                 c->taps[t].label, t ? " (shadow)" : "", parts, "; believed to ", 100 * p->share);
+        crdi_say(out, "commands %s, %s%s: %s%s of its changes; believed to %.0f %% at the end\n",
+                 c->to, c->taps[t].label, t ? " (shadow)" : "", c->commands_found ? "found " : "",
+                 parts, 100 * p->share);
     }
 }
 

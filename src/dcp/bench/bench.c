@@ -57,6 +57,11 @@ static crd_status check_config(crd_context* ctx, const crd_dcp_bench_config* c)
                              numbers[i].zero ? ">= 0" : "> 0");
         }
     }
+    if (c->standstill > c->safe_speed) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "bench: standstill = %g, expected at most safe_speed, which is %g",
+                         c->standstill, c->safe_speed);
+    }
     if (c->quantity_count < 0 || c->quantity_count > CRD_DCP_LIMITS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "bench: %d quantities, expected up to %d",
                          c->quantity_count, CRD_DCP_LIMITS_MAX);
@@ -91,6 +96,37 @@ static double in_unit(const crdi_bench_quantity* q, const crdi_dcp_limit* l, dou
     return crdi_bench_convert(x, l, q->unit, &q->dimension);
 }
 
+static int find_quantity(const crd_dcp_bench* b, const char* name)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        if (strcmp(b->c.quantities[i].name, name) == 0) { return i; }
+    }
+    return -1;
+}
+
+// What it moves as well: its own range is no wider than that one's.
+static crd_status read_origin(crd_dcp_bench* b, int i)
+{
+    crdi_bench_quantity* q = &b->q[i];
+    const crd_dcp_quantity* spec = q->spec;
+    q->of = spec->of ? find_quantity(b, spec->of) : -1;
+    if (!spec->of) { return CRD_OK; }
+    if (q->of < 0 || q->of >= i || !isfinite(spec->factor) || spec->factor == 0) {
+        return crdi_fail(b->ctx, CRD_E_RANGE,
+                         "bench: %s is %g of %s; expected a factor other than 0 of a quantity that "
+                         "stands before it",
+                         spec->name, spec->factor, spec->of);
+    }
+    const crdi_safety_range r = crdi_safety_scaled(&b->q[q->of].axis.own, spec->factor);
+    crdi_safety_axis_open(&q->axis);
+    if (!crdi_safety_narrow(&q->axis, &r)) {
+        return crdi_fail(b->ctx, CRD_E_RANGE, "bench: %s leaves nothing of the limits of %s",
+                         spec->of, spec->name);
+    }
+    q->axis.own = q->axis.agreed;
+    return CRD_OK;
+}
+
 static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
 {
     crd_status st = CRD_OK;
@@ -99,7 +135,7 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
     const crdi_dcp_limit* l = crdi_dcp_limits_find(&b->own, spec->name);
     q->spec = spec;
     q->unit = spec->unit ? spec->unit : l ? l->unit : "";
-    q->logged = -INFINITY;
+    q->logged = q->taken = -INFINITY;
     q->axis.own = crdi_safety_unbounded();
     if (!crdi_bench_dimension(q->unit, &q->dimension)) {
         return crdi_fail(b->ctx, CRD_E_RANGE, "bench: quantity %s has the unit '%s'; no such unit",
@@ -109,6 +145,13 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
         return crdi_fail(b->ctx, CRD_E_RANGE, "bench: quantity %s is in '%s', its limit in '%s'",
                          spec->name, q->unit, l->unit);
     }
+    if ((spec->role == CRD_DCP_ROLE_SPEED || spec->role == CRD_DCP_ROLE_TORQUE) &&
+        !isnan(spec->safe) && spec->safe != 0) {
+        return crdi_fail(b->ctx, CRD_E_RANGE, "bench: %s: safe = %g, but a stop ends with %s 0",
+                         spec->name, spec->safe,
+                         spec->role == CRD_DCP_ROLE_SPEED ? "speed" : "torque");
+    }
+    CRD_TRY(read_origin(b, i));
     crdi_safety_axis_open(&q->axis);
     if (spec->role == CRD_DCP_ROLE_SPEED) {
         if (b->speed >= 0) {
@@ -121,14 +164,6 @@ static crd_status bench_read_quantity(crd_dcp_bench* b, int i)
     CRD_TRY(find_quantity_variable(b, spec->output, CRD_OUTPUT, b->get, i));
 fail:
     return st;
-}
-
-static int find_quantity(const crd_dcp_bench* b, const char* name)
-{
-    for (int i = 0; i < b->c.quantity_count; i++) {
-        if (strcmp(b->c.quantities[i].name, name) == 0) { return i; }
-    }
-    return -1;
 }
 
 crd_status crdi_bench_add_regions(crd_dcp_bench* b, const crdi_dcp_limits* from, bool own)
@@ -275,6 +310,7 @@ static void take_set_value(crd_dcp_bench* b, int i, double value)
     crdi_bench_quantity* q = &b->q[i];
     note_set_values(b, isfinite(value), !b->extension);
     if (isfinite(value)) {
+        if (b->slave->state >= CRD_DCP_RUNNING) { q->taken = b->slave->now; }
         q->wanted = value;
         q->given = true;
         return;
@@ -284,6 +320,21 @@ static void take_set_value(crd_dcp_bench* b, int i, double value)
         q->logged = b->slave->now;
         crdi_bench_tell(b, CRDI_LOG_NOT_A_NUMBER, (const char*[]){q->spec->name, ""}, NULL);
     }
+}
+
+// The time of the last valid data; of a master that has several data_ids, of the one that is
+// behind: no set value that moves something acts for longer than the watchdog after it came.
+double crdi_bench_valid(const crd_dcp_bench* b)
+{
+    double time = b->valid;
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        const crd_dcp_role role = q->spec->role;
+        const bool moves = role == CRD_DCP_ROLE_SPEED || role == CRD_DCP_ROLE_TORQUE ||
+                           role == CRD_DCP_ROLE_VOLTAGE;
+        if (moves && q->taken > -INFINITY && q->taken < time) { time = q->taken; }
+    }
+    return time;
 }
 
 static crd_dcp_outcome take_text(crd_dcp_bench* b, int i, const crd_dcp_slot* value)
@@ -373,6 +424,7 @@ static void reset_bench(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
         b->q[i].given = b->q[i].driven = false;
+        b->q[i].taken = -INFINITY;
         b->q[i].logged = -INFINITY;
         b->q[i].outside = (crdi_safety_clamps){.since = NAN};
     }
@@ -495,7 +547,7 @@ crd_dcp_bench_state crd_dcp_bench_get_state(const crd_dcp_bench* b)
                                  .foreign = b->slave ? b->slave->counts.data_foreign : 0,
                                  .cut = b->safety.cut,
                                  .safe_since = b->safe_since,
-                                 .valid = b->valid,
+                                 .valid = crdi_bench_valid(b),
                                  .time = b->time,
                                  .round_trip = b->numbers.round_trip};
 }

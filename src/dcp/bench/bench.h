@@ -34,11 +34,13 @@ typedef enum crdi_bench_log {
 
 typedef struct crdi_bench_quantity {
     const crd_dcp_quantity* spec;
+    int of; // the quantity that it moves as well, -1
     const char* unit;
     crd_dimension dimension;
     crdi_safety_axis axis; // in its own unit
     double wanted;         // by the master
     bool given;            // wanted counts
+    double taken;          // when it last came in a run, -INFINITY: not yet
     bool driven;           // the rig has got a set value in this run
     double set, target;    // what the rig has, what it goes to
     double measured;
@@ -138,6 +140,8 @@ crd_status crdi_bench_add_regions(crd_dcp_bench* b, const crdi_dcp_limits* from,
 /// Which media are to be conditioned to what.
 crd_status crdi_bench_read_media(crd_dcp_bench* b, const crdi_dcp_limits* initial,
                                  double tolerance);
+/// When all that moves was last set by the master.
+double crdi_bench_valid(const crd_dcp_bench* b);
 /// Parses and checks what the master has said; false: refused, and the slave is in error.
 bool crdi_bench_agree(crd_dcp_bench* b, double now);
 /// What of the configuration leaves the machine without a guard: to who makes it, and to the

@@ -32,7 +32,8 @@ static bool happens(crd_dcp_bench* b, crdi_safety_event event)
 static void sync_safety(const crd_dcp_bench* b, crdi_safety* s)
 {
     s->received = b->slave->beat;
-    if (b->valid > s->valid) { crdi_safety_data(s, b->valid); }
+    const double valid = crdi_bench_valid(b);
+    if (valid > s->valid) { crdi_safety_data(s, valid); }
 }
 
 static double deadline_of(const crd_dcp_bench* b)
@@ -142,6 +143,17 @@ static crd_status agree_on_envelope(crd_dcp_bench* b, const crdi_dcp_limits* pla
     CRD_TRY(crdi_dcp_limits_agree(b->ctx, planned, &b->own, peer));
     CRD_TRY(narrow_envelope(b, planned, "the test case"));
     CRD_TRY(narrow_envelope(b, peer, "the master's side"));
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_bench_quantity* q = &b->q[i];
+        if (q->of < 0) { continue; }
+        const crdi_safety_range r = crdi_safety_scaled(&b->q[q->of].axis.agreed, q->spec->factor);
+        if (!crdi_safety_narrow(&q->axis, &r)) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "limit %s: %s leaves %g to %g %s, and nothing of %g to %g",
+                             q->spec->name, q->spec->of, r.min, r.max, q->unit, q->axis.agreed.min,
+                             q->axis.agreed.max);
+        }
+    }
 fail:
     return st;
 }
@@ -175,16 +187,33 @@ static void warn_of(crd_dcp_bench* b, bool master, const char* what)
     }
 }
 
+static const double long_watchdog = 10, long_heartbeat = 60; // s: as good as none
+
 void crdi_bench_warn(crd_dcp_bench* b, bool master)
 {
     const crdi_safety_times* t = &b->safety.times;
     char text[120];
-    if (isinf(t->watchdog)) { warn_of(b, master, "watchdog 0: a run goes on without its master"); }
+    if (isinf(t->watchdog)) {
+        warn_of(b, master, "watchdog 0: a run goes on without its master");
+    } else if (t->watchdog > long_watchdog) {
+        snprintf(text, sizeof text, "watchdog %g s: a run goes on for so long without its master",
+                 t->watchdog);
+        warn_of(b, master, text);
+    }
     if (isinf(t->heart)) {
         warn_of(b, master, "no heartbeat: outside of runs a dead master is not noticed");
+    } else if (t->heart > long_heartbeat && !master) { // who has it in the description
+        snprintf(text, sizeof text,
+                 "heartbeat %g s: outside of runs a dead master is not noticed for so long",
+                 t->heart);
+        warn_of(b, master, text);
     }
     if (isinf(t->speed)) {
         warn_of(b, master, "stop_patience 0: a machine that does not slow down is not cut off");
+    }
+    const crdi_safety_range* speed = b->speed < 0 ? NULL : &b->q[b->speed].axis.own;
+    if (speed && b->c.safe_speed > fmax(speed->max, -speed->min)) {
+        warn_of(b, master, "safe_speed: no speed within the limits is above it");
     }
     for (int i = 0; i < b->c.quantity_count; i++) {
         const crdi_bench_quantity* q = &b->q[i];
@@ -420,13 +449,22 @@ static double induced(const crd_dcp_bench* b)
     return b->c.induced * fmax(speed_of(b), set);
 }
 
+// A region that begins or ends where the range does has no other side: a machine that stands and
+// whose speed is measured as -0.1 is in 0..50.
+static bool in_region(const crd_dcp_bench* b, const crdi_bench_region* r)
+{
+    const crdi_bench_quantity* q = &b->q[r->where];
+    const crdi_safety_range* a = &q->axis.agreed;
+    return !(q->measured < r->where_min && r->where_min > a->min) &&
+           !(q->measured > r->where_max && r->where_max < a->max);
+}
+
 // Moves `x` of a quantity out of the regions that are forbidden at what is measured now.
 static double keep_clear(const crd_dcp_bench* b, int i, double x)
 {
     for (int k = 0; k < b->region_count; k++) {
         const crdi_bench_region* r = &b->regions[k];
-        const double where = b->q[r->where].measured;
-        if (r->with != i || where < r->where_min || where > r->where_max) { continue; }
+        if (r->with != i || !in_region(b, r)) { continue; }
         if (isnan(r->with_min)) {
             x = 0;
         } else if (x > r->with_min && x < r->with_max) {
@@ -436,7 +474,23 @@ static double keep_clear(const crd_dcp_bench* b, int i, double x)
             x = below && (nearer || !above) ? r->with_min : above ? r->with_max : 0;
         }
     }
-    return x;
+    const crdi_bench_quantity* q = &b->q[i];
+    if (q->of < 0) { return x; }
+    const double moved = x * q->spec->factor, kept = keep_clear(b, q->of, moved);
+    return kept == moved ? x : kept / q->spec->factor;
+}
+
+// The range of a set value now: what was agreed, and what the hardware allows of it.
+static crdi_safety_axis axis_now(const crd_dcp_bench* b, int i)
+{
+    crdi_safety_axis a = b->q[i].axis;
+    double min = -INFINITY, max = INFINITY;
+    if (!b->rig.range || !b->rig.range(b->rig.user, i, &min, &max)) { return a; }
+    if (crdi_safety_narrow(&a, &(crdi_safety_range){min, max, INFINITY})) { return a; }
+    // Nothing is left of what was agreed: the hardware's law is above it.
+    a.agreed.min = fmin(fmax(min, a.own.min), a.own.max);
+    a.agreed.max = fmax(fmin(max, a.own.max), a.agreed.min);
+    return a;
 }
 
 static double follow_master(crd_dcp_bench* b, int i)
@@ -446,7 +500,7 @@ static double follow_master(crd_dcp_bench* b, int i)
         q->wanted = q->set;
         q->given = true;
     }
-    const crdi_safety_axis* a = &q->axis;
+    const crdi_safety_axis now = axis_now(b, i), *a = &now;
     const double inside = crdi_safety_keep(a, q->wanted);
     double x = keep_clear(b, i, inside);
     q->at_once = x != inside; // out of there, whatever the rate

@@ -189,6 +189,12 @@ bool crdi_safety_narrow(crdi_safety_axis* a, const crdi_safety_range* by)
     return true;
 }
 
+crdi_safety_range crdi_safety_scaled(const crdi_safety_range* of, double factor)
+{
+    const double a = of->min / factor, b = of->max / factor;
+    return (crdi_safety_range){.min = fmin(a, b), .max = fmax(a, b), .rate = INFINITY};
+}
+
 double crdi_safety_keep(const crdi_safety_axis* a, double x)
 {
     return x < a->agreed.min ? a->agreed.min : x > a->agreed.max ? a->agreed.max : x;

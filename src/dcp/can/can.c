@@ -1,24 +1,16 @@
 // One end of a CAN bus: an identifier stands for type, data_id or param_id, and sender.
 #include "dcp/can/can.h"
 #include "shared/base.h"
+#include "shared/wire_can.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/can.h>
-#include <linux/can/raw.h>
-#include <net/if.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { BURST = 256 }; // frames that are no message, before receive returns
 
 struct crd_dcp_can {
     crd_context* ctx;
-    int fd;
+    crdi_can_bus* bus;
     int count;
     const crdi_dcp_can_message** by_id;      // (count)
     const crdi_dcp_can_message** by_meaning; // (count)
@@ -61,18 +53,17 @@ static const crdi_dcp_can_message* find_message(const crd_dcp_can* c,
     return found ? *found : NULL;
 }
 
-crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
-                              crd_dcp_can** out)
+// With `bus`, which belongs to it from now on, also if it fails.
+static crd_status can_create(crd_context* ctx, const crd_dcp_can_description* d, crdi_can_bus* bus,
+                             crd_dcp_can** out)
 {
-    const int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
-        return crdi_fail(ctx, CRD_E_IO, "CAN: the descriptor %d cannot be used: %s", fd,
-                         strerror(errno));
-    }
     crd_dcp_can* c = crdi_new(ctx, sizeof *c);
-    if (!c) { return CRD_E_MEMORY; }
+    if (!c) {
+        crdi_can_bus_close(bus);
+        return CRD_E_MEMORY;
+    }
     c->ctx = ctx;
-    c->fd = fd;
+    c->bus = bus;
     c->count = d->message_count;
     const size_t n = (size_t)c->count;
     c->by_id = crdi_new_array(ctx, n, sizeof *c->by_id);
@@ -92,9 +83,26 @@ crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d
     return CRD_OK;
 }
 
+crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
+                              crd_dcp_can** out)
+{
+    crdi_can_bus* bus = NULL;
+    const crd_status st = crdi_can_bus_over(ctx, fd, &bus);
+    return st < 0 ? st : can_create(ctx, d, bus, out);
+}
+
+crd_status crd_dcp_can_open(crd_context* ctx, const crd_dcp_can_description* d,
+                            const char* interface, crd_dcp_can** out)
+{
+    crdi_can_bus* bus = NULL;
+    const crd_status st = crdi_can_bus_open(ctx, interface, &bus);
+    return st < 0 ? st : can_create(ctx, d, bus, out);
+}
+
 void crd_dcp_can_destroy(crd_dcp_can* c)
 {
     if (!c) { return; }
+    crdi_can_bus_close(c->bus);
     crd_free(c->ctx, c->by_id);
     crd_free(c->ctx, c->by_meaning);
     crd_free(c->ctx, c);
@@ -102,7 +110,9 @@ void crd_dcp_can_destroy(crd_dcp_can* c)
 
 crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c)
 {
-    return c->counts;
+    crd_dcp_can_counts counts = c->counts;
+    counts.unknown += crdi_can_bus_counts(c->bus).bad;
+    return counts;
 }
 
 // ---- data --------------------------------------------------------------------------------------
@@ -156,14 +166,10 @@ static size_t gather_items(const crdi_dcp_can_message* m, const uint8_t* frame, 
 
 static bool put_frame(crd_dcp_can* c, const crdi_dcp_can_message* m, const uint8_t* bytes)
 {
-    struct can_frame f = {.can_id = m->can_id, .can_dlc = m->length};
-    if (m->can_id > CRDI_CAN_STANDARD) { f.can_id |= CAN_EFF_FLAG; }
+    crdi_can_frame f = {
+        .id = m->can_id, .extended = m->can_id > CRDI_CAN_STANDARD, .length = m->length};
     memcpy(f.data, bytes, m->length);
-    ssize_t k = 0;
-    do {
-        k = write(c->fd, &f, sizeof f);
-    } while (k < 0 && errno == EINTR);
-    return k == (ssize_t)sizeof f;
+    return crdi_can_bus_send(c->bus, &f);
 }
 
 bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
@@ -191,27 +197,24 @@ bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
 }
 
 // The message of a frame, NULL.
-static const crdi_dcp_can_message* message_of(crd_dcp_can* c, const struct can_frame* f)
+static const crdi_dcp_can_message* message_of(crd_dcp_can* c, const crdi_can_frame* f)
 {
-    const bool extended = f->can_id & CAN_EFF_FLAG;
-    const uint32_t id = f->can_id & (extended ? CAN_EFF_MASK : CAN_SFF_MASK);
-    if (f->can_id & (CAN_RTR_FLAG | CAN_ERR_FLAG) || id > UINT16_MAX ||
-        extended != (id > CRDI_CAN_STANDARD)) {
+    if (f->remote || f->error || f->fd || f->id > UINT16_MAX ||
+        f->extended != (f->id > CRDI_CAN_STANDARD)) {
         return NULL;
     }
-    const crdi_dcp_can_message key = {.can_id = (uint16_t)id};
+    const crdi_dcp_can_message key = {.can_id = (uint16_t)f->id};
     return find_message(c, c->by_id, &key, compare_id);
 }
 
-static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crdi_dcp_pdu* out,
-                       uint8_t* sender)
+static bool take_frame(crd_dcp_can* c, const crdi_can_frame* f, crdi_dcp_pdu* out, uint8_t* sender)
 {
     const crdi_dcp_can_message* m = message_of(c, f);
     if (!m) {
         c->counts.unknown++;
         return false;
     }
-    if (f->can_dlc != m->length) {
+    if (f->length != m->length) {
         c->counts.bad_length++;
         return false;
     }
@@ -233,15 +236,8 @@ static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crdi_dcp_pdu* 
 
 bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender)
 {
-    for (int i = 0; i < BURST; i++) {
-        struct can_frame f;
-        const ssize_t k = read(c->fd, &f, sizeof f);
-        if (k < 0 && errno == EINTR) { continue; }
-        if (k <= 0) { return false; }
-        if (k != (ssize_t)sizeof f || f.can_dlc > CRDI_DCP_CAN_ROOM) {
-            c->counts.unknown++;
-            continue;
-        }
+    crdi_can_frame f;
+    for (int i = 0; i < BURST && crdi_can_bus_receive(c->bus, &f); i++) {
         if (take_frame(c, &f, out, sender)) { return true; }
     }
     return false;
@@ -249,54 +245,5 @@ bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender)
 
 void crd_dcp_can_wait(crd_dcp_can* c, double seconds)
 {
-    struct pollfd p = {.fd = c->fd, .events = POLLIN};
-    const double ms = seconds > 0 ? 1e3 * seconds : 0;
-    (void)poll(&p, 1, ms > 1e6 ? 1000000 : (int)(ms + 0.999));
-}
-
-// ---- SocketCAN ---------------------------------------------------------------------------------
-
-crd_status crd_dcp_can_open(crd_context* ctx, const char* interface, int* fd)
-{
-    struct ifreq name = {0};
-    if (!*interface || strlen(interface) >= sizeof name.ifr_name) {
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "CAN: '%s' is no name of an interface, expected one as can0",
-                         crdi_clip(interface).text);
-    }
-    const int s = socket(PF_CAN, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, CAN_RAW);
-    if (s < 0 && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "CAN: this kernel has no SocketCAN (%s): load it with 'modprobe can_raw', "
-                         "and the driver of the adapter, or 'modprobe vcan' for a bus without one",
-                         strerror(errno));
-    }
-    if (s < 0) { return crdi_fail(ctx, CRD_E_IO, "CAN: no socket: %s", strerror(errno)); }
-    memcpy(name.ifr_name, interface, strlen(interface));
-    struct sockaddr_can at = {.can_family = AF_CAN};
-    crd_status st = CRD_OK;
-    if (ioctl(s, SIOCGIFINDEX, &name) < 0) {
-        st = crdi_fail(ctx, CRD_E_NOT_FOUND,
-                       "CAN: there is no interface '%s': 'ip link' lists them; 'ip link add dev %s "
-                       "type vcan' makes one without a bus",
-                       interface, interface);
-    } else {
-        at.can_ifindex = name.ifr_ifindex;
-        if (ioctl(s, SIOCGIFFLAGS, &name) == 0 && !(name.ifr_flags & IFF_UP)) {
-            st = crdi_fail(
-                ctx, CRD_E_IO,
-                "CAN: the interface '%s' is down: 'ip link set %s up', of a real bus with "
-                "'type can bitrate 500000' before",
-                interface, interface);
-        } else if (bind(s, (const struct sockaddr*)&at, sizeof at) < 0) {
-            st = crdi_fail(ctx, CRD_E_IO, "CAN: the interface '%s' cannot be used: %s", interface,
-                           strerror(errno));
-        }
-    }
-    if (st < 0) {
-        close(s);
-        return st;
-    }
-    *fd = s;
-    return CRD_OK;
+    crdi_can_bus_wait(c->bus, seconds);
 }

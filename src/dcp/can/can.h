@@ -3,7 +3,7 @@
 //   description.c  makes, loads and destroys descriptions
 //   rules.c        the rules, and the check of a description
 //   write.c        a description becomes a document
-//   can.c          frames and PDUs; SocketCAN
+//   can.c          frames and PDUs
 //   slave.c        a slave on a bus
 #pragma once
 #include "dcp/description/dcpx.h"

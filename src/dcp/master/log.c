@@ -13,7 +13,7 @@ typedef struct reader {
 static const uint8_t* read_bytes(reader* r, size_t count)
 {
     const uint8_t* at = r->at;
-    r->at += count;
+    if (count) { r->at += count; } // NULL of an entry without arguments stays
     r->left -= count;
     return at;
 }

@@ -37,6 +37,7 @@ struct crd_dcp_capture {
     FILE* file;
     int error; // the first of the system's
     uint16_t ip_id;
+    bool raw; // streams have no prefixes
     flow* flows;
     size_t flow_count, flow_room;
     char buffer[FILE_BUFFER];
@@ -167,7 +168,7 @@ static crd_status add_stream(crd_dcp_capture* c, double time, const crd_dcp_addr
     uint8_t* tcp = c->block + PACKET_HEAD + IP_HEADER;
     uint8_t* data = tcp + TCP_HEADER;
     size_t done = 0;
-    size_t front = PREFIX; // in the first segment
+    size_t front = c->raw ? 0 : PREFIX; // in the first segment
     do {
         const size_t room = MOST_SEGMENT - front;
         const size_t part = length - done < room ? length - done : room;
@@ -250,6 +251,11 @@ crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capt
     write_heads(c);
     *out = c;
     return CRD_OK;
+}
+
+void crdi_dcp_capture_set_raw(crd_dcp_capture* c)
+{
+    c->raw = true;
 }
 
 crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_address* from,

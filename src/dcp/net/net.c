@@ -209,9 +209,21 @@ void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at)
     }
 }
 
+void crdi_dcp_net_set_framing(crd_dcp_net* n, const crdi_dcp_framing* framing)
+{
+    n->framing = *framing;
+}
+
+size_t crdi_dcp_framing_any(const void* user, const uint8_t* bytes, size_t there)
+{
+    (void)user, (void)bytes;
+    return there < CRDI_DCP_MOST_UDP ? there : CRDI_DCP_MOST_UDP;
+}
+
 void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c)
 {
     n->capture = c;
+    if (c && n->framing.length) { crdi_dcp_capture_set_raw(c); }
 }
 
 // ---- the link of a slave -----------------------------------------------------------------------

@@ -41,8 +41,11 @@ struct crd_dcp_net {
     crd_dcp_net_limits limits;
     crd_dcp_net_counts counts;
     crd_dcp_capture* capture; // borrowed
+    crdi_dcp_framing framing; // length NULL: by prefixes
     crd_dcp_net* inner;       // of a network around another, NULL
     const _Atomic int* fence; // not 0: nothing is sent any more; NULL
 };
 
+// Streams are written as they are, without prefixes.
+void crdi_dcp_capture_set_raw(crd_dcp_capture* c);
 void crdi_dcp_net_init(crd_dcp_net* n, crd_context* ctx, const crdi_dcp_net_ops* ops);

@@ -16,8 +16,9 @@
 // - Keys come from the shared key, both X25519 keys and the two messages, so that they differ in
 //   every association, in both directions, and after every start of either side: what was recorded
 //   is worth nothing later, even to who learns the shared key then.
-// - An old greeting that is sent again gets an answer and takes a place among 64 that are unproven.
-//   Nothing is sent there before sealed data have come that only a living partner can make.
+// - A greeting of an open association that comes from elsewhere is counted as replayed. An
+//   older one gets an answer and takes a place among 64 that are unproven. Nothing more is sent
+//   there before sealed data have come that only a living partner can make.
 // - A greeting says whom it is for. It cannot be handed to another partner with the same key, or
 //   thrown back at who sent it.
 // - Strangers get no answer: to greetings without the right tag, to data of an association that is
@@ -235,14 +236,19 @@ static int genuine(crdi_secure_net* s, const crd_dcp_packet* k)
     return -1;
 }
 
-// The answer again, where the first one seems to be lost. false: this greeting is new.
+// The answer again, where the first one seems to be lost; none for who has recorded the greeting of
+// an association that is open. false: this greeting is new.
 static bool repeat_answer(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
         crdi_secure_peer* p = &s->peers[i];
-        if (!p->greeted || p->their_id != id || !crdi_secure_belongs(p, &k->from, &k->at)) {
-            continue;
+        if (!p->greeted || p->their_id != id) { continue; }
+        if (!crdi_secure_belongs(p, &k->from, &k->at)) {
+            // Not before: else who is faster than the partner would keep it out.
+            if (p->phase != OPEN || k->from.transport != CRD_DCP_UDP) { continue; }
+            s->counts.replayed++;
+            return true;
         }
         const double now = crdi_secure_now(s);
         if (p->phase == UNPROVEN && now >= p->due &&

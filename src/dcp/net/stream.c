@@ -106,13 +106,14 @@ bool crdi_net_stream_send(crdi_socket_net* n, crdi_endpoint* e, const uint8_t* b
     if (e->phase == BROKEN) {
         if (crdi_net_now(&n->base) < e->retry || crdi_net_stream_open(n, e) != 0) { return false; }
     }
-    uint8_t prefix[PREFIX] = {(uint8_t)length, (uint8_t)(length >> 8), (uint8_t)(length >> 16),
-                              (uint8_t)(length >> 24)};
+    const uint8_t prefix[PREFIX] = {(uint8_t)length, (uint8_t)(length >> 8),
+                                    (uint8_t)(length >> 16), (uint8_t)(length >> 24)};
+    const size_t front = n->base.framing.length ? 0 : PREFIX;
     size_t done = 0; // of prefix and bytes
     e->replied = true;
     if (n->held && e->phase == OPEN &&
-        PREFIX + length <= e->out_room - (e->out_end - e->out_begin)) {
-        (void)stream_queue(e, prefix, PREFIX);
+        front + length <= e->out_room - (e->out_end - e->out_begin)) {
+        (void)stream_queue(e, prefix, front);
         (void)stream_queue(e, bytes, length);
         if (!e->held) {
             e->held = true;
@@ -123,7 +124,8 @@ bool crdi_net_stream_send(crdi_socket_net* n, crdi_endpoint* e, const uint8_t* b
     }
     if (e->phase == OPEN && e->out_end > 0 && !crdi_net_stream_flush(n, e)) { return false; }
     if (e->phase == OPEN && e->out_end == 0) {
-        struct iovec parts[2] = {{prefix, PREFIX}, {(void*)(uintptr_t)bytes, length}};
+        struct iovec parts[2] = {{(void*)(uintptr_t)prefix, front},
+                                 {(void*)(uintptr_t)bytes, length}};
         const struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
         ssize_t k = 0;
         do {
@@ -134,11 +136,11 @@ bool crdi_net_stream_send(crdi_socket_net* n, crdi_endpoint* e, const uint8_t* b
             return false;
         }
         done = k < 0 ? 0 : (size_t)k;
-        if (done == PREFIX + length) { return true; }
+        if (done == front + length) { return true; }
     }
-    if (PREFIX + length - done > e->out_room - (e->out_end - e->out_begin)) { return false; }
-    if (done < PREFIX) { (void)stream_queue(e, prefix + done, PREFIX - done); }
-    const size_t skip = done < PREFIX ? 0 : done - PREFIX;
+    if (front + length - done > e->out_room - (e->out_end - e->out_begin)) { return false; }
+    if (done < front) { (void)stream_queue(e, prefix + done, front - done); }
+    const size_t skip = done < front ? 0 : done - front;
     if (length > skip) { (void)stream_queue(e, bytes + skip, length - skip); }
     crdi_net_want_room(n, e, true);
     return true;
@@ -148,19 +150,22 @@ bool crdi_net_stream_send(crdi_socket_net* n, crdi_endpoint* e, const uint8_t* b
 static int stream_frame(crdi_socket_net* n, crdi_endpoint* e, crd_dcp_packet* out)
 {
     const size_t there = e->in_end - e->in_begin;
-    if (there < PREFIX) { return 0; }
     const uint8_t* p = e->in + e->in_begin;
-    const uint32_t length =
-        p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    const crdi_dcp_framing* framing = &n->base.framing;
+    const size_t front = framing->length ? 0 : PREFIX;
+    if (there < front || there == 0) { return 0; }
+    const size_t length =
+        framing->length ? framing->length(framing->user, p, there)
+                        : p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
     if (length > e->max_pdu) { return -1; }
-    if (there < PREFIX + (size_t)length) { return 0; }
+    if ((framing->length && length == 0) || there < front + length) { return 0; }
     if (length > n->packet_room) { // only where the limit was raised behind create
         uint8_t* more = crdi_grow(n->base.ctx, n->packet, &n->packet_room, length, 1);
         if (!more) { return -1; }
         n->packet = more;
     }
-    memcpy(n->packet, p + PREFIX, length);
-    e->in_begin += PREFIX + length;
+    memcpy(n->packet, p + front, length);
+    e->in_begin += front + length;
     e->pdus++;
     *out = (crd_dcp_packet){
         .from = e->peer, .at = e->local, .bytes = n->packet, .length = length, .time = e->arrived};

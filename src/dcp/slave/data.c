@@ -225,24 +225,16 @@ static bool decode_group(crd_dcp_slave* s, const crdi_dcp_group* g, const crdi_d
     return crdi_dcp_take(slots, types, count, p->payload, p->payload_length) == CRD_DCP_NONE;
 }
 
-// The registered master: its address and port. A connection for data has a port of its own, and
-// nobody has one from an address that is not his.
-static bool from_master(const crd_dcp_slave* s, const crd_dcp_address* from)
-{
-    return crd_dcp_address_equal(from, &s->master) ||
-           (from->transport == CRD_DCP_TCP && from->ip == s->master.ip);
-}
-
-// Whose data count. The master's always do; where others may send as well (one slave to another),
-// a data_id belongs to who was the first, until the master says STC_prepare again.
+// Whose data count. The master's always do, from the address and port that have registered; a bench
+// takes no others. Elsewhere (one slave to another, or a connection that is for data only and has a
+// port of its own) a data_id belongs to who was the first, until the master itself sends it or says
+// STC_prepare again.
 static bool may_send(const crd_dcp_slave* s, const crdi_dcp_group* g, const crd_dcp_address* from)
 {
-    if (from_master(s, from)) { return true; }
-    if (s->one_sender || g->parameters) { return false; }
-    const crd_dcp_address* first = &g->sender;
-    return first->port == 0 || crd_dcp_address_equal(first, from) ||
-           (first->transport == CRD_DCP_TCP && from->transport == CRD_DCP_TCP &&
-            first->ip == from->ip);
+    if (crd_dcp_address_equal(from, &s->master)) { return true; }
+    const bool stream = from->transport == CRD_DCP_TCP && from->ip == s->master.ip;
+    if (s->one_sender || (g->parameters && !stream)) { return false; }
+    return g->sender.port == 0 || crd_dcp_address_equal(&g->sender, from);
 }
 
 void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_address* from, const crdi_dcp_pdu* p)
@@ -270,7 +262,7 @@ void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_address* from, const 
         return;
     }
     crdi_dcp_sequence_take(&g->arrived_seq, p->seq);
-    if (g->sender.port == 0) { g->sender = *from; }
+    g->sender = *from;
     s->counts.data_in++;
     s->counts.data_missed += gap;
     bool good = true;

@@ -249,8 +249,9 @@ static int find_far(const crdi_dcp_relay* r, const crd_dcp_packet* p)
 static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_channel* c = &r->channels[channel];
-    crdi_dcp_pdu pdu;
-    const crdi_dcp_decoded known = crdi_dcp_decode(p->bytes, p->length, &pdu);
+    crdi_dcp_pdu pdu = {0};
+    const crdi_dcp_decoded known =
+        r->opt.raw ? CRDI_DCP_UNKNOWN : crdi_dcp_decode(p->bytes, p->length, &pdu);
     const bool request = known != CRDI_DCP_UNKNOWN && crdi_dcp_is_request(pdu.type);
     // To the slave all come from the relay: it cannot tell. It answers these two by itself.
     const bool open = pdu.type == CRDI_DCP_INF_STATE || pdu.type == CRDI_DCP_STC_REGISTER;
@@ -281,7 +282,7 @@ static void from_slave(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, 
     c->used = now;
     crdi_dcp_pdu pdu;
     crd_dcp_address to = c->owner;
-    if (crdi_dcp_decode(p->bytes, p->length, &pdu) != CRDI_DCP_UNKNOWN &&
+    if (!r->opt.raw && crdi_dcp_decode(p->bytes, p->length, &pdu) != CRDI_DCP_UNKNOWN &&
         crdi_dcp_is_response(pdu.type)) {
         const crdi_dcp_asked* a = find_asked(c, pdu.seq);
         if (a) { to = a->client; }

@@ -125,5 +125,8 @@ void crdi_connections_free(crd_master* m)
     for (int i = 0; c->coupled && i < c->coupled_count; i++) {
         crdi_coupled_clear(&c->coupled[i]);
     }
+    for (int i = 0; i < c->pair_count; i++) {
+        crdi_paired_clear(&c->pairs[i]);
+    }
     crd_context_destroy(c->swap_ctx);
 }

@@ -231,6 +231,7 @@ typedef struct crdi_setpoints {
     int step;       // macro steps that a step of the source takes
     bool before;    // some are known before they act: what acted may be another thing
     bool after;     // some are known afterwards only
+    bool found;     // nobody has named them
     int64_t number; // run: of macro steps
     double* taken;  // run: (room + 1) x count by macro step
     double* now;    // run: (count)

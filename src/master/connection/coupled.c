@@ -420,6 +420,7 @@ void crdi_coupled_report(crd_master* m)
             .hint = c->hint,
             .commands = c->setpoints ? c->setpoints->names : NULL,
             .command_count = c->setpoints ? c->setpoints->count : 0,
+            .commands_found = c->setpoints && c->setpoints->found,
             .ahead = crdi_setpoints_ahead(c),
         };
     }

@@ -220,8 +220,8 @@ static crd_status init_side(crdi_plan* plan, crdi_paired_side* s, crd_pair_side 
 {
     const crdi_paired* w = s->of;
     crd_pair_options o = crd_pair_defaults(side);
-    const crd_status st = find_impedance(plan, w->bond, w->axis, &o.impedance);
-    if (st < 0) { return st; }
+    crd_status st = CRD_OK;
+    CRD_TRY(find_impedance(plan, w->bond, w->axis, &o.impedance));
     for (const crdi_paired_side* p = s->member->ports; p; p = p->next) {
         s->parts = p->parts > s->parts ? p->parts : s->parts;
     }
@@ -229,7 +229,14 @@ static crd_status init_side(crdi_plan* plan, crdi_paired_side* s, crd_pair_side 
     o.macro = s->member->step;
     o.step = o.macro / s->parts;
     o.strict = s->parts == 1;
-    return crd_pair_init(plan->ctx, &s->pair, &o);
+    CRD_TRY(crd_pair_init(plan->ctx, &s->pair, &o));
+    if (w->bond->spec->over && side == CRD_PAIR_OWNS_FLOW) {
+        s->over = crdi_arena_new(plan->arena, 1, sizeof *s->over);
+        if (!s->over) { return CRD_E_MEMORY; }
+        CRD_TRY(crdi_pair_over_init(plan->ctx, s->over, o.macro, plan->times.start));
+    }
+fail:
+    return st;
 }
 
 static crd_status offer_signals(crdi_plan* plan, crdi_paired* w)
@@ -362,7 +369,9 @@ static void send(crdi_paired_side* s, double t)
 {
     crdi_coupled* way = &s->way;
     crdi_flight f = {.arrival = t, .stamp = t, .sequence = way->sent, .order = 2 * way->sent};
-    crd_pair_send(&s->pair, t, &s->packets[way->sent++ % way->ring]);
+    crd_pair_packet* k = &s->packets[way->sent++ % way->ring];
+    crd_pair_send(&s->pair, t, k);
+    if (s->over) { crdi_pair_over_sent(s->over, &s->pair, k); }
     crdi_channel_send(way, f);
 }
 
@@ -373,11 +382,13 @@ static void receive(crdi_paired_side* s, double t, double due)
     while (crdi_channel_next(&other->way, due, &f)) {
         const crd_pair_packet* k = &other->packets[f.sequence % other->way.ring];
         const bool taken = crd_pair_receive(&s->pair, k, t) == CRD_PAIR_TAKEN;
+        if (taken && s->over) { crdi_pair_over_receive(s->over, &s->pair, k); }
         if (taken && !s->received) {
             s->received = true;
             crd_pair_predict(&s->pair, NAN, NAN);
         }
     }
+    if (s->over && s->received) { crdi_pair_over_begin(s->over, &s->pair, t); }
     s->shown = crd_pair_get_state(&s->pair, t);
 }
 
@@ -446,6 +457,13 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 
 const crdi_connection_kind crdi_kind_paired = {.begin = begin_all, .accept = accept_all};
 
+void crdi_paired_clear(crdi_paired* w)
+{
+    for (int i = 0; i < 2; i++) {
+        if (w->sides[i].over) { crd_coupling_destroy(w->sides[i].over->element); }
+    }
+}
+
 // ---- how it went -------------------------------------------------------------------------------
 
 void crdi_paired_report(const crd_master* m, crd_pair_report* out)
@@ -461,6 +479,7 @@ void crdi_paired_report(const crd_master* m, crd_pair_report* out)
                                                      .inner = s->member->step / s->parts,
                                                      .sent = s->way.sent,
                                                      .lost = s->way.lost,
+                                                     .predicted = s->over ? s->over->used : 0,
                                                      .state = crd_pair_get_state(&s->pair, t)};
         }
     }

@@ -2,8 +2,8 @@
 // step and gets in each of them what its port says; packets pass at the end of macro steps, through
 // an emulated channel if there is one. Two connections become one pair; neither holds a value.
 #pragma once
-#include "cardan/pair.h"
 #include "master/energy/energy.h"
+#include "shared/coupling.h"
 
 typedef struct crdi_paired crdi_paired;
 
@@ -28,6 +28,7 @@ typedef struct crdi_paired_side {
     crdi_coupled way;              // run: the channel alone; flights carry numbers of packets
     crd_pair_packet* packets;      // run: (way.ring) at place number % ring
     bool received;                 // run: a packet of the other has arrived
+    crdi_pair_over* over;          // run: commands on top; NULL: none
 } crdi_paired_side;
 
 struct crdi_paired {
@@ -48,4 +49,5 @@ void crdi_paired_start(crd_master* m);                             ///< the valu
 void crdi_paired_act(const struct crdi_member* p, double t, double h);
 crd_status crdi_paired_begin(const struct crdi_member* p); ///< inputs are set, the step comes
 void crdi_paired_done(const struct crdi_member* p);
+void crdi_paired_clear(crdi_paired* w);
 void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)

@@ -21,12 +21,29 @@ enum { FOUND_MOST = 4, LIST = 300 }; // commands that are found; bytes of a list
 
 // ---- before the run ----------------------------------------------------------------------------
 
-static crd_status __attribute__((format(printf, 3, 4)))
-refuse(const crdi_plan* plan, const crdi_coupled* c, const char* format, ...)
+static crd_place origin_of(const crdi_coupled* c)
+{
+    return c->of->spec->coupling->origin;
+}
+
+// Where the names of the commands stand, else where the coupling does.
+static crd_place commands_of(const crdi_coupled* c)
+{
+    const crd_coupling_spec* s = c->of->spec->coupling;
+    for (int i = 0; i < c->estimator_count; i++) {
+        const crd_element* e = c->estimators[i].description;
+        const crd_place its = i == 0 ? s->place : s->shadow_places[i - 1];
+        if (e->options.commands > 0 && e->command_line > 0) {
+            return (crd_place){its.file, e->command_line};
+        }
+    }
+    return s->origin;
+}
+
+static crd_status __attribute__((format(printf, 4, 5)))
+refuse(const crdi_plan* plan, const crdi_coupled* c, crd_place place, const char* format, ...)
 {
     char at[512], text[700];
-    const crd_coupling_spec* s = c->of->spec->coupling;
-    const crd_place place = s->origin;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -39,6 +56,27 @@ refuse(const crdi_plan* plan, const crdi_coupled* c, const char* format, ...)
 static bool uses(const crdi_estimator* p, crd_algorithm a)
 {
     return p->description->options.algorithm == a;
+}
+
+static bool names_them(const crdi_estimator* p)
+{
+    return uses(p, CRD_ALGORITHM_AUTO) && p->description->options.commands > 0;
+}
+
+// An element `auto` in use knows what is sent to a unit whose output is late; as a shadow it shows
+// what the signal alone would have been worth.
+static bool finds_them(const crdi_coupled* c, const crdi_estimator* p)
+{
+    const double known = p->latency;
+    const bool late = c->channel ? c->channel->delay + c->channel->jitter > 0
+                                 : c->dated || c->script || (!isnan(known) && known > 0);
+    return p == c->estimators && late && uses(p, CRD_ALGORITHM_AUTO) &&
+           !p->description->no_commands;
+}
+
+static bool knows_them(const crdi_coupled* c, const crdi_estimator* p)
+{
+    return uses(p, CRD_ALGORITHM_COMMANDS) || names_them(p) || finds_them(c, p);
 }
 
 static bool any_uses(const crdi_coupled* c, crd_algorithm a)
@@ -89,11 +127,12 @@ static crd_status resolve(const crdi_plan* plan, const crdi_coupled* c, const ch
     const crd_variable* v = &u->info.variables[out->variable];
     if (v->alias_of >= 0) { out->variable = v->alias_of; }
     if (out->element < 0 && v->size > 1) {
-        return refuse(plan, c, "'%s' has %lld elements, expected one of them, such as %s[1]", text,
+        return refuse(plan, c, origin_of(c),
+                      "'%s' has %lld elements, expected one of them, such as %s[1]", text,
                       (long long)v->size, text);
     }
     if (out->element < 0) { out->element = 0; }
-    if (!is_number(plan, out)) { return refuse(plan, c, "'%s' is no number", text); }
+    if (!is_number(plan, out)) { return refuse(plan, c, origin_of(c), "'%s' is no number", text); }
 fail:
     return st;
 }
@@ -108,11 +147,12 @@ static crd_status add_command(const crdi_plan* plan, crdi_coupled* c, const crdi
     crdi_setpoints* s = c->setpoints;
     for (int i = 0; i < s->count; i++) {
         if (!s->list[i].model && same_end(&s->list[i].at, &k->to)) {
-            return refuse(plan, c, "commands: '%s' is there twice", s->list[i].name);
+            return refuse(plan, c, commands_of(c), "commands: '%s' is there twice",
+                          s->list[i].name);
         }
     }
     if (s->count == CRD_COMMANDS_MAX) {
-        return refuse(plan, c, "more than %d commands", CRD_COMMANDS_MAX);
+        return refuse(plan, c, commands_of(c), "more than %d commands", CRD_COMMANDS_MAX);
     }
     const char* name = crdi_end_written_name(plan, plan->arena, &k->to, k->spec->to);
     if (!name) { return CRD_E_MEMORY; }
@@ -133,7 +173,7 @@ static crd_status add_named(const crdi_plan* plan, crdi_coupled* c, const char* 
     }
     char list[LIST];
     list_inputs(plan, c, list);
-    return refuse(plan, c, "commands: '%s' is not sent to '%s', expected %s", text,
+    return refuse(plan, c, commands_of(c), "commands: '%s' is not sent to '%s', expected %s", text,
                   c->source->unit->name, list);
 }
 
@@ -144,18 +184,18 @@ static crd_status add_model(crdi_plan* plan, crdi_coupled* c, const char* text)
     const crd_status st = resolve(plan, c, text, &end);
     if (st < 0) { return st; }
     if (end.member == c->of->from.member) {
-        return refuse(plan, c, "model: '%s' is late itself, expected an output of another unit",
-                      text);
+        return refuse(plan, c, origin_of(c),
+                      "model: '%s' is late itself, expected an output of another unit", text);
     }
     if (crdi_variable_at(plan, &end)->causality == CRD_INPUT) {
-        return refuse(plan, c, "model: '%s' is an input, expected an output", text);
+        return refuse(plan, c, origin_of(c), "model: '%s' is an input, expected an output", text);
     }
     s->list[s->count++] = (crdi_setpoint){.name = text, .at = end, .couple = -1, .model = true};
     plan->read[plan->read_count++] = end;
     return CRD_OK;
 }
 
-static crd_status find_commands(const crdi_plan* plan, crdi_coupled* c)
+static crd_status find_commands(const crdi_plan* plan, crdi_coupled* c, bool asked)
 {
     int left = 0;
     for (int i = 0; i < plan->connection_count; i++) {
@@ -169,7 +209,7 @@ static crd_status find_commands(const crdi_plan* plan, crdi_coupled* c)
         if (st < 0) { return st; }
     }
     if (left) {
-        crdi_log(plan->log, CRD_LOG_WARNING,
+        crdi_log(plan->log, asked ? CRD_LOG_WARNING : CRD_LOG_INFO,
                  "coupling of %s -> %s: the first %d of %d values that are sent to '%s' count as "
                  "commands; 'commands:' chooses others",
                  c->of->from_name, c->of->to_name, FOUND_MOST, FOUND_MOST + left,
@@ -179,33 +219,37 @@ static crd_status find_commands(const crdi_plan* plan, crdi_coupled* c)
 }
 
 // The element in use says which, or a shadow if it does not know any.
-static const crd_element* naming(const crdi_coupled* c)
+static const crdi_estimator* naming(const crdi_coupled* c)
 {
-    for (int i = 0; i < c->estimator_count; i++) {
-        if (uses(&c->estimators[i], CRD_ALGORITHM_COMMANDS)) {
-            return c->estimators[i].description;
-        }
+    const crdi_estimator* found = NULL;
+    for (int i = c->estimator_count - 1; i >= 0; i--) {
+        const crdi_estimator* p = &c->estimators[i];
+        const bool better = !found || i == 0 || p->description->options.commands > 0;
+        if (knows_them(c, p) && better) { found = p; }
     }
-    return NULL;
+    return found;
 }
 
 static crd_status choose_commands(crdi_plan* plan, crdi_coupled* c)
 {
     crd_status st = CRD_OK;
     const crd_coupling_spec* s = c->of->spec->coupling;
-    const crd_element* e = naming(c);
+    const crdi_estimator* says = naming(c);
+    const crd_element* e = says ? says->description : NULL;
     const bool smith = any_uses(c, CRD_ALGORITHM_SMITH);
     const int count = e ? e->options.commands : 0;
     if (smith && !s->model) {
-        return refuse(plan, c, "smith needs a model, expected 'model: unit.output' beside it");
+        return refuse(plan, c, origin_of(c),
+                      "smith needs a model, expected 'model: unit.output' beside it");
     }
     if (s->model && !smith && !e) {
-        return refuse(plan, c,
+        return refuse(plan, c, origin_of(c),
                       "no element here makes anything of a model, expected 'commands' or "
                       "'smith'");
     }
     if (count && !e->command_names) {
-        return refuse(plan, c, "commands: %d, expected their names, such as [%s.%s]", count,
+        return refuse(plan, c, commands_of(c),
+                      "commands: %d, expected their names, such as [%s.%s]", count,
                       c->source->unit->name, "pedal");
     }
     const char* const* names = count ? e->command_names : NULL;
@@ -214,9 +258,12 @@ static crd_status choose_commands(crdi_plan* plan, crdi_coupled* c)
     for (int i = modelled; i < count; i++) {
         CRD_TRY(add_named(plan, c, names[i]));
     }
-    if (e && count == 0 && !s->model) { CRD_TRY(find_commands(plan, c)); }
-    if (e && c->setpoints->count == 0) {
-        return refuse(plan, c,
+    if (e && count == 0 && !s->model) {
+        CRD_TRY(find_commands(plan, c, uses(says, CRD_ALGORITHM_COMMANDS)));
+    }
+    c->setpoints->found = count == 0 && !s->model;
+    if (e && c->setpoints->count == 0 && uses(says, CRD_ALGORITHM_COMMANDS)) {
+        return refuse(plan, c, origin_of(c),
                       "nothing is sent to '%s' that could be a command, expected "
                       "another algorithm",
                       c->source->unit->name);
@@ -303,7 +350,7 @@ static crd_status check_target(const crdi_plan* plan, const crdi_coupled* c)
         return CRD_OK;
     }
     return refuse(
-        plan, c,
+        plan, c, origin_of(c),
         "target: now: '%s' dates its samples by the set values that they answer to, which "
         "says how long both ways are together and nothing of one; expected 'latency' of "
         "the element beside it, such as latency: 30 ms, which is then taken for each "
@@ -350,8 +397,7 @@ crd_status crdi_setpoints_plan(crdi_plan* plan, const crdi_connections* all, crd
     }
     for (int i = 0; i < c->estimator_count; i++) {
         crdi_estimator* p = &c->estimators[i];
-        const bool learns = uses(p, CRD_ALGORITHM_COMMANDS);
-        p->commands = uses(p, CRD_ALGORITHM_SMITH) ? 1 : learns ? s->count : 0;
+        p->commands = uses(p, CRD_ALGORITHM_SMITH) ? 1 : knows_them(c, p) ? s->count : 0;
     }
     if (s->count == 0 && s->ahead == 0) { c->setpoints = NULL; }
 fail:
@@ -462,6 +508,7 @@ crd_status crd_master_describe_weights(const crd_master* m, int coupling, crd_te
         const crdi_estimator* p = &c->estimators[i];
         if (!p->commands || !crd_coupling_get_weights(p->element, &w)) { continue; }
         crd_element learned = *p->description;
+        learned.options.algorithm = CRD_ALGORITHM_COMMANDS;
         learned.step = c->interval;
         learned.options.commands = w.commands;
         learned.options.command_weights = &w;

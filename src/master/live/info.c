@@ -169,6 +169,24 @@ static crd_status describe_bonds(crdi_live* l)
     return CRD_OK;
 }
 
+static crd_status describe_ports(crdi_live* l)
+{
+    const crd_master* m = l->m;
+    const int n = 2 * m->connections.pair_count;
+    crdi_live_port* ports = room(l, n, sizeof *ports);
+    if (!ports) { return CRD_E_MEMORY; }
+    for (int i = 0; i < n; i++) {
+        const crdi_paired* w = &m->connections.pairs[i / 2];
+        ports[i] =
+            (crdi_live_port){info_text_of(w->name),
+                             crdi_end_short_name(m->plan, &l->arena, &w->sides[i % 2].gives->from)};
+        if (!ports[i].output) { return CRD_E_MEMORY; }
+    }
+    l->info.ports = ports;
+    l->info.port_count = n;
+    return CRD_OK;
+}
+
 // ---- settings ----------------------------------------------------------------------------------
 
 static bool can_be_set(const crdi_member* p, int32_t variable)
@@ -338,6 +356,7 @@ crd_status crdi_live_describe(crdi_live* l)
     CRD_TRY(describe_signals(l));
     CRD_TRY(describe_links(l));
     CRD_TRY(describe_bonds(l));
+    CRD_TRY(describe_ports(l));
     CRD_TRY(describe_settings(l));
 fail:
     return st;

@@ -15,7 +15,8 @@ crd_status crdi_live_make_snapshots(crdi_live* l)
         s->units = crdi_arena_new(&l->arena, (size_t)l->info.unit_count, sizeof *s->units);
         s->links = crdi_arena_new(&l->arena, (size_t)l->info.link_count, sizeof *s->links);
         s->bonds = crdi_arena_new(&l->arena, (size_t)l->info.bond_count, sizeof *s->bonds);
-        if (!s->units || !s->links || !s->bonds) { return CRD_E_MEMORY; }
+        s->ports = crdi_arena_new(&l->arena, (size_t)l->info.port_count, sizeof *s->ports);
+        if (!s->units || !s->links || !s->bonds || !s->ports) { return CRD_E_MEMORY; }
     }
     l->front = 0;
     l->back = 1;
@@ -118,6 +119,8 @@ static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
     } else if (w->couple) {
         show_couple(m, w->couple, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm, w->couple->estimators[0].label);
+    } else if (w->link->paired) {
+        crdi_live_copy_text(out->algorithm, sizeof out->algorithm, "wave pair");
     }
     if (f->kind != CRDI_FAULT_NONE && isfinite(f->end)) {
         out->fault_left = fmax(0, f->end - crd_master_time(m));
@@ -134,6 +137,13 @@ static void show_bond(const crdi_bond* p, crdi_live_bond_state* out)
     for (int i = 0; i < p->axis_count; i++) {
         out->power += p->parts[i].f * p->parts[i].v;
     }
+}
+
+static void show_port(const crdi_paired_side* p, crdi_live_port_state* out)
+{
+    *out = (crdi_live_port_state){.tank = p->shown.tank,
+                                  .dumped = p->shown.dumped,
+                                  .predicted = p->over ? (double)p->over->used : (double)NAN};
 }
 
 // Simulated seconds per second over the last snapshots of the run as it runs now.
@@ -195,6 +205,9 @@ void crdi_live_snapshot(crdi_live* l, int64_t now)
     }
     for (int i = 0; i < l->info.bond_count; i++) {
         show_bond(&m->energy.bonds[i], &s->bonds[i]);
+    }
+    for (int i = 0; i < l->info.port_count; i++) {
+        show_port(&m->connections.pairs[i / 2].sides[i % 2], &s->ports[i]);
     }
     l->status_ns = now;
     if (!over) { atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed); }

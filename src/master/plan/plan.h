@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/master.h"
 #include "master/connection/connection.h"
+#include "shared/system.h"
 
 /// What changes about a unit in the run. Each group has one writer.
 typedef struct crdi_member_state {
@@ -201,7 +202,7 @@ static inline int64_t crdi_member_events(const crdi_member* p)
 /// A test bench, or what stands for one.
 static inline bool crdi_member_is_hardware(const crdi_member* p)
 {
-    return p->unit->spec->source == CRD_UNIT_DCP || p->unit->spec->standby.model;
+    return crdi_unit_kind_of(p->unit->spec->source)->is_remote || p->unit->spec->standby.model;
 }
 
 static inline bool crdi_member_saves(const crdi_member* p)

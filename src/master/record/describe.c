@@ -488,6 +488,7 @@ static void record_describe_put_side(crdi_json_writer* w, const crd_pair_report*
     crdi_json_put_number(w, "granted", s->state.granted);
     crdi_json_put_number(w, "dumped", s->state.dumped);
     crdi_json_put_integer(w, "limited", s->state.limited);
+    crdi_json_put_integer(w, "predicted", s->predicted);
     crdi_json_put_integer(w, "sent", s->sent);
     crdi_json_put_integer(w, "lost", s->lost);
 }

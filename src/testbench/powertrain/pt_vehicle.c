@@ -3,6 +3,7 @@
 //
 //   F_w = (T - T_drag) r eta^(+-1),  r = i_gear i_final / radius,  w = r v
 //   m v' = F_w - F_brake - F_road,  F_road = f0 + f1 v + f2 v^2
+//   T_drag = drag exp((60 degC - oil) / 40 K): the churning of cold oil
 //
 // A new gear is engaged at once when it is asked for, but for `shift_time` no torque goes through;
 // meanwhile the ratio moves from the old one to the new one, and with it the speed of the shaft.
@@ -12,9 +13,10 @@
 #define GEARS 8
 
 typedef struct vehicle {
-    double engine_torque, machine_torque, brake;
+    double engine_torque, machine_torque, brake, oil;
     int32_t gear;
-    double speed, distance, acceleration, shaft_speed, ratio, force_wheel, force_brake, force_road;
+    double speed, distance, acceleration, shaft_speed, ratio, force_wheel, force_brake, force_road,
+        heat;
     bool shifting;
     int32_t engaged, shifts;
     double energy_shaft, energy_gearbox, energy_wheel, energy_brake, energy_road, energy_kinetic,
@@ -38,7 +40,7 @@ static crd_model_status vehicle_initialize(void* self, const crd_model_host* hos
     const bool good = c->mass > 0 && c->radius > 0 && c->final > 0 && c->efficiency > 0 &&
                       c->efficiency <= 1 && c->shift_time >= 0 && c->speed_start >= 0;
     c->speed = c->speed_start;
-    c->distance = c->acceleration = c->force_wheel = c->force_brake = c->force_road = 0;
+    c->distance = c->acceleration = c->force_wheel = c->force_brake = c->force_road = c->heat = 0;
     c->energy_shaft = c->energy_gearbox = c->energy_wheel = c->energy_brake = c->energy_road = 0;
     c->energy_slip = 0;
     c->energy_kinetic = 0.5 * c->mass * c->speed * c->speed;
@@ -74,7 +76,7 @@ static double traction_force(const vehicle* c, double torque, double* slip)
 {
     *slip = 0;
     if (c->shifting) { return 0; }
-    const double net = torque - c->drag;
+    const double net = torque - c->drag * exp((60 - c->oil) / 40);
     const double force = net * c->ratio * (net > 0 ? c->efficiency : 1 / c->efficiency);
     const double held = pt_clamp(force, -c->traction, c->traction);
     *slip = force - held;
@@ -112,6 +114,7 @@ static crd_model_status vehicle_step(void* self, const crd_model_host* host, dou
     c->energy_shaft += shaft;
     c->energy_wheel += wheel * way;
     c->energy_slip += slip * way;
+    c->heat = (shaft - (wheel + slip) * way) / h;
     c->energy_gearbox += shaft - (wheel + slip) * way;
     c->energy_brake += brake * way;
     c->energy_road += road * way;
@@ -131,6 +134,7 @@ static const crd_model_variable rows[] = {
     {PT_INPUT(vehicle, machine_torque, "N.m", "at the shaft of the gearbox")},
     {PT_INPUT(vehicle, brake, "N", "of the friction brakes, >= 0")},
     {PT_COUNT(vehicle, gear, CRD_INPUT, "wanted gear, 1 to 8"), .start = 1},
+    {PT_INPUT(vehicle, oil, "degC", "in the gearbox: cold oil drags"), .start = 60},
     {PT_OUTPUT(vehicle, speed, "m/s", "of the car")},
     {PT_OUTPUT(vehicle, distance, "m", "travelled")},
     {PT_OUTPUT(vehicle, acceleration, "m/s2", "of the car")},
@@ -139,6 +143,7 @@ static const crd_model_variable rows[] = {
     {PT_OUTPUT(vehicle, force_wheel, "N", "of the drive at the wheels")},
     {PT_OUTPUT(vehicle, force_brake, "N", "of the friction brakes, in effect")},
     {PT_OUTPUT(vehicle, force_road, "N", "road load, in effect")},
+    {PT_OUTPUT(vehicle, heat, "W", "of the gearbox, into its oil")},
     {PT_FLAG(vehicle, shifting, CRD_OUTPUT, "no torque goes through")},
     {PT_COUNT(vehicle, engaged, CRD_OUTPUT, "gear, 1 to 8")},
     {PT_COUNT(vehicle, shifts, CRD_OUTPUT, "since the beginning")},
@@ -156,7 +161,7 @@ static const crd_model_variable rows[] = {
     {PT_PARAMETER(vehicle, radius, 0.330, "m", "of the wheels")},
     {PT_PARAMETER(vehicle, final, 3.15, NULL, "ratio of the final drive")},
     {PT_PARAMETER(vehicle, efficiency, 0.9457, NULL, "gearbox 0.965 times final drive 0.98")},
-    {PT_PARAMETER(vehicle, drag, 3, "N.m", "of the gearbox, at its shaft")},
+    {PT_PARAMETER(vehicle, drag, 3, "N.m", "of the gearbox, at its shaft, with oil of 60 degC")},
     {PT_PARAMETER(vehicle, shift_time, 0.25, "s", "without torque")},
     {PT_TUNABLE(vehicle, traction, 9000, 0, 1e5, "N", "that the tyres hold")},
     {PT_PARAMETER(vehicle, speed_start, 0, "m/s", "at the beginning")},

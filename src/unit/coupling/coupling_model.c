@@ -1,5 +1,6 @@
 // The coupling element as a model: the table of its variables, made from its description.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "unit/coupling/coupling_model.h"
@@ -31,6 +32,7 @@ typedef struct table {
     crdi_coupling_model* m;
     crd_model_variable* rows;
     int count;
+    const char* commands; // " pedal gear"
     bool failed;
 } table;
 
@@ -63,7 +65,8 @@ static void add_signals(table* t, crd_model_variable row, size_t stride)
         row.name = row_name(t, base, i);
         if (row.causality == CRD_OUTPUT) {
             const char* u = row_name(t, "u", i);
-            row.depends = u ? crdi_arena_format(&t->m->arena, "%s stamp sequence", u) : NULL;
+            row.depends =
+                u ? crdi_arena_format(&t->m->arena, "%s stamp sequence%s", u, t->commands) : NULL;
             if (!row.depends) { t->failed = true; }
         }
         coupling_model_add(t, row);
@@ -135,6 +138,37 @@ static void coupling_model_add_inputs(table* t)
                                                .description =
                                                    "address of the learning server, unix:PATH or "
                                                    "tcp:ADDRESS:PORT; empty: none"});
+}
+
+// Inputs with the names of the commands.
+static void coupling_model_add_commands(table* t)
+{
+    const crd_element* e = t->m->element;
+    crd_arena* arena = &t->m->arena;
+    const int count = t->m->commands;
+    for (int a = 0; a < count && !t->failed; a++) {
+        const char* name = e->command_names ? crdi_arena_format(arena, "%s", e->command_names[a])
+                           : count > 1      ? crdi_arena_format(arena, "command_%d", a + 1)
+                                            : "command";
+        t->commands = name ? crdi_arena_format(arena, "%s %s", t->commands, name) : NULL;
+        if (!t->commands) {
+            t->failed = true;
+            return;
+        }
+        coupling_model_add(
+            t, (crd_model_variable){.name = name,
+                                    .causality = CRD_INPUT,
+                                    .offset = t->m->at.u + (size_t)(t->m->n + a) * sizeof(double),
+                                    .description = "command, as it is now at each macro step"});
+    }
+    if (count == 0) { return; }
+    coupling_model_add(
+        t, (crd_model_variable){.name = "command_delay",
+                                .causality = CRD_PARAMETER,
+                                .variability = CRD_FIXED,
+                                FIELD(command_delay),
+                                .unit = "s",
+                                .description = "commands act so much later at the partner"});
 }
 
 static void coupling_model_add_outputs(table* t)
@@ -244,6 +278,56 @@ static crd_status check_names(crd_context* ctx, const crd_element* e, const char
     return CRD_OK;
 }
 
+// "pedal", or "bench.pedal" after the unit that it is sent to.
+static bool is_path(const char* name)
+{
+    char part[102];
+    for (;; name++) {
+        const size_t n = strcspn(name, ".");
+        snprintf(part, sizeof part, "%.*s", n < sizeof part ? (int)n : (int)sizeof part - 1, name);
+        if (!is_identifier(part)) { return false; }
+        name += n;
+        if (!*name) { return true; }
+    }
+}
+
+static crd_status coupling_model_check_commands(const crdi_coupling_model* m, const char* file)
+{
+    const crd_element* e = m->element;
+    if (e->options.algorithm == CRD_ALGORITHM_COMMANDS && m->commands == 0) {
+        return crdi_fail(m->ctx, CRD_E_RANGE,
+                         "%s: the algorithm commands without any, expected their names, as in "
+                         "commands: [pedal, gear]",
+                         file);
+    }
+    for (int a = 0; e->command_names && a < m->commands; a++) {
+        const char* name = e->command_names[a];
+        if (strlen(name) > 100 || !is_path(name)) {
+            return crdi_fail(m->ctx, CRD_E_RANGE,
+                             "%s: command '%.100s', expected names of letters, digits and '_' with "
+                             "'.' between them: they become inputs",
+                             file, name);
+        }
+    }
+    return CRD_OK;
+}
+
+// Names of commands are the user's, all others are ours.
+static crd_status coupling_model_check_table(const crdi_coupling_model* m, const char* file,
+                                             const table* t)
+{
+    for (int i = 0; i < t->count; i++) {
+        for (int k = 0; k < i; k++) {
+            if (strcmp(t->rows[i].name, t->rows[k].name) == 0) {
+                return crdi_fail(m->ctx, CRD_E_RANGE,
+                                 "%s: command '%s', expected a name that no other variable has",
+                                 file, t->rows[i].name);
+            }
+        }
+    }
+    return CRD_OK;
+}
+
 static size_t take_room(size_t* used, size_t bytes)
 {
     const size_t at = *used;
@@ -256,14 +340,14 @@ static void coupling_model_lay_out(crdi_coupling_model* m, size_t room)
     const size_t n = (size_t)m->n;
     size_t used = (sizeof(crdi_coupling_self) + 15) / 16 * 16;
     m->at = (crdi_coupling_places){
-        .u = take_room(&used, n * sizeof(double)),
+        .u = take_room(&used, (n + (size_t)m->commands) * sizeof(double)),
         .y = take_room(&used, n * sizeof(double)),
         .slopes = take_room(&used, n * 2 * sizeof(double)),
         .k = take_room(&used, n * sizeof(int32_t)),
         .jump = take_room(&used, n * sizeof(bool)),
         .active = take_room(&used, n * sizeof(int64_t)),
         .counters = take_room(&used, n * CRDI_COUPLING_COUNTERS * sizeof(int32_t)),
-        .tried_u = take_room(&used, n * sizeof(double)),
+        .tried_u = take_room(&used, (n + (size_t)m->commands) * sizeof(double)),
         .live = take_room(&used, n * room),
         .backup = take_room(&used, n * room),
         .room = room,
@@ -283,11 +367,13 @@ static crd_status coupling_model_build(crdi_coupling_model* m, const char* file)
                          file);
     }
     m->n = e->signal_count;
+    m->commands = e->options.commands;
+    CRD_TRY(coupling_model_check_commands(m, file));
     CRD_TRY(crd_element_options(e, e->step, &opt));
     CRD_TRY(crdi_place_measure(m->ctx, &opt, &room));
     coupling_model_lay_out(m, room);
-    const size_t most = (size_t)m->n * (5 + CRDI_COUPLING_COUNTERS) + 8;
-    table t = {.m = m, .rows = crdi_arena_new(&m->arena, most, sizeof *t.rows)};
+    const size_t most = (size_t)m->n * (5 + CRDI_COUPLING_COUNTERS) + 9 + CRD_COMMANDS_MAX;
+    table t = {.m = m, .commands = "", .rows = crdi_arena_new(&m->arena, most, sizeof *t.rows)};
     const char* name = crdi_arena_text(&m->arena, e->name, strlen(e->name));
     const char* description = crdi_arena_format(&m->arena,
                                                 "coupling element %s: makes a late "
@@ -295,8 +381,10 @@ static crd_status coupling_model_build(crdi_coupling_model* m, const char* file)
                                                 e->label);
     if (!t.rows || !name || !description) { return CRD_E_MEMORY; }
     coupling_model_add_inputs(&t);
+    coupling_model_add_commands(&t);
     coupling_model_add_outputs(&t);
     if (t.failed) { return CRD_E_MEMORY; }
+    if (m->commands > 0) { CRD_TRY(coupling_model_check_table(m, file, &t)); }
     m->base.name = name;
     m->base.description = description;
     m->base.variables = t.rows;

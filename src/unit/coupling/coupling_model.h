@@ -20,7 +20,8 @@ extern const crdi_coupling_counter crdi_coupling_counters[CRDI_COUPLING_COUNTERS
 
 // Where the arrays of an instance stand, n elements each.
 typedef struct crdi_coupling_places {
-    size_t u, y, slopes, k, jump, active, counters, tried_u;
+    size_t u; // and the commands behind it
+    size_t y, slopes, k, jump, active, counters, tried_u;
     size_t live, backup; // the elements, and how they were before a sample that is only tried
     size_t room;         // bytes of one element
 } crdi_coupling_places;
@@ -31,7 +32,8 @@ typedef struct crdi_coupling_model {
     bool owns_context;
     crd_arena arena; // the table
     crd_element* element;
-    int n; // signals
+    int n;        // signals
+    int commands; // values that act at the partner
     crdi_coupling_places at;
 } crdi_coupling_model;
 
@@ -44,6 +46,7 @@ typedef struct crdi_coupling_sample {
 // What of the incoming signal has been used.
 typedef struct crdi_coupling_marks {
     int64_t step;                // macro step since the start whose sample was taken, -1: none
+    int64_t given;               // ... whose commands were
     bool stamped;                // samples with a time stamp or a number have been there
     crdi_coupling_sample newest; // of them
 } crdi_coupling_marks;
@@ -59,7 +62,7 @@ typedef struct crdi_coupling_self {
     // inputs
     crdi_coupling_sample in;
     // parameters
-    double macro_step, latency, threshold;
+    double macro_step, latency, threshold, command_delay;
     char learn_server[CRDI_COUPLING_ADDRESS];
     // outputs
     int64_t learning;
@@ -68,8 +71,8 @@ typedef struct crdi_coupling_self {
     double start;
     crdi_coupling_marks marks;
     bool settled; // inputs have not been set since the last step, or since the initialisation
-    // A sample that has been pushed because outputs were asked for, until the step confirms it.
-    bool tried;
+    // What has been pushed because outputs were asked for, until the step confirms it.
+    bool tried, tried_fresh; // the latter: a sample is part of it
     crdi_coupling_marks before;
     crdi_coupling_sample tried_inputs, tried_sample;
 } crdi_coupling_self;

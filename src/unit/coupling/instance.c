@@ -4,7 +4,8 @@
 // when its stamp or number is another one, or, if the signal has neither, when a macro step has
 // passed since the last. It counts from the moment at which it is set: outputs that are asked for
 // before the step have seen it. As an importer may set other values then, such a sample is only
-// tried, and the step, which knows better, confirms it or puts another in its place.
+// tried, and the step, which knows better, confirms it or puts another in its place. Commands are
+// taken at each macro step since the start, before the sample that may come with them.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,11 @@ static crdi_place* instance_place_of(crdi_coupling_self* s, int i)
 {
     const crdi_coupling_places* at = &s->model->at;
     return (crdi_place*)((char*)s + at->live + (size_t)i * at->room);
+}
+
+static size_t instance_input_bytes(const crdi_coupling_self* s)
+{
+    return (size_t)(s->model->n + s->model->commands) * sizeof(double);
 }
 
 // ---- life --------------------------------------------------------------------------------------
@@ -104,6 +110,13 @@ static crd_model_status create_elements(crdi_coupling_self* s, const crd_model_h
             s->latency, opt.k_max);
         return instance_refuse(host, text);
     }
+    if (!(s->command_delay >= 0 && s->command_delay <= opt.k_max * s->macro_step)) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "command_delay = %g s, expected 0 to %g s, which is latency-max of the element",
+                 s->command_delay, opt.k_max * s->macro_step);
+        return instance_refuse(host, text);
+    }
     opt.start_time = s->start;
     opt.threshold = s->threshold;
     for (int i = 0; i < m->n; i++) {
@@ -141,7 +154,7 @@ crd_model_status crdi_coupling_initialize(void* self, const crd_model_host* host
     crdi_coupling_clear(s);
     s->model = host->model->user;
     s->start = t;
-    s->marks = (crdi_coupling_marks){.step = -1};
+    s->marks = (crdi_coupling_marks){.step = -1, .given = -1};
     s->settled = true;
     s->tried = false;
     st = create_elements(s, host);
@@ -156,6 +169,15 @@ static bool instance_same(const crdi_coupling_sample* a, const crdi_coupling_sam
            (a->stamp == b->stamp || !(isfinite(a->stamp) || isfinite(b->stamp)));
 }
 
+// Is t in a later macro step than `*last`? Then it is the last one.
+static bool instance_next_step(const crdi_coupling_self* s, double t, int64_t* last)
+{
+    const double steps = floor((t - s->start) / s->macro_step + GRID_TOLERANCE);
+    if (!(steps > (double)*last)) { return false; }
+    *last = steps < 1e18 ? (int64_t)steps : INT64_MAX;
+    return true;
+}
+
 // Is there a sample at time t that has not been taken? Then the marks are set for it.
 static bool instance_take(crdi_coupling_self* s, double t, crdi_coupling_sample* out)
 {
@@ -167,36 +189,39 @@ static bool instance_take(crdi_coupling_self* s, double t, crdi_coupling_sample*
         return true;
     }
     if (s->latency < 0 && m->stamped) { return false; } // the stamps will come back
-    const double steps = floor((t - s->start) / s->macro_step + GRID_TOLERANCE);
-    if (!(steps > (double)m->step)) { return false; }
-    m->step = steps < 1e18 ? (int64_t)steps : INT64_MAX;
+    if (!instance_next_step(s, t, &m->step)) { return false; }
     *out = (crdi_coupling_sample){t - fmax(s->latency, 0) * s->macro_step, -1};
     return true;
 }
 
-// The new sample, if there is one, as a trial that can be undone, or for good.
+// Commands and the new sample, if there are any, as a trial that can be undone, or for good. true:
+// there was a sample.
 static bool receive(crdi_coupling_self* s, double t, bool trial, crdi_coupling_sample* x)
 {
     const crdi_coupling_places* at = &s->model->at;
     const int n = s->model->n;
     const crdi_coupling_marks before = s->marks;
     char* bytes = (char*)s;
-    if (!instance_take(s, t, x)) { return false; }
+    const bool fresh = instance_take(s, t, x);
+    const bool tell = s->model->commands > 0 && instance_next_step(s, t, &s->marks.given);
+    if (!fresh && !tell) { return false; }
     if (trial) {
         memcpy(bytes + at->backup, bytes + at->live, (size_t)n * at->room);
-        memcpy(bytes + at->tried_u, bytes + at->u, (size_t)n * sizeof(double));
+        memcpy(bytes + at->tried_u, bytes + at->u, instance_input_bytes(s));
         s->before = before;
         s->tried_inputs = s->in;
         s->tried_sample = *x;
+        s->tried_fresh = fresh;
         s->tried = true;
     }
     const bool first_mark = s->marks.stamped && !before.stamped;
     for (int i = 0; i < n; i++) {
         crd_coupling* c = instance_place_of(s, i)->element;
         if (first_mark) { crd_coupling_reset(c); } // what came before was of unknown age
-        crd_coupling_push(c, reals(s, at->u)[i], x->stamp, x->sequence);
+        if (tell) { crd_coupling_command(c, reals(s, at->u) + n, t + s->command_delay); }
+        if (fresh) { crd_coupling_push(c, reals(s, at->u)[i], x->stamp, x->sequence); }
     }
-    return true;
+    return fresh;
 }
 
 static void undo_unless_confirmed(crdi_coupling_self* s)
@@ -205,7 +230,7 @@ static void undo_unless_confirmed(crdi_coupling_self* s)
     const size_t n = (size_t)s->model->n;
     char* bytes = (char*)s;
     if (!s->tried || (instance_same(&s->tried_inputs, &s->in) &&
-                      memcmp(bytes + at->tried_u, bytes + at->u, n * sizeof(double)) == 0)) {
+                      memcmp(bytes + at->tried_u, bytes + at->u, instance_input_bytes(s)) == 0)) {
         return;
     }
     memcpy(bytes + at->live, bytes + at->backup, n * at->room);
@@ -274,7 +299,7 @@ crd_model_status crdi_coupling_step(void* self, const crd_model_host* host, doub
     crdi_coupling_self* s = self;
     undo_unless_confirmed(s);
     crdi_coupling_sample x = s->tried_sample;
-    const bool fresh = s->tried || receive(s, t, false, &x);
+    const bool fresh = s->tried ? s->tried_fresh : receive(s, t, false, &x);
     for (int i = 0; fresh && i < s->model->n; i++) {
         // The server learns of the latency with which the outputs were asked for.
         if (s->clients) {

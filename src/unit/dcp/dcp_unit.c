@@ -301,13 +301,23 @@ static void adapt_resolution(crdi_dcp_unit* u)
 
 static crd_status find_address(crdi_dcp_unit* u)
 {
-    const crd_unit_spec* spec = u->base.spec;
-    const crd_status st = crd_dcp_address_parse(u->base.ctx, spec->address, &u->address);
+    const char* text = u->base.spec->address;
+    const crd_dcp_endpoint* e = u->d->udp.offered ? &u->d->udp : &u->d->tcp;
+    if (!text && (!e->offered || !e->host[0] || !e->port)) {
+        return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                         "dcp: no address, and the description has no host and port of Control");
+    }
+    if (!text) {
+        text = crdi_arena_format(&u->arena, "%s://%s:%u", e == &u->d->udp ? "udp" : "tcp", e->host,
+                                 (unsigned)e->port);
+        if (!text) { return CRD_E_MEMORY; }
+    }
+    const crd_status st = crd_dcp_address_parse(u->base.ctx, text, &u->address);
     if (st < 0) { return st; }
     const bool tcp = u->address.transport == CRD_DCP_TCP;
     if (tcp ? u->d->tcp.offered : u->d->udp.offered) { return CRD_OK; }
-    return crdi_fail(u->base.ctx, CRD_E_RANGE, "dcp: '%s', but the slave does not offer %s",
-                     spec->address, tcp ? "TCP_IPv4" : "UDP_IPv4");
+    return crdi_fail(u->base.ctx, CRD_E_RANGE, "dcp: '%s', but the slave does not offer %s", text,
+                     tcp ? "TCP_IPv4" : "UDP_IPv4");
 }
 
 // A key that cannot be read is better told before the run.

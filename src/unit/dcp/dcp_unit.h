@@ -102,6 +102,8 @@ void crdi_dcp_board_refresh(crdi_dcp_unit* u, const crd_dcp_slave_status* t, dou
 // ---- session.c
 // Makes the network of a session: real sockets, unless a test puts another one here.
 extern crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out);
+// Tests that let the time of a virtual network pass without the master have no other thread there.
+extern bool crdi_session_has_thread;
 // The clock that grids of runs are on, ns, which goes on with that of the net.
 extern int64_t (*crdi_session_now)(void);
 // All units of a store are in one session, but for those with a stand-in. Nothing is sent before

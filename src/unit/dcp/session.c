@@ -87,8 +87,11 @@ static void* send_heartbeats(void* user)
     return NULL;
 }
 
+bool crdi_session_has_thread = true;
+
 static void start_heartbeats(crdi_session* s)
 {
+    if (!crdi_session_has_thread) { return; }
     atomic_store(&s->quit, false);
     s->has_heartbeats = pthread_create(&s->heartbeats, NULL, send_heartbeats, s) == 0;
     if (!s->has_heartbeats) {

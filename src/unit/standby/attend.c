@@ -101,6 +101,9 @@ static crd_status initialize(crdi_standby* u, crdi_seat* s)
     CRD_TRY(attend_set_inputs(u, s)); // a bench may have needed minutes
     if (p->spec->source == CRD_UNIT_DCP) {
         CRD_TRY(crdi_session_start_on((crdi_dcp_unit*)p, atomic_load(&u->origin), u->start));
+    } else if (u->real_time) { // it goes on with the run's grid, whenever it steps first
+        const int64_t origin = atomic_load(&u->origin);
+        p->origin = origin ? origin + llround(1e9 * (e.start - u->start)) : 0;
     }
 fail:
     return st;

@@ -577,6 +577,7 @@ static crd_status split_settings(crdi_standby* u)
     }
     u->again = u->primary;
     u->again.session.capture = NULL; // that file is the first session's
+    u->again.link.capture = NULL;
     return CRD_OK;
 }
 

@@ -6,6 +6,7 @@ import { press } from "./dom.js";
 import { beginEvents, forgetEvents, takeEvent } from "./events.js";
 import { pressStart, pressStep, pressStop, refreshClock, refreshConnection, refreshGauges, refreshState, showName } from "./header.js";
 import { forgetMisses, learnMisses } from "./misses.js";
+import { buildPairs, refreshPairs } from "./pairs.js";
 import { beginPanels } from "./panels.js";
 import { beginPicker, buildPicker } from "./picker.js";
 import { beginPlots, frames, plots, restoreCards, watch } from "./plots.js";
@@ -33,6 +34,7 @@ function meet(m) {
         run.clockDigits = decimals(m.step);
         buildTopology();
         buildLinks();
+        buildPairs();
         buildSettings();
         buildPicker();
         ring.forget();
@@ -55,6 +57,7 @@ function takeStatus(s) {
     learnMisses();
     refreshTopology();
     refreshLinks();
+    refreshPairs();
     refreshPace();
     refreshEstimates();
     gate();

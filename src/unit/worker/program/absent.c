@@ -22,6 +22,8 @@ const crdi_adapter crdi_adapter_native = {.create = absent};
 const crdi_adapter crdi_adapter_dcp = {.create = absent};
 const crdi_adapter crdi_adapter_circuit = {.create = absent};
 const crdi_adapter crdi_adapter_twin = {.create = absent};
+const crdi_adapter crdi_adapter_frames = {.create = absent};
+const crdi_adapter crdi_adapter_can = {.create = absent};
 const crdi_adapter crdi_adapter_standby = {.create = absent};
 
 // The master has found the binary, or compiled it.
