@@ -54,7 +54,7 @@ say "" \
     "3. Two benches, and a network that is late by 25 ms each way and loses some packets" \
     "   cardan bench ice, cardan bench em, cardan dcp emulate" ""
 cd "$out"
-cp "$here"/drive.csv "$here"/machine_twin.* .
+cp "$here"/drive.csv "$here"/*.cir "$here"/machine_twin.yaml .
 bench() { # KIND PORT
     "$cardan" bench "$1" --listen "udp://127.0.0.1:$2" --write-description "$1.dcpx" --speed-up 400 \
         >>"$1.log" 2>&1 &

@@ -26,7 +26,7 @@ typedef enum crdi_safety_event {
     CRDI_SAFETY_LOW,       ///< the voltage is down, nothing is to be cooled
     CRDI_SAFETY_HOT,       ///< the voltage is down, something is to be cooled
     CRDI_SAFETY_COOL,      ///< all media are cool enough
-    CRDI_SAFETY_STILL,     ///< standstill, no voltage
+    CRDI_SAFETY_STILL,     ///< standstill, no voltage, neither set nor measured
     CRDI_SAFETY_LATE,      ///< a stage of the stop has taken longer than it may
     CRDI_SAFETY_RESET,     ///< STC_reset, or a registration
     CRDI_SAFETY_EVENTS

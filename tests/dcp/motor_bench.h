@@ -20,10 +20,11 @@ typedef struct motor {
     int given, withdrawn;
     double time, margin; // least of voltage - induced
     double last_speed_with_voltage;
-    bool stuck;  // the speed does not follow
-    int cuts;    // of the drive
-    bool strict; // set values are looked at
-    double held; // largest distance of the oil from its set value since it was near
+    bool stuck;   // the speed does not follow
+    bool charged; // the DC link does not lose its voltage
+    int cuts;     // of the drive
+    bool strict;  // set values are looked at
+    double held;  // largest distance of the oil from its set value since it was near
     bool near;
 } motor;
 
@@ -51,7 +52,7 @@ static inline void motor_step(void* user, double seconds)
     m->time += seconds;
     if (!m->stuck) { motor_lag(&m->is[MOTOR_SPEED], m->set[MOTOR_SPEED], seconds, 0.1); }
     motor_lag(&m->is[MOTOR_TORQUE], m->set[MOTOR_TORQUE], seconds, 0.02);
-    motor_lag(&m->is[MOTOR_VOLTAGE], m->set[MOTOR_VOLTAGE], seconds, 0.02);
+    if (!m->charged) { motor_lag(&m->is[MOTOR_VOLTAGE], m->set[MOTOR_VOLTAGE], seconds, 0.02); }
     double* oil = &m->is[MOTOR_OIL];
     const double to = m->set[MOTOR_OIL];
     if (*oil < to) {

@@ -634,6 +634,34 @@ static void a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage(void** sta
     motor_bench_destroy(k);
 }
 
+// A set value of 0 V is no proof: a DC link may keep its charge.
+static void a_bench_with_voltage_is_not_safe(void** state)
+{
+    (void)state;
+    crd_dcp_bench_config c = motor_config();
+    c.stop_patience = 4;
+    motor_bench* k = motor_bench_create(&c, true);
+    motor_run(k, true);
+    motor_drive(k, 3, 1000, 0, 300, 25);
+    k->m.charged = true;
+    motor_do(k, .type = CRDI_DCP_STC_STOP);
+    motor_for(k, 20);
+    check_near(k->m.is[MOTOR_SPEED], 0, 1);
+    check_near(k->m.set[MOTOR_VOLTAGE], 0, 0);
+    check_int(look(k).phase, CRD_DCP_BENCH_STAND_DOWN);
+    check(*motor_find_log(k, "stop: drive cut off"));
+    k->m.is[MOTOR_VOLTAGE] = 61;
+    motor_for(k, 1);
+    check_int(look(k).phase, CRD_DCP_BENCH_STAND_DOWN);
+    k->m.is[MOTOR_VOLTAGE] = NAN;
+    motor_for(k, 1);
+    check_int(look(k).phase, CRD_DCP_BENCH_STAND_DOWN);
+    k->m.is[MOTOR_VOLTAGE] = 59;
+    motor_until(k, CRD_DCP_STOPPED, 1);
+    check_int(look(k).phase, CRD_DCP_BENCH_SAFE);
+    motor_bench_destroy(k);
+}
+
 static void what_is_not_guarded_is_said(void** state)
 {
     (void)state;
@@ -1522,6 +1550,7 @@ int main(void)
         cmocka_unit_test(a_set_value_that_does_not_come_any_more_is_missed),
         cmocka_unit_test(the_agreed_case_is_what_the_bench_keeps_to),
         cmocka_unit_test(a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage),
+        cmocka_unit_test(a_bench_with_voltage_is_not_safe),
         cmocka_unit_test(what_is_not_guarded_is_said),
         cmocka_unit_test(a_master_that_dies_while_it_conditions_is_noticed),
         cmocka_unit_test(after_a_stop_a_reset_brings_remote_control_back),

@@ -383,6 +383,19 @@ static bool voltages_are_low(const crd_dcp_bench* b)
     return true;
 }
 
+// As measured, where it is: capacitors keep a voltage that nobody sets any more. Up to 60 V of DC
+// may be touched (IEC 60364-4-41).
+static bool voltages_are_gone(const crd_dcp_bench* b)
+{
+    static const double harmless = 60;
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        if (q->spec->role != CRD_DCP_ROLE_VOLTAGE || !q->spec->output) { continue; }
+        if (!(fabs(q->measured) <= fabs(q->set) + harmless / q->dimension.factor)) { return false; }
+    }
+    return true;
+}
+
 static void stand_still(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
@@ -415,7 +428,7 @@ bool crdi_bench_stopped(crd_dcp_bench* b)
         if (!must_cool(b) && happens(b, CRDI_SAFETY_COOL)) { tell_stop(b, "to standstill"); }
         return false;
     case CRD_DCP_BENCH_STAND_DOWN:
-        if (speed_of(b) <= b->c.standstill && voltages_are_low(b) &&
+        if (speed_of(b) <= b->c.standstill && voltages_are_low(b) && voltages_are_gone(b) &&
             happens(b, CRDI_SAFETY_STILL)) {
             stand_still(b);
             tell_stop(b, "safe");
