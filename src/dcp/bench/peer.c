@@ -356,11 +356,25 @@ void crdi_dcp_bench_peer_begin(crdi_dcp_bench_peer* p, double start)
     if (p->sequence_out) { *p->sequence_out = *p->echo_out = 0; } // of an earlier run
 }
 
+// Six, or as many as tell what was wanted from what was used.
+static int digits_of(const crdi_safety_clamps* c)
+{
+    char wanted[40], used[40];
+    int digits = 5;
+    do {
+        digits++;
+        snprintf(wanted, sizeof wanted, "%.*g", digits, c->wanted);
+        snprintf(used, sizeof used, "%.*g", digits, c->used);
+    } while (digits < 17 && strcmp(wanted, used) == 0);
+    return digits;
+}
+
 static void tell_clamp(const peer_axis* a, char* out, size_t room)
 {
     const crdi_safety_range* r = &a->axis.agreed;
-    snprintf(out, room, "clamped: %s = %g %s, used %g, limits %g to %g", a->name, a->outside.wanted,
-             a->unit, a->outside.used, r->min, r->max);
+    const int digits = digits_of(&a->outside);
+    snprintf(out, room, "clamped: %s = %.*g %s, used %.*g, limits %g to %g", a->name, digits,
+             a->outside.wanted, a->unit, digits, a->outside.used, r->min, r->max);
 }
 
 void crdi_dcp_bench_peer_limit(crdi_dcp_bench_peer* p, double seconds, double now, crd_context* log)
@@ -410,9 +424,10 @@ bool crdi_dcp_bench_peer_clamps(const crdi_dcp_bench_peer* p, int i, char* out, 
     } else {
         snprintf(limit, sizeof limit, "%g to %g %s", r->min, r->max, a->unit);
     }
+    const int digits = digits_of(c);
     snprintf(out, room,
-             "%s was %g %s and was kept at %g, %s was agreed; %lld set value%s, %lld time%s%s",
-             a->name, c->wanted, a->unit, c->used, limit, (long long)c->values,
+             "%s was %.*g %s and was kept at %.*g, %s was agreed; %lld set value%s, %lld time%s%s",
+             a->name, digits, c->wanted, a->unit, digits, c->used, limit, (long long)c->values,
              c->values == 1 ? "" : "s", (long long)c->count, c->count == 1 ? "" : "s",
              isnan(c->since) ? "" : ", still so at the end");
     return true;
