@@ -253,10 +253,14 @@ static void in_error(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t code)
     if (p->going_down) { return; }
     const crd_dcp_state state =
         p->status.state >= CRD_DCP_ERRORHANDLING ? p->status.state : CRD_DCP_ERRORHANDLING;
-    crdi_dcp_peer_fail(m, p, "the DCP slave went to %s: 0x%04X %s (%s)%s%s",
+    const bool late = p->spec.mode == CRD_DCP_HRT && code == CRD_DCP_E_GENERIC;
+    crdi_dcp_peer_fail(m, p, "the DCP slave went to %s: 0x%04X %s (%s%s)%s%s",
                        crdi_dcp_state_word((int)state), code, crdi_dcp_code_name(code),
-                       crd_dcp_error_text(code), *p->logged ? "; its last message: " : "",
-                       p->logged);
+                       crd_dcp_error_text(code),
+                       late ? "; in HRT that is a step that was late: run the slave with real-time "
+                              "priority, or in mode srt"
+                            : "",
+                       *p->logged ? "; its last message: " : "", p->logged);
     crdi_dcp_ask_log(m, p); // which may say more
 }
 
