@@ -329,6 +329,7 @@ static void each_bench_runs_stops_in_order_and_runs_again(void** state)
         place p;
         open_place(&p, &o);
         for (int turn = 0; turn < 2; turn++) {
+            p.mode = turn ? CRD_DCP_HRT : CRD_DCP_SRT;
             bring_up(&p);
             drive(&p, 1);
             check_near(get(&p, "speed"), point_speed(&p), 3);
