@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -60,18 +59,61 @@ static bool is_dead(const owner* o, const owner* self)
     return start && start != o->start; // the number was given to another process
 }
 
-static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
+// Where that cannot be done the rest says so.
+static void open_rights(int folder, const char* name)
 {
-    (void)s, (void)at;
-    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
-    (void)remove(path);
-    return 0; // go on: remove what can be removed
+    if (fchmodat(folder, name, 0700, AT_SYMLINK_NOFOLLOW) != 0) { return; }
 }
 
+// Empties the folder `name` in `top`. Folders in it that are not empty come to `top` under a
+// number: so trees of any depth need neither a stack nor paths. Links are removed, not followed.
+// false: it is no folder, or something stays in it.
+static bool flatten(int top, const char* name, unsigned* number)
+{
+    open_rights(top, name);
+    const int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR* dir = fd < 0 ? NULL : fdopendir(fd);
+    bool empty = dir != NULL;
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        char to[32];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            unlinkat(fd, e->d_name, 0) == 0 || unlinkat(fd, e->d_name, AT_REMOVEDIR) == 0) {
+            continue;
+        }
+        open_rights(fd, e->d_name); // to be moved it is written
+        do {
+            snprintf(to, sizeof to, "%u", (*number)++);
+        } while (faccessat(top, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+        empty = renameat(fd, e->d_name, top, to) == 0 && empty;
+    }
+    if (dir) {
+        closedir(dir);
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    return empty;
+}
+
+// As long as a round removes something of what is directly in the folder.
 bool crdi_scratch_remove(const char* folder)
 {
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 &&
-           access(folder, F_OK) != 0;
+    unsigned number = 0;
+    (void)chmod(folder, 0700);
+    const int top = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR* dir = top < 0 ? NULL : fdopendir(top);
+    for (bool moves = dir != NULL; moves;) {
+        moves = false;
+        rewinddir(dir);
+        for (struct dirent* e = readdir(dir); e; e = readdir(dir)) {
+            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) { continue; }
+            moves =
+                unlinkat(top, e->d_name, 0) == 0 ||
+                (flatten(top, e->d_name, &number) && unlinkat(top, e->d_name, AT_REMOVEDIR) == 0) ||
+                moves;
+        }
+    }
+    if (dir) { closedir(dir); }
+    return rmdir(folder) == 0 || errno == ENOENT;
 }
 
 // Remove what killed processes of this user left below `base`.

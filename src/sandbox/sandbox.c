@@ -54,6 +54,8 @@ static crd_status set_limits(crd_context* ctx, const crdi_sandbox* s)
 {
     crd_status st = CRD_OK;
     CRD_TRY(limit(ctx, RLIMIT_CORE, "core files", 0));
+    CRD_TRY(limit(ctx, RLIMIT_RTPRIO, "priority in real time", 0)); // a run may have them
+    CRD_TRY(limit(ctx, RLIMIT_NICE, "priority", 0));
     if (s->cpu_seconds) { CRD_TRY(limit(ctx, RLIMIT_CPU, "CPU seconds", s->cpu_seconds)); }
     if (s->memory) { CRD_TRY(limit(ctx, RLIMIT_AS, "memory", s->memory)); }
     if (s->files) { CRD_TRY(limit(ctx, RLIMIT_NOFILE, "open files", s->files)); }

@@ -92,8 +92,8 @@ int crdi_program_spawn(const char* program, const char* name, const char* argume
     // Both may be where the other goes to: first out of the way.
     const int from[] = {fcntl(fd3, F_DUPFD_CLOEXEC, 10), fcntl(fd4, F_DUPFD_CLOEXEC, 10)};
     posix_spawn_file_actions_adddup2(&files, from[0], 3);
-    posix_spawn_file_actions_adddup2(&files, from[1], 4);
-    posix_spawn_file_actions_addclosefrom_np(&files, 5);
+    if (fd4 >= 0) { posix_spawn_file_actions_adddup2(&files, from[1], 4); }
+    posix_spawn_file_actions_addclosefrom_np(&files, fd4 >= 0 ? 5 : 4);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &all);
     posix_spawnattr_setflags(&how,

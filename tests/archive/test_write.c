@@ -4,7 +4,9 @@
 #include "shared/archive.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +221,39 @@ static void every_allocation_may_fail(void** state)
     check(failures >= 3);
 }
 
+// Deeper than any path can be, without rights, with ways out of it and with names like those that
+// the remover gives.
+static void a_folder_is_removed_whatever_is_in_it(void** state)
+{
+    (void)state;
+    char name[201];
+    memset(name, 'x', 200);
+    name[200] = 0;
+    put_file(INPUT, "kept", 4);
+    check_int(mkdir(FOLDER "/all", 0700), 0);
+    check_int(mkdir(FOLDER "/all/0", 0700), 0);
+    check_int(mkdir(FOLDER "/all/0/1", 0700), 0);
+    check_int(mkdir(FOLDER "/all/0/1/2", 0), 0);
+    put_file(FOLDER "/all/1", "x", 1);
+    check_int(symlink("..", FOLDER "/all/up"), 0);
+    check_int(symlink("../..", FOLDER "/all/0/up"), 0);
+    int fd = open(FOLDER "/all", O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < 200; i++) {
+        check_int(mkdirat(fd, name, 0700), 0);
+        check_int(symlinkat(INPUT, fd, "file"), 0);
+        const int next = openat(fd, name, O_RDONLY | O_DIRECTORY);
+        check(next >= 0);
+        close(fd);
+        fd = next;
+    }
+    check_int(fchmod(fd, 0), 0);
+    close(fd);
+    check(crdi_scratch_remove(FOLDER "/all"));
+    check(access(FOLDER "/all", F_OK) != 0);
+    check(access(INPUT, R_OK) == 0);
+    check(crdi_scratch_remove(FOLDER "/all")); // is not there
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -228,6 +263,7 @@ int main(void)
         TEST(a_failure_leaves_the_old_archive_as_it_was),
         TEST(a_place_that_cannot_be_written_is_said),
         TEST(every_allocation_may_fail),
+        TEST(a_folder_is_removed_whatever_is_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,23 +6,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,6 +345,245 @@ static void duplicate(void)
     }
 }
 
+// ---- against the process that it is shut in ----------------------------------------------------
+
+// The memory that is shared with the run: the first part, where numbers, answers and lengths are.
+static unsigned char* shared(size_t* bytes)
+{
+    char line[512];
+    FILE* f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        size_t from = 0, to = 0;
+        if (strstr(line, "memfd:cardan") && sscanf(line, "%zx-%zx", &from, &to) == 2) {
+            fclose(f);
+            *bytes = to - from;
+            return (unsigned char*)from;
+        }
+    }
+    if (f) { fclose(f); }
+    *bytes = 0;
+    return NULL;
+}
+
+static void unmap(int how) // 0: gone, 1: other memory in its place, 2: not to be written
+{
+    size_t bytes = 0;
+    void* p = shared(&bytes);
+    if (!p) { return; }
+    if (how == 0) { munmap(p, bytes); }
+    if (how == 1) {
+        mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
+    if (how == 2) { mprotect(p, bytes, PROT_READ); }
+}
+
+enum { WORDS = 96 * 1024 }; // of 4 bytes: control, ring, log
+static void* parts[2];      // the beginning, and the lines of the units behind the messages
+static uint32_t noise;
+
+static uint32_t draw(void)
+{
+    noise = noise * 1664525u + 1013904223u;
+    return noise >> 3;
+}
+
+static bool find_parts(void)
+{
+    size_t bytes = 0;
+    parts[0] = shared(&bytes);
+    parts[1] = (char*)parts[0] + ((size_t)1 << 28) + ((size_t)1 << 18);
+    return parts[0] != NULL && bytes > ((size_t)1 << 29);
+}
+
+// Each word of what the two sides tell each other. `value` 1: any number.
+static void overwrite(uint32_t value)
+{
+    for (size_t i = 0; find_parts() && i < WORDS; i++) {
+        ((volatile uint32_t*)parts[0])[i] = value == 1 ? draw() : value;
+        ((volatile uint32_t*)parts[1])[i % 16384] = value == 1 ? draw() : value;
+    }
+}
+
+static void disturb(void) // one word after the other, in the middle of everything
+{
+    static const uint32_t values[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x1b1b1b1b};
+    while (find_parts()) {
+        for (int i = 0; i < 10000; i++) {
+            const uint32_t k = draw();
+            ((volatile uint32_t*)parts[k & 1])[(k >> 4) % (k & 1 ? 16384 : 2048)] = values[k % 6];
+        }
+        usleep(100);
+    }
+}
+
+static void hide(void) // from the end of its master: then nobody ends it
+{
+    size_t bytes = 0;
+    unsigned char* p = shared(&bytes);
+    for (size_t i = 0; p && i < 1024; i++) { // whoever it is told to look for
+        uint32_t* word = (uint32_t*)p + i;
+        if (*word == (uint32_t)getppid()) { *word = 1; }
+    }
+    fcntl(4, F_SETSIG, 0);
+    fcntl(4, F_SETFL, 0);
+    ioctl(4, FIOASYNC, &(int){0});
+    syscall(SYS_close_range, 3, ~0U, 0);
+    dup2(0, 4);
+    dup3(0, 4, O_CLOEXEC);
+    for (int fd = 3; fd < 1024; fd++) {
+        close(fd);
+    }
+    setsid();
+    setpgid(0, 0);
+    blocked();
+    spin();
+}
+
+static void flags_of_streams(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        const int copy = dup(fd);
+        fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
+        ioctl(copy, FIONBIO, &(int){1});
+        close(copy);
+    }
+}
+
+static void own_limits(void)
+{
+    const struct rlimit none = {0, 0};
+    for (int k = 0; k < RLIM_NLIMITS; k++) {
+        setrlimit((__rlimit_resource_t)k, &none);
+    }
+    prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_NAME, "\033[2J) Z 1 1");
+    prctl(PR_SET_TIMERSLACK, 1000000000);
+}
+
+// Each of them is for this process alone, or refused. An error says which was not.
+static void parent(void)
+{
+    const pid_t run = getppid();
+    char path[64], word = 0;
+    struct iovec here = {&word, 1}, there = {&model, 1};
+    const struct rlimit small = {16, 16};
+    const struct sched_param low = {.sched_priority = 0};
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)run);
+    if (kill(run, SIGSTOP) == 0 || kill(-1, SIGSTOP) == 0 || kill(0, SIGSTOP) == 0 ||
+        syscall(SYS_tgkill, run, run, SIGSTOP) == 0 ||
+        sigqueue(run, SIGSTOP, (union sigval){0}) == 0 || ptrace(PTRACE_SEIZE, run, 0, 0) == 0 ||
+        process_vm_readv(run, &here, 1, &there, 1, 0) > 0 ||
+        prlimit(run, RLIMIT_NOFILE, &small, NULL) == 0 || setpriority(PRIO_PROCESS, run, 19) == 0 ||
+        sched_setaffinity(run, sizeof one, &one) == 0 ||
+        sched_setscheduler(run, SCHED_IDLE, &low) == 0 || open(path, O_RDWR) >= 0) {
+        model.status = 3;
+    }
+}
+
+static void own_code(void) // through the file of its memory, where rights do not count
+{
+    const int fd = open("/proc/self/mem", O_RDWR);
+    static const char stop[64] = {0};
+    const void* at = (const void*)(uintptr_t)strtod;
+    if (fd >= 0 && pwrite(fd, stop, sizeof stop, (off_t)(uintptr_t)at) > 0) {
+        (void)strtod("1", NULL);
+    }
+}
+
+static void timers(void) // of every kind, a thousand times a second, until the end
+{
+    const struct itimerval fast = {{0, 1000}, {0, 1000}};
+    const struct itimerspec as_fast = {{0, 1000000}, {0, 1000000}};
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+    timer_t id;
+    signal(SIGALRM, nothing);
+    signal(SIGPROF, nothing);
+    setitimer(ITIMER_REAL, &fast, NULL);
+    setitimer(ITIMER_PROF, &fast, NULL);
+    if (timer_create(CLOCK_MONOTONIC, &e, &id) == 0) { timer_settime(id, 0, &as_fast, NULL); }
+}
+
+static void leave_children(void) // in a session of their own
+{
+    char* const sleeper[] = {"sleep", "30", NULL};
+    pid_t pid = 0;
+    posix_spawnattr_t how;
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID);
+    if (posix_spawnp(&pid, "sleep", NULL, &how, sleeper, NULL) == 0) { model.status = 3; }
+    if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0) {
+        setsid();
+        for (;;) {
+            pause();
+        }
+    }
+}
+
+// What is hard to remove: deeper than any path, without rights, a way out of the folder.
+static void leave_files(void)
+{
+    char name[201];
+    memset(name, 'x', 200);
+    name[200] = 0;
+    const int secret = open(".", O_RDONLY | O_DIRECTORY);
+    if (symlink("/", "way_out") < 0 || symlink("..", "up") < 0 || mkdir("closed", 0700) < 0) {
+        return;
+    }
+    const int closed = open("closed", O_RDONLY | O_DIRECTORY);
+    const int file = openat(closed, "file\n\033[2J", O_CREAT | O_WRONLY, 0);
+    fchmod(closed, 0);
+    for (int i = 0; i < 60 && mkdir(name, 0700) == 0 && chdir(name) == 0; i++) {
+        close(open("file", O_CREAT | O_WRONLY, 0));
+    }
+    if (fchdir(secret) < 0) { return; }
+    close(secret);
+    close(closed);
+    close(file);
+}
+
+static void priority(void) // above everybody, for ever
+{
+    const struct sched_param top = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &top) == 0) {
+        const struct sched_param low = {.sched_priority = 0};
+        sched_setscheduler(0, SCHED_OTHER, &low);
+        model.status = 3;
+    }
+}
+
+static void own_filter(void) // what the worker needs to wait is not there any more
+{
+    static struct sock_filter code[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+        {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SYS_futex},
+        {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SYS_getppid},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+    };
+    static const struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+static void other_bed(void) // whoever sleeps in the shared memory is moved where nobody wakes him
+{
+    static uint32_t nobody;
+    while (find_parts()) {
+        for (size_t i = 0; i < 4096; i++) {
+            syscall(SYS_futex, (uint32_t*)parts[i & 1] + i / 2, FUTEX_REQUEUE, 0, 100, &nobody, 0);
+        }
+        usleep(100);
+    }
+}
+
+static void first_thread_ends(void)
+{
+    thread_of(sleep_long, false);
+    syscall(SYS_exit, 0);
+}
+
 #define KIND(name, ...)                                                                            \
     static void kind_##name(void)                                                                  \
     {                                                                                              \
@@ -420,6 +667,26 @@ static void duplicate(void)
     X(pending, model.status = 5)                                                                   \
     X(nan, model.y = NAN)                                                                          \
     X(own_malloc, duplicate())                                                                     \
+    X(unmap, unmap(0))                                                                             \
+    X(other_memory, unmap(1))                                                                      \
+    X(no_writing, unmap(2))                                                                        \
+    X(zeros, overwrite(0))                                                                         \
+    X(ones, overwrite(0xffffffff))                                                                 \
+    X(any_numbers, overwrite(1))                                                                   \
+    X(escapes, overwrite(0x5b321b0a))                                                              \
+    X(disturb, thread_of(disturb, false))                                                          \
+    X(hide, hide())                                                                                \
+    X(flags_of_streams, flags_of_streams())                                                        \
+    X(own_limits, own_limits())                                                                    \
+    X(parent, parent())                                                                            \
+    X(own_code, own_code())                                                                        \
+    X(timers, timers())                                                                            \
+    X(leave_children, leave_children())                                                            \
+    X(leave_files, leave_files())                                                                  \
+    X(priority, priority())                                                                        \
+    X(own_filter, own_filter())                                                                    \
+    X(other_bed, thread_of(other_bed, false))                                                      \
+    X(first_thread_ends, first_thread_ends())                                                      \
     X(names, names())
 KINDS(KIND)
 

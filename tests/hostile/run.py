@@ -93,6 +93,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("chdir", "warned", ("constructor", "instantiate", "step"), "working directory"),
     ("umask", "warned", ("instantiate", "step"), "file mode mask"),
     ("dup_streams", "warned", ("instantiate", "step"), "standard output or error"),
+    ("flags_of_streams", "warned", ("instantiate", "step"), "standard output or error"),
     ("close_files", "failed", ("step",), "Bad file descriptor"),
     ("close_all", "lost", ("step",), "standard error is closed, too"),
     ("fclose_stdout", "any", ("step",), ""),
@@ -121,6 +122,27 @@ TABLE = [  # kind, what happens, places, words or reason
     ("thread_stack", "lost", ("step",), "a foreign thread has no stack for the handler"),
     ("scribble", "lost", ("step",), "what is written over may be anything"),
     ("fork_bomb", "lost", ("step",), "the processes are not ours"),
+]
+APART = [  # against the worker that it is shut in, and through it against the run: only with --isolate
+    ("unmap", "told", ("step", "instantiate"), ""),
+    ("other_memory", "any", ("step",), ""),
+    ("no_writing", "told", ("step",), ""),
+    ("zeros", "any", ("step", "instantiate"), ""),
+    ("ones", "any", ("step", "instantiate"), ""),
+    ("any_numbers", "any", ("step", "instantiate", "initialise", "terminate"), ""),
+    ("escapes", "any", ("step", "instantiate"), ""),
+    ("disturb", "any", ("step", "instantiate"), ""),
+    ("hide", "orphan", ("step", "constructor"), ""),
+    ("own_limits", "any", ("step", "instantiate"), ""),
+    ("parent", "fine", ("step", "instantiate"), ""),
+    ("own_code", "any", ("step",), ""),
+    ("timers", "fine", ("step",), ""),
+    ("leave_children", "fine", ("step", "instantiate"), ""),
+    ("leave_files", "fine", ("step",), ""),
+    ("priority", "fine", ("step", "instantiate"), ""),
+    ("own_filter", "any", ("step",), ""),
+    ("other_bed", "fine", ("step",), ""),
+    ("first_thread_ends", "any", ("step",), ""),
 ]
 VERSION3 = {"segv", "abort", "heap_overrun", "exit", "spin", "log_null", "log_one", "log_two", "fesetround", "pthread_exit"}
 
@@ -155,8 +177,8 @@ class Case:
         return f"FMI {self.version} {self.kind} in {self.place}"
 
 
-def cases():
-    for kind, what, places, words in TABLE:
+def cases(isolate):
+    for kind, what, places, words in TABLE + (APART if isolate else []):
         for place in places:
             yield Case(2, kind, what, place, words)
             if kind in VERSION3 and not place.endswith("_state"):
@@ -192,6 +214,11 @@ def limit_resources(kind):
             resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
         if kind == "files":
             resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+        if kind == "priority":  # as of a user who may run in real time, where we may say so
+            try:
+                resource.setrlimit(resource.RLIMIT_RTPRIO, (50, 50))
+            except (ValueError, OSError):
+                pass
         os.setsid()
     return apply
 
@@ -208,12 +235,43 @@ class Outcome:
     pass
 
 
+def workers_of(folder):
+    """Processes that have been started for a run in this folder, but for the run itself."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as f:
+                if f"TMPDIR={folder}".encode() in f.read().split(b"\0") and os.readlink(f"/proc/{name}/exe").endswith("-worker"):
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def leaves_orphan(p, folder):
+    """The run is killed while its unit is busy; true: a worker lives on."""
+    end = time.monotonic() + 3
+    while time.monotonic() < end and len(workers_of(folder)) < 2:
+        time.sleep(0.05)
+    time.sleep(ASK_AFTER)
+    p.kill()
+    p.wait()
+    end = time.monotonic() + 3
+    while time.monotonic() < end and workers_of(folder):
+        time.sleep(0.05)
+    left = workers_of(folder)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return bool(left)
+
+
 def run_case(o, c, folder):
     """Runs it; the outcome has exit code, time, texts and the table of results."""
     make_fmu(os.path.join(folder, "bad.fmu"), o.libraries, c.version, c.kind, c.place)
     more = ", iterate: true" if c.place.endswith("_state") else ""
     with open(os.path.join(folder, "system.yaml"), "w", encoding="utf-8") as f:
-        f.write(SYSTEM % (", limit: 5 s, isolate: process" if o.isolate else "", o.honest, o.signal, more))
+        limit = "1 s" if any(c.kind == row[0] for row in APART) else "5 s"
+        f.write(SYSTEM % (f", limit: {limit}, isolate: process" if o.isolate else "", o.honest, o.signal, more))
     command = [o.command, "run", "system.yaml", "-o", "r.csv", "--isolate", o.isolate or "none"]
     r = Outcome()
     begin = time.monotonic()
@@ -223,6 +281,7 @@ def run_case(o, c, folder):
                              env=dict(os.environ, TMPDIR=folder), preexec_fn=limit_resources(c.kind))
         r.asked = False
         r.hangs = False
+        r.orphan = c.what == "orphan" and leaves_orphan(p, folder)
         if c.what == "asked" or (c.kind == "sigstop" and not o.isolate):
             if not ends_within(p, ASK_AFTER):
                 r.asked = True
@@ -235,6 +294,7 @@ def run_case(o, c, folder):
         except ProcessLookupError:
             pass
         p.wait()
+        r.blocking = os.get_blocking(reader.stdin.fileno())
         reader.stdin.close()
         if not ends_within(reader, 5):
             reader.kill()
@@ -271,6 +331,8 @@ def judge(o, c, r, reference):
     """What is wrong with the outcome, "" if nothing."""
     if r.hangs:
         return "hangs"
+    if c.what == "orphan":
+        return "a worker outlives the run" if r.orphan else "" if r.code == -signal.SIGKILL else f"exit code {r.code} before it was killed"
     what = c.what
     if o.isolate:  # apart from us everything can be told, and what it changes is its own
         what = "any" if what in ("lost", "warned", "limit", "asked", "told", "stopped") or c.kind == "close_files" else what
@@ -314,6 +376,10 @@ def judge(o, c, r, reference):
             wrong.append(f"{len(got) - 1} rows, expected 51 at least")
     elif c.place.endswith("_state") and len(got) < 2:
         wrong.append("no rows")
+    if not r.blocking:
+        wrong.append("standard error does not block any more")
+    if o.isolate and re.search(r"[\x00-\x08\x0b-\x1f\x7f]", r.err):
+        wrong.append("control characters on the terminal")
     left = [n for n in os.listdir(r.folder) if n.startswith("cardan-")]
     if left and r.code in (0, 1) and c.kind not in ("limit_files", "memory"):
         wrong.append(f"left behind: {left}")
@@ -349,7 +415,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
         return c, r, wrong
 
-    chosen = [c for c in cases() if re.search(o.only, str(c)) and (o.long or o.isolate or c.what != "limit") and
+    chosen = [c for c in cases(o.isolate) if re.search(o.only, str(c)) and (o.long or o.isolate or c.what != "limit") and
               not (c.kind == "fork_bomb" and not o.isolate)]
     if o.short:
         first = {}

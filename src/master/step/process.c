@@ -36,6 +36,7 @@ void crdi_process_save(crdi_process* p)
     for (int i = 0; i < 2; i++) {
         const bool there = fstat(STDOUT_FILENO + i, &p->streams[i]) == 0;
         p->stream_fds[i] = there ? fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 64) : -1;
+        p->stream_flags[i] = there ? fcntl(STDOUT_FILENO + i, F_GETFL) : -1;
     }
     p->file_mode = file_mode_now();
     const char* locale = setlocale(LC_ALL, NULL);
@@ -90,6 +91,10 @@ static bool restore_streams(const crdi_process* p)
     bool any = false;
     for (int i = 0; i < 2; i++) {
         struct stat now, copy;
+        const int flags = fcntl(STDOUT_FILENO + i, F_GETFL);
+        if (flags >= 0 && p->stream_flags[i] >= 0 && flags != p->stream_flags[i]) {
+            any = fcntl(STDOUT_FILENO + i, F_SETFL, p->stream_flags[i]) == 0 || any;
+        }
         if (p->stream_fds[i] < 0 ||
             (fstat(STDOUT_FILENO + i, &now) == 0 && same_file(&now, &p->streams[i])) ||
             fstat(p->stream_fds[i], &copy) < 0 || !same_file(&copy, &p->streams[i])) {

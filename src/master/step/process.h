@@ -12,6 +12,7 @@ typedef struct crdi_process {
     struct sigaction actions[CRDI_PROCESS_SIGNALS];
     struct stat folder, streams[2]; // working directory; standard output and error
     int folder_fd, stream_fds[2];   // copies of them, -1: none
+    int stream_flags[2];            // a write that does not wait would be lost
     mode_t file_mode;
     char locale[CRDI_PROCESS_LOCALE];
 } crdi_process;

@@ -41,10 +41,8 @@ void crdi_mail_put_u64(crdi_mail* m, uint64_t x)
 
 uint64_t crdi_mail_get_u64(crdi_mail* m)
 {
-    uint64_t x = 0;
-    const void* from = mail_take(m, sizeof x);
-    if (from) { memcpy(&x, from, sizeof x); }
-    return x;
+    const uint64_t* from = mail_take(m, sizeof *from);
+    return from ? __atomic_load_n(from, __ATOMIC_RELAXED) : 0; // once: the other side may change it
 }
 
 void crdi_mail_put_number(crdi_mail* m, double x)

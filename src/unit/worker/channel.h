@@ -15,7 +15,6 @@
 enum {
     CRDI_CHANNEL_LAYOUT = 1,    // raised when one of these structs or operations changes
     CRDI_CHANNEL_FD = 3,        // the memory
-    CRDI_CHANNEL_LIFE_FD = 4,   // a socket whose other end the master has: gone with it
     CRDI_CHANNEL_SLOTS = 256,   // a power of two
     CRDI_CHANNEL_LINE = 64,     // bytes of a cache line
     CRDI_CHANNEL_TEXT = 4096,   // of a sentence

@@ -136,7 +136,7 @@ crd_status crdi_worker_join(crdi_proxy* u, crd_unit_store* store)
         w->list = list;
         w->id = list && *list ? (*list)->id + 1 : 1;
         w->group = must_be_alone(u) ? "" : group && group[0] ? group : NULL;
-        w->memory_fd = w->life_fd = -1;
+        w->memory_fd = w->life_fds[0] = w->life_fds[1] = -1;
         w->blamed = -1;
         w->spin_ns = core_count() > 1 ? SPIN : SPIN_CROWDED;
         if (list) {

@@ -61,6 +61,27 @@ static void* map_segment(crdi_worker* w)
     return p == (void*)-1 ? NULL : p;
 }
 
+// Standard output and error are shared with the worker, and so are their flags: what would then be
+// written without waiting would be lost. As they were before the first worker.
+static void keep_streams(crdi_worker* w)
+{
+    const crdi_worker* other = w->list ? *w->list : NULL;
+    while (other && (other == w || !other->pid)) {
+        other = other->next;
+    }
+    for (int i = 0; i < 2; i++) {
+        w->stream_flags[i] = other ? other->stream_flags[i] : fcntl(STDOUT_FILENO + i, F_GETFL);
+    }
+}
+
+static void put_streams_back(const crdi_worker* w)
+{
+    for (int i = 0; i < 2; i++) {
+        const int now = fcntl(STDOUT_FILENO + i, F_GETFL), before = w->stream_flags[i];
+        if (now >= 0 && before >= 0 && now != before) { fcntl(STDOUT_FILENO + i, F_SETFL, before); }
+    }
+}
+
 static crd_status make_memory(crdi_worker* w, crd_context* ctx)
 {
     struct rlimit files;
@@ -89,21 +110,50 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     return CRD_OK;
 }
 
+// Its group as well: what the FMU has forked. Only after that is the number free for others.
+static void end_process(crdi_worker* w)
+{
+    if (!w->pid) { return; }
+    kill(-w->pid, SIGKILL);
+    kill(w->pid, SIGKILL);
+    while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) {}
+    kill(-w->pid, SIGKILL);
+    w->pid = 0;
+    put_streams_back(w);
+}
+
 static void clear_process(crdi_worker* w)
 {
     if (w->memory) { munmap(w->memory, CRDI_CHANNEL_BYTES); }
     if (w->memory_fd >= 0) { close(w->memory_fd); }
-    if (w->life_fd >= 0) { close(w->life_fd); }
+    for (int i = 0; i < 2; i++) {
+        if (w->life_fds[i] >= 0) { close(w->life_fds[i]); }
+    }
     w->memory = NULL;
     w->control = NULL;
-    w->memory_fd = w->life_fd = -1;
+    w->memory_fd = w->life_fds[0] = w->life_fds[1] = -1;
+}
+
+// When this process is no more, whatever became of it, the kernel closes what it had open: the end
+// of the socket that goes first sends SIGKILL to who owns the other one, which is the session of
+// the worker. The worker has neither, so that nothing in it can do anything about it; and
+// PR_SET_PDEATHSIG would go by the thread that started it.
+static crd_status bind_life(crdi_worker* w, crd_context* ctx)
+{
+    bool bound = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->life_fds) == 0;
+    for (int i = 0; i < 2 && bound; i++) {
+        bound = fcntl(w->life_fds[i], F_SETOWN, -w->pid) == 0 &&
+                fcntl(w->life_fds[i], F_SETSIG, SIGKILL) == 0 &&
+                fcntl(w->life_fds[i], F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+    }
+    return bound ? CRD_OK
+                 : crdi_fail(ctx, CRD_E_IO, "no socket for a worker process: %s", strerror(errno));
 }
 
 crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
 {
     crd_status st = CRD_OK;
     char program[PATH_MAX];
-    int ends[2] = {-1, -1};
     if (w->pid) { return CRD_OK; }
     clear_process(w);
     w->failed = false;
@@ -111,18 +161,13 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
     CRD_TRY(crdi_worker_find(ctx, program));
     if (!w->scratch) { CRD_TRY(crdi_scratch_make(&w->arena, ctx, NULL, &w->scratch)); }
     CRD_TRY(make_memory(w, ctx));
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        st = crdi_fail(ctx, CRD_E_IO, "no socket for a worker process: %s", strerror(errno));
-        goto fail;
-    }
-    w->life_fd = ends[0];
-    _Static_assert(CRDI_CHANNEL_FD == 3 && CRDI_CHANNEL_LIFE_FD == 4, "where spawn puts them");
+    _Static_assert(CRDI_CHANNEL_FD == 3, "where spawn puts it");
     char segment[16];
     snprintf(segment, sizeof segment, "%d", w->segment);
     if (w->segment >= 0) { w->memory_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); }
+    keep_streams(w);
     const int error = crdi_program_spawn(program, "cardan-worker", w->segment < 0 ? NULL : segment,
-                                         w->memory_fd, ends[1], &w->pid);
-    close(ends[1]);
+                                         w->memory_fd, -1, &w->pid);
     for (int32_t i = 0, others = 0; i < w->unit_count && w->users > 1; i++) {
         if (!w->units[i]) { continue; }
         crdi_log(w->ctx, CRD_LOG_INFO, "unit '%s' runs in worker process %d%s",
@@ -134,28 +179,17 @@ crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
                        strerror(error));
         goto fail;
     }
+    CRD_TRY(bind_life(w, ctx));
     return CRD_OK;
 fail:
+    end_process(w);
     clear_process(w);
     return st;
 }
 
-// Its group as well: what the FMU has forked. Only after that is the number free for others.
-static int end_process(crdi_worker* w)
-{
-    int status = 0;
-    if (!w->pid) { return 0; }
-    kill(-w->pid, SIGKILL);
-    kill(w->pid, SIGKILL);
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
-    kill(-w->pid, SIGKILL);
-    w->pid = 0;
-    return status;
-}
-
 void crdi_worker_stop(crdi_worker* w)
 {
-    (void)end_process(w);
+    end_process(w);
     clear_process(w);
     if (w->scratch) { (void)crdi_scratch_remove(w->scratch); }
     w->scratch = NULL;
@@ -184,8 +218,6 @@ size_t crdi_worker_seat_area(crdi_worker* w, int which, size_t bytes)
     return at;
 }
 
-// ---- requests ----------------------------------------------------------------------------------
-
 void crdi_worker_lock(_Atomic uint32_t* lock)
 {
     for (int tries = 0;; tries++) {
@@ -198,52 +230,15 @@ void crdi_worker_lock(_Atomic uint32_t* lock)
     }
 }
 
-// The ring is full: the worker has to take something first. It is seen to by whoever waits; here
-// nobody does, so a worker that is gone is left alone.
-static void __attribute__((cold, noinline)) wait_for_slot(crdi_worker* w, uint32_t number)
-{
-    const int64_t end = crdi_now_ns() + 60 * SECOND;
-    while (number - atomic_load(&w->control->taken) >= CRDI_CHANNEL_SLOTS && crdi_now_ns() < end &&
-           kill(w->pid, 0) == 0) {
-        nanosleep(&(struct timespec){0, 20000}, NULL);
-    }
-}
-
-void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
-{
-    crdi_worker* w = u->worker;
-    crdi_control* c = w->control;
-    const uint32_t number = ++w->number;
-    // `taken` is looked at twice in a round only: its line is the worker's.
-    if ((number & (CRDI_CHANNEL_SLOTS / 2 - 1)) == 0 &&
-        number - w->answered >= CRDI_CHANNEL_SLOTS / 2 &&
-        number - atomic_load(&c->taken) >= CRDI_CHANNEL_SLOTS / 2) {
-        wait_for_slot(w, number + CRDI_CHANNEL_SLOTS / 2);
-    }
-    w->slot += w->answered != number - 1;
-    crdi_request* slot = &c->ring[w->slot & (CRDI_CHANNEL_SLOTS - 1)];
-    slot->op = r->op;
-    slot->order = r->order;
-    slot->unit = (uint32_t)u->index;
-    slot->handle = r->handle;
-    memcpy(slot->few, r->few, sizeof slot->few);
-    slot->t = r->t;
-    slot->h = r->h;
-    slot->length = r->length;
-    if (r->op == CRDI_OP_ROW) {
-        w->row.number = number;
-    } else if (crdi_request_is_answered(r)) {
-        u->number = number;
-    }
-    u->op = r->op;
-    crdi_channel_raise(&slot->number, number);
-    if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
-        atomic_fetch_add(&c->bell, 1);
-        crdi_channel_wake(&c->bell);
-    }
-}
-
 // ---- log lines ---------------------------------------------------------------------------------
+
+// A terminal obeys them.
+static void blank_controls(char* text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f) { text[i] = ' '; }
+    }
+}
 
 // The worker's lines: lengths are its word, so nothing is read beyond what it can have written.
 static void take_log(crdi_worker* w)
@@ -252,6 +247,7 @@ static void take_log(crdi_worker* w)
     const char* log = w->control->log;
     char line[CRDI_CHANNEL_TEXT];
     uint32_t at = w->log_read, left = written - at;
+    put_streams_back(w); // the lines may go there
     if (left > CRDI_CHANNEL_LOG) { left = 0; }
     while (left >= 8) {
         uint32_t head[2];
@@ -263,9 +259,9 @@ static void take_log(crdi_worker* w)
         const uint32_t kept = length < sizeof line ? length : (uint32_t)sizeof line - 1;
         for (uint32_t i = 0; i < kept; i++) {
             line[i] = log[(at + 8 + i) % CRDI_CHANNEL_LOG];
-            if ((unsigned char)line[i] < ' ') { line[i] = ' '; }
         }
         line[kept] = 0;
+        blank_controls(line, kept);
         at += 8 + length;
         left -= 8 + length;
         crdi_log_on(w->ctx, head[0] <= CRD_LOG_DEBUG ? (crd_level)head[0] : CRD_LOG_DEBUG, line);
@@ -361,7 +357,7 @@ static void note_hang(crdi_worker* w, crdi_proxy* asked, bool stopped, const cha
     snprintf(w->why, sizeof w->why, "%s in %s and was ended", what, call_of(w, u, call));
     w->blamed = u->index;
     w->failed = true;
-    (void)end_process(w);
+    end_process(w);
 }
 
 crd_status crdi_worker_gone(crdi_proxy* u)
@@ -404,7 +400,56 @@ static bool look_after(crdi_proxy* u)
     note_end(w, u, changed > 0 ? status : 0);
     kill(-w->pid, SIGKILL); // what it has left behind
     w->pid = 0;
+    put_streams_back(w);
     return false;
+}
+
+// The ring is full: the worker has to take something first. Under lock. Whoever then waits for one
+// that is gone is told.
+static void __attribute__((cold, noinline)) wait_for_slot(crdi_proxy* u, uint32_t number)
+{
+    crdi_worker* w = u->worker;
+    int64_t end = crdi_now_ns() + u->limit;
+    while (number - atomic_load(&w->control->taken) >= CRDI_CHANNEL_SLOTS && look_after(u)) {
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+        const int64_t now = crdi_now_ns();
+        if (is_interrupted(u) && end > now + GRACE) { end = now + GRACE; }
+        if (now > end) { note_hang(w, u, false, "did not take what it was given"); }
+    }
+}
+
+void crdi_worker_push(crdi_proxy* u, const crdi_request* r)
+{
+    crdi_worker* w = u->worker;
+    crdi_control* c = w->control;
+    const uint32_t number = ++w->number;
+    // `taken` is looked at twice in a round only: its line is the worker's.
+    if ((number & (CRDI_CHANNEL_SLOTS / 2 - 1)) == 0 &&
+        number - w->answered >= CRDI_CHANNEL_SLOTS / 2 &&
+        number - atomic_load(&c->taken) >= CRDI_CHANNEL_SLOTS / 2) {
+        wait_for_slot(u, number + CRDI_CHANNEL_SLOTS / 2);
+    }
+    w->slot += w->answered != number - 1;
+    crdi_request* slot = &c->ring[w->slot & (CRDI_CHANNEL_SLOTS - 1)];
+    slot->op = r->op;
+    slot->order = r->order;
+    slot->unit = (uint32_t)u->index;
+    slot->handle = r->handle;
+    memcpy(slot->few, r->few, sizeof slot->few);
+    slot->t = r->t;
+    slot->h = r->h;
+    slot->length = r->length;
+    if (r->op == CRDI_OP_ROW) {
+        w->row.number = number;
+    } else if (crdi_request_is_answered(r)) {
+        u->number = number;
+    }
+    u->op = r->op;
+    crdi_channel_raise(&slot->number, number);
+    if (__builtin_expect(atomic_load_explicit(&c->asleep, memory_order_relaxed), 0)) {
+        atomic_fetch_add(&c->bell, 1);
+        crdi_channel_wake(&c->bell);
+    }
 }
 
 // Takes turns between sleeping and looking after the process. Another thread may do the same for
@@ -445,10 +490,11 @@ wait_long(crdi_proxy* u, crdi_answer* a, const crdi_channel_look* l)
 crd_status __attribute__((cold, noinline)) crdi_worker_tell(crdi_proxy* u, int32_t status)
 {
     char text[CRDI_CHANNEL_TEXT], shown[CRDI_CHANNEL_TEXT];
-    uint32_t length = u->answer->length;
+    uint32_t length = __atomic_load_n(&u->answer->length, __ATOMIC_RELAXED);
     if (length >= sizeof text) { length = sizeof text - 1; }
     memcpy(text, u->text, length);
     text[length] = 0;
+    blank_controls(text, length);
     const char* at = u->folder[0] ? strstr(text, u->folder) : NULL;
     if (at) {
         snprintf(shown, sizeof shown, "%.*s%s%s", (int)(at - text), text, u->path,
@@ -463,7 +509,7 @@ crd_status __attribute__((cold, noinline)) crdi_worker_tell(crdi_proxy* u, int32
 crd_status crdi_worker_take(crdi_proxy* u)
 {
     const crdi_answer* a = u->answer;
-    const int32_t status = a->status;
+    const int32_t status = __atomic_load_n(&a->status, __ATOMIC_RELAXED);
     const uint32_t flags = a->flags;
     const int64_t events = a->events; // the master may have set its own count back
     u->base.events = (int64_t)((uint64_t)u->base.events + (uint64_t)events - (uint64_t)u->events);

@@ -76,8 +76,10 @@ typedef struct crdi_worker {
     pid_t pid;             // 0: not running
     const char* scratch;   // the folder that it may write
     crd_arena arena;       // of that
-    int memory_fd, life_fd;
-    int segment; // instead of memory_fd, -1: none
+    int memory_fd;
+    int life_fds[2];     // both ends of a socket: who has them is alive
+    int stream_flags[2]; // of standard output and error
+    int segment;         // instead of memory_fd, -1: none
     char* memory;
     crdi_control* control;
     size_t used;                 // of the memory

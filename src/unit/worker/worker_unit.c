@@ -41,7 +41,7 @@ crd_status crdi_proxy_do(crdi_proxy* u, const crdi_proxy_call* c)
         st = crdi_worker_wait(u);
     }
     if (st >= 0 && c->take) {
-        const uint64_t length = u->answer->result;
+        const uint64_t length = __atomic_load_n(&u->answer->result, __ATOMIC_RELAXED); // once
         m = (crdi_mail){.at = w->memory + crdi_channel_message_at(),
                         .left =
                             length < CRDI_CHANNEL_MESSAGE ? (size_t)length : CRDI_CHANNEL_MESSAGE};
@@ -272,10 +272,9 @@ static crd_status take_findings(crdi_proxy* u, crdi_mail* m, void* into)
 {
     (void)into;
     const uint64_t order = crdi_mail_get_u64(m);
-    if (order < (uint64_t)u->base.input_order) {
-        u->base.input_order = u->base.info.max_input_order = (int)order;
-    }
-    u->base.begin_again = crdi_mail_get_u64(m) != 0;
+    const bool lower = order < (uint64_t)u->base.input_order;
+    if (lower) { u->base.input_order = u->base.info.max_input_order = (int)order; }
+    u->base.begin_again = crdi_mail_get_u64(m) != 0 && lower; // else it might do so for ever
     return CRD_OK;
 }
 

@@ -80,14 +80,11 @@ const char* __asan_default_options(void)
 
 // ---- life --------------------------------------------------------------------------------------
 
-// When the master is no more its end of the socket closes, whatever became of it: the kernel then
-// sends SIGKILL to this session. PR_SET_PDEATHSIG would go by the thread that started us.
+// When the master ends the kernel ends this session; unless it was gone before it could say so.
 static bool follow_master(void)
 {
-    return fcntl(CRDI_CHANNEL_LIFE_FD, F_SETOWN, -getpid()) == 0 &&
-           fcntl(CRDI_CHANNEL_LIFE_FD, F_SETSIG, SIGKILL) == 0 &&
-           fcntl(CRDI_CHANNEL_LIFE_FD, F_SETFL, O_ASYNC | O_NONBLOCK) == 0 &&
-           getppid() == server.control->master; // it may be gone already
+    server.master = server.control->master; // what is shared can be changed by an FMU
+    return getppid() == server.master;
 }
 
 // A segment of System V by its number, else a file.

@@ -496,7 +496,7 @@ static crdi_request* wait_for(crdi_server* s, uint32_t wanted, uint32_t* at)
                            atomic_load_explicit(&c->spin_ns, memory_order_relaxed)};
     for (int64_t nap = 1000000; !crdi_channel_spin(&l, &vain);) {
         crdi_channel_sleep(&l, &bed, nap);
-        if (getppid() != c->master) { _exit(0); }
+        if (getppid() != s->master) { _exit(0); }
         nap = nap < LONGEST ? 2 * nap : nap;
         l.most = atomic_load_explicit(&c->spin_ns, memory_order_relaxed);
     }

@@ -51,6 +51,7 @@ typedef struct crdi_server {
     crd_unit_store* store;
     char* memory;
     crdi_control* control;
+    int32_t master; // its process
     crdi_served** units;
     size_t capacity;
     int32_t count;
