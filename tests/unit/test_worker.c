@@ -58,6 +58,8 @@ typedef struct record {
     int64_t integer[STEPS][MOST], events[STEPS];
 } record;
 
+static int kill_every; // steps, 0: never
+
 // Inputs on curves, outputs with derivatives, now and then a step back.
 static void drive(crd_unit* u, record* r)
 {
@@ -93,6 +95,7 @@ static void drive(crd_unit* u, record* r)
                 const double* const d[] = {slope[0], slope[1]};
                 check_ok(u->ops->derivatives->set(u, in.b, d, order > 2 ? 2 : order));
             }
+            if (kill_every && !back && n % kill_every == 10) { kill(worker_of(u), SIGKILL); }
             if (n % 2 && CRDI_UNIT_HAS(u, remote, begin)) { u->ops->remote->begin(u, t, h); }
             step(u, t, h);
             get(&out);
@@ -149,6 +152,57 @@ static void a_worker_gives_the_same_bits(void** state)
             }
         }
     }
+    crd_context_destroy(ctx);
+}
+
+// Whose FMU can write down its state loses nothing when its worker is killed.
+static void a_restart_gives_the_same_bits(void** state)
+{
+    (void)state;
+    static const char* const names[] = {
+        "events", "rot_1", "feedthrough", "bouncing_ball", "driven_oscillator", "pwm_lag"};
+    static record here, there;
+    crd_context* ctx = crd_context_create(NULL);
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        crd_unit_spec spec = fmu_spec(example(names[i / 2], 2 + (int)i % 2), NULL);
+        crd_unit* u = make(ctx, &spec);
+        drive(u, &here);
+        crd_unit_destroy(u);
+        spec.isolate = "process";
+        spec.restart = 100;
+        kill_every = 41;
+        u = make(ctx, &spec);
+        drive(u, &there);
+        kill_every = 0;
+        check(u->remarks >= 4);
+        check_contains(u->remark, "restarted from its state at t = ");
+        crd_unit_destroy(u);
+        if (memcmp(&here, &there, sizeof here) != 0) {
+            fail_msg("%s as FMI %d differs", names[i / 2], 2 + (int)i % 2);
+        }
+    }
+    crd_context_destroy(ctx);
+}
+
+static void a_state_is_lost_with_its_worker(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_unit_spec spec = fmu_spec(example("rot_1", 2), "process");
+    void *before = NULL, *after = NULL;
+    spec.restart = 1;
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    check_ok(u->ops->state->save(u, &before));
+    kill(worker_of(u), SIGKILL);
+    step(u, 0, 0.1);
+    check_ok(u->ops->state->save(u, &after));
+    check_ok(u->ops->state->restore(u, after));
+    check_status(u->ops->state->restore(u, before), CRD_E_STATE);
+    check_contains(crd_error_text(u->ctx), "is lost with the worker process that had it");
+    u->ops->state->free(u, &before);
+    u->ops->state->free(u, &after);
+    crd_unit_destroy(u);
     crd_context_destroy(ctx);
 }
 
@@ -856,6 +910,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_gives_the_same_bits),
+        cmocka_unit_test(a_restart_gives_the_same_bits),
+        cmocka_unit_test(a_state_is_lost_with_its_worker),
         cmocka_unit_test(texts_pass),
         cmocka_unit_test(misdeeds_are_told_with_the_call),
         cmocka_unit_test(files_of_others_are_out_of_reach),

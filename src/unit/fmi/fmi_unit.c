@@ -306,6 +306,51 @@ static void cs_free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
+// ---- a state that outlives the process ---------------------------------------------------------
+
+bool crdi_fmi_unit_can_keep(const crd_unit* unit)
+{
+    const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
+    return !u->exchange && u->d->can_get_set_state && u->d->can_serialize_state;
+}
+
+crd_status crdi_fmi_unit_keep(crd_unit* unit, void** state, uint8_t* bytes, size_t room,
+                              size_t* size)
+{
+    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    crd_status st = CRD_OK;
+    const double times[] = {u->next_event, u->now};
+    CRD_TRY(cs_save(unit, state));
+    const fmi_state* s = *state;
+    CRD_TRY(crd_fmi_serialized_size(u->fmi, s->fmu_state, size));
+    if (room < sizeof times || *size > room - sizeof times) {
+        return crdi_fail(unit->ctx, CRD_E_RANGE, "its state has more than %zu bytes", room);
+    }
+    memcpy(bytes, times, sizeof times);
+    CRD_TRY(crd_fmi_serialize(u->fmi, s->fmu_state, bytes + sizeof times, *size));
+    *size += sizeof times;
+fail:
+    return st;
+}
+
+crd_status crdi_fmi_unit_resume(crd_unit* unit, const uint8_t* bytes, size_t size)
+{
+    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    crd_status st = CRD_OK;
+    double times[2];
+    fmi_state s = {0};
+    if (size < sizeof times) { return crdi_fail(unit->ctx, CRD_E_FORMAT, "its state is cut off"); }
+    memcpy(times, bytes, sizeof times);
+    CRD_TRY(crd_fmi_deserialize(u->fmi, bytes + sizeof times, size - sizeof times, &s.fmu_state));
+    s.next_event = times[0];
+    s.now = times[1];
+    s.sent = u->sent + 1; // what it was sent before does not count
+    CRD_TRY(cs_restore(unit, &s));
+fail:
+    if (s.fmu_state) { (void)crd_fmi_free_state(u->fmi, &s.fmu_state); }
+    return st;
+}
+
 static const crd_unit_state_ops state_ops = {cs_save, cs_restore, cs_free_state};
 static const crd_unit_derivative_ops derivative_ops = {
     crdi_fmi_unit_set_derivatives, crdi_fmi_unit_get_derivatives, crdi_fmi_unit_directional};

@@ -117,6 +117,13 @@ crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u);
 crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,
                                 bool shares_fmu, crd_unit** out);
 
+// The state of a unit of Co-Simulation as bytes that outlive its process: `*state` NULL or as of
+// the call before, freed as states are; `*size` of the bytes, CRD_E_RANGE: more than there is room.
+bool crdi_fmi_unit_can_keep(const crd_unit* unit);
+crd_status crdi_fmi_unit_keep(crd_unit* unit, void** state, uint8_t* bytes, size_t room,
+                              size_t* size);
+crd_status crdi_fmi_unit_resume(crd_unit* unit, const uint8_t* bytes, size_t size);
+
 // orders.c: out of initialization mode, and finds out which derivatives of inputs the FMU takes
 crd_status crdi_fmi_unit_exit_asking(crdi_fmi_unit* u);
 

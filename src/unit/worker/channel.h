@@ -48,6 +48,8 @@ enum {
     X(SAVE, "save its state")                                                                      \
     X(RESTORE, "restore its state")                                                                \
     X(FREE, "free its state")                                                                      \
+    X(KEEP, "save its state")                                                                      \
+    X(RESUME, "restore its state")                                                                 \
     X(DIRECTIONAL, "get directional derivatives")                                                  \
     X(LINEARISE, "get its derivatives")                                                            \
     X(TERMINATE, "terminate")                                                                      \

@@ -1,47 +1,78 @@
-// A unit whose worker has ended begins anew in another one (key `restart`): from its start values
-// and settings, at the time and with the inputs that it has. The state that it had is lost with its
-// process.
+// A unit whose worker has ended begins anew in another one (key `restart`), at the time and with
+// the inputs that it has: from its state after the last step, if its FMU can write that down, else
+// from its start values and settings. All of this is kept here, where the FMU cannot change it.
+#include "unit/fmi/fmi_unit.h"
 #include "unit/worker/worker.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// The values of all bindings as they stand in the memory of the worker that is gone.
-static crd_status copy_values(crdi_proxy* u, char** copies, size_t count)
+// ---- the state ---------------------------------------------------------------------------------
+
+static crd_status take_state(crdi_proxy* u, crdi_mail* m, void* into)
 {
-    size_t i = 0;
-    for (const crdi_proxy_binding* p = u->bindings; p && i < count; p = p->next, i++) {
-        if (p->handle < 0 || !p->inputs) { continue; }
-        copies[i] = crdi_new(u->base.ctx, p->bytes);
-        if (!copies[i]) { return CRD_E_MEMORY; }
-        memcpy(copies[i], u->worker->memory + p->at, p->bytes);
-    }
+    (void)into;
+    const uint64_t size = crdi_mail_get_u64(m);
+    const void* bytes = crdi_mail_get(m, (size_t)size);
+    if (!bytes) { return CRD_OK; } // said by who asked
+    uint8_t* kept = crdi_grow(u->base.ctx, u->kept, &u->kept_capacity, (size_t)size + 1, 1);
+    if (!kept) { return CRD_E_MEMORY; }
+    u->kept = kept;
+    memcpy(kept, bytes, (size_t)size);
+    u->kept_size = (size_t)size;
     return CRD_OK;
 }
 
-static void put_back(crdi_proxy* u, char* const* copies)
+crd_status crdi_proxy_keep(crdi_proxy* u, double t)
 {
-    size_t i = 0;
-    for (crdi_proxy_binding* p = u->bindings; p; p = p->next, i++) {
-        if (!copies[i]) { continue; }
-        memcpy(p->area.real, copies[i], p->bytes);
-        p->inputs = p->waits = true;
-        p->order = 0;
-        u->waiting++;
+    const crdi_proxy_call c = {.request = {.op = CRDI_OP_KEEP, .handle = -1}, .take = take_state};
+    if (u->base.spec->restart <= 0 || !crdi_fmi_unit_can_keep(u->inner)) { return CRD_OK; }
+    const crd_status st = crdi_proxy_do(u, &c);
+    if (st >= 0) { u->kept_at = t; }
+    return st;
+}
+
+static void fill_state(crdi_mail* m, const void* with)
+{
+    const crdi_proxy* u = with;
+    crdi_mail_put_u64(m, u->kept_size);
+    crdi_mail_put(m, u->kept, u->kept_size);
+}
+
+// ---- beginning anew ----------------------------------------------------------------------------
+
+static void put_back(crdi_proxy* u, bool rates)
+{
+    for (crdi_proxy_binding* p = u->bindings; p; p = p->next) {
+        if (!p->own || !p->inputs || p->binding->bytes_count) { continue; }
+        memcpy(p->area.real, p->own, p->bytes);
+        u->waiting += !p->waits;
+        p->waits = true;
+        p->order = rates ? p->own_order : 0;
     }
 }
 
-static crd_status begin_anew(crdi_proxy* u, char* const* copies, double t)
+static crd_status begin_anew(crdi_proxy* u, double t)
 {
     crd_unit* unit = &u->base;
     crd_experiment e = u->experiment;
+    const crd_experiment first = e;
     crd_status st = CRD_OK;
-    e.start = t;
+    if (!u->kept_size) { e.start = t; }
     CRD_TRY(crd_unit_instantiate(unit));
     CRD_TRY(unit->ops->enter_initialization(unit, &e));
-    put_back(u, copies);
-    CRD_TRY(unit->ops->exit_initialization(unit));
-    put_back(u, copies); // the step begins with them, too
+    u->experiment = first;
+    put_back(u, false);
+    const crdi_proxy_call exit = {.request = {.op = CRDI_OP_EXIT, .handle = -1}};
+    CRD_TRY(crdi_proxy_do(u, &exit));
+    u->steps = true;
+    u->epoch++;
+    if (u->kept_size) {
+        const crdi_proxy_call resume = {
+            .request = {.op = CRDI_OP_RESUME, .handle = -1}, .fill = fill_state, .with = u};
+        CRD_TRY(crdi_proxy_do(u, &resume));
+    }
+    put_back(u, true); // the step begins with them, too
 fail:
     return st;
 }
@@ -50,27 +81,18 @@ crd_status crdi_proxy_restart(crdi_proxy* u, double t, double h)
 {
     crd_unit* unit = &u->base;
     crd_status st = CRD_OK;
-    size_t count = 0;
-    for (const crdi_proxy_binding* p = u->bindings; p; p = p->next) {
-        count++;
-    }
-    char** copies = crdi_new_array(unit->ctx, count, sizeof *copies);
-    if (!copies) { return CRD_E_MEMORY; }
-    char why[sizeof u->worker->why];
+    char why[sizeof u->worker->why], from[64] = "start values";
     memcpy(why, u->worker->why, sizeof why);
     u->restarts++;
-    CRD_TRY(copy_values(u, copies, count));
-    CRD_TRY(begin_anew(u, copies, t));
-    snprintf(u->remark, sizeof u->remark, "restarted from its start values (%d of %d): it %s",
+    const int64_t events = unit->events;
+    CRD_TRY(begin_anew(u, t));
+    if (u->kept_size) { snprintf(from, sizeof from, "state at t = %.10g", u->kept_at); }
+    snprintf(u->remark, sizeof u->remark, "restarted from its %s (%d of %d): it %s", from,
              u->restarts, unit->spec->restart, why);
     unit->remarks++;
     crdi_log(unit->ctx, CRD_LOG_WARNING, "unit '%s' at t = %.10g: %s", unit->name, t, unit->remark);
-    unit->events++; // its outputs jump
+    unit->events = events + !u->kept_size; // its outputs jump
     st = unit->ops->step(unit, t, h);
 fail:
-    for (size_t i = 0; i < count; i++) {
-        crd_free(unit->ctx, copies[i]);
-    }
-    crd_free(unit->ctx, copies);
     return st;
 }

@@ -63,6 +63,10 @@ crd_status crdi_proxy_bind(crdi_proxy* u, crdi_proxy_binding* p)
         p->handle = u->handles++;
     }
     p->area = crdi_channel_area_at(w->memory, p->at, p->binding);
+    if (u->base.spec->restart > 0 && !p->own) {
+        p->own = crdi_new(u->base.ctx, p->bytes + 1);
+        if (!p->own) { return CRD_E_MEMORY; }
+    }
     const crdi_proxy_call c = {.request = {.op = CRDI_OP_BIND, .handle = p->handle, .area = p->at},
                                .fill = fill_binding,
                                .with = p->binding};
@@ -85,6 +89,8 @@ void crdi_proxy_unprepare(crd_unit* unit, crd_binding* b)
         }
     }
     b->prepared = NULL;
+    crd_free(unit->ctx, p->own);
+    p->own = NULL;
     if (p->handle < 0) {
         crd_free(unit->ctx, p);
         return;
@@ -127,6 +133,18 @@ static void fill_texts(crdi_mail* m, const void* with)
     crdi_mail_put_bytes(m, v->bytes, b->bytes_count);
 }
 
+// What its worker cannot change.
+static void __attribute__((cold, noinline)) keep_values(crdi_proxy_binding* p, const crd_values* v)
+{
+    const crd_binding* b = p->binding;
+    const crdi_channel_area own = crdi_channel_area_at(p->own, 0, b);
+    p->own_order = 0;
+    if (b->real_count) { memcpy(own.real, v->real, (size_t)b->real_count * sizeof(double)); }
+    if (b->integer_count) {
+        memcpy(own.integer, v->integer, (size_t)b->integer_count * sizeof(int64_t));
+    }
+}
+
 // Texts go at once, in order with what was set before.
 static crd_status __attribute__((cold, noinline))
 set_texts(crdi_proxy* u, crdi_proxy_binding* p, const crd_values* v)
@@ -156,8 +174,10 @@ crd_status crdi_proxy_set(crd_unit* unit, const crd_binding* b, const crd_values
         memcpy(p->area.integer, v->integer, (size_t)b->integer_count * sizeof(int64_t));
     }
     u->epoch++;
+    p->inputs = true;
+    if (__builtin_expect(p->own != NULL, 0)) { keep_values(p, v); }
     if (b->bytes_count) { return set_texts(u, p, v); }
-    p->waits = p->inputs = true;
+    p->waits = true;
     p->order = 0;
     u->waiting++;
 fail:
@@ -181,6 +201,13 @@ crd_status crdi_proxy_set_rates(crd_unit* unit, const crd_binding* b, const doub
     }
     p->order = (int16_t)order;
     u->epoch++;
+    if (__builtin_expect(p->own != NULL, 0)) {
+        const crdi_channel_area own = crdi_channel_area_at(p->own, 0, b);
+        for (int k = 0; k < order; k++) {
+            memcpy(own.rate[k], d[k], (size_t)b->real_count * sizeof(double));
+        }
+        p->own_order = (int16_t)order;
+    }
     return CRD_OK;
 }
 
@@ -357,8 +384,9 @@ void crdi_proxy_stop_watching(crdi_proxy* u)
 
 crd_status crdi_proxy_end_step(crdi_proxy* u, double t, double h)
 {
-    const crd_status st = crdi_worker_wait(u);
+    crd_status st = crdi_worker_wait(u);
     u->begun = false;
+    if (st >= 0 && u->base.spec->restart > 0) { st = crdi_proxy_keep(u, t + h); }
     if (__builtin_expect(u->worker->failed, 0)) {
         return u->restarts < u->base.spec->restart ? crdi_proxy_restart(u, t, h)
                                                    : crdi_worker_gone(u);

@@ -26,9 +26,11 @@ typedef struct crdi_proxy_binding {
     int32_t handle; // -1: the worker does not know it yet
     size_t at, bytes;
     crdi_channel_area area;
-    int16_t order; // of derivatives that go with a set that waits
-    bool waits;    // was set; goes with the next request
-    bool inputs;   // was ever set
+    char* own; // what was set, as it stands in the area, of a unit that may begin anew; else NULL
+    int16_t order;     // of derivatives that go with a set that waits
+    int16_t own_order; // of derivatives in `own`
+    bool waits;        // was set; goes with the next request
+    bool inputs;       // was ever set
     bool rates_only;
     uint32_t watch; // what the worker fetches after each step: bit 0 values, bit k rates of order k
     uint64_t read;  // the unit's `epoch` when it was read last
@@ -105,14 +107,17 @@ struct crdi_proxy {
     int32_t index; // in the worker
     crdi_answer* answer;
     char* text;
-    uint32_t number;  // of its last request that is answered
-    uint16_t op;      // of its last request
-    uint32_t vain;    // waits in which it was looked for in vain
-    bool created;     // the worker has the unit
-    bool begun;       // a step is under way
-    bool steps;       // it is initialised: what is read will be read again
-    bool said;        // the end of the worker
-    int restarts;     // so far
+    uint32_t number; // of its last request that is answered
+    uint16_t op;     // of its last request
+    uint32_t vain;   // waits in which it was looked for in vain
+    bool created;    // the worker has the unit
+    bool begun;      // a step is under way
+    bool steps;      // it is initialised: what is read will be read again
+    bool said;       // the end of the worker
+    int restarts;    // so far
+    uint8_t* kept; // its state after the last step, of a unit that may begin anew; NULL: it cannot
+    size_t kept_size, kept_capacity;
+    double kept_at;   // its time
     char remark[320]; // base.remark
     int64_t limit;    // of a call, ns
     int64_t events;   // as the worker counts
@@ -237,8 +242,9 @@ crd_advance* crdi_proxy_join(crd_unit* unit, int id, const crd_binding* in,
 // One of the derivatives that the worker has fetched after the step; else from now on it does.
 bool crdi_proxy_find_gain(crdi_proxy* u, const crdi_channel_gain* g, double* value);
 void crdi_proxy_watch_gain(crdi_proxy* u, const crdi_channel_gain* g);
-// restart.c: the step that its worker did not survive, in another one.
+// restart.c: the step that its worker did not survive, in another one; and what is needed for that.
 crd_status crdi_proxy_restart(crdi_proxy* u, double t, double h);
+crd_status crdi_proxy_keep(crdi_proxy* u, double t); // its state; nothing if it cannot, or need not
 // What was set goes to the worker, without waiting; under lock.
 void crdi_proxy_flush(crdi_proxy* u);
 

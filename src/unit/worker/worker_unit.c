@@ -130,7 +130,7 @@ static void forget_process(crdi_worker* w)
             u->spare = s->next;
             crd_free(u->base.ctx, s);
         }
-        u->handles = u->states = 0;
+        u->handles = 0; // states go on: none of before is taken for one of after
     }
 }
 
@@ -286,7 +286,7 @@ static crd_status proxy_exit(crd_unit* unit)
     const crd_status st = crdi_proxy_do(u, &c);
     u->steps = st >= 0;
     u->epoch++; // what was read before may have changed
-    return st;
+    return st >= 0 && !u->base.begin_again ? crdi_proxy_keep(u, u->experiment.start) : st;
 }
 
 // ---- end ---------------------------------------------------------------------------------------
@@ -321,6 +321,7 @@ static void proxy_destroy(crd_unit* unit)
         crd_free(ctx, s);
     }
     u->inner->ops->destroy(u->inner); // what else it has is this unit's
+    crd_free(ctx, u->kept);
     crd_free(ctx, u);
 }
 
@@ -329,7 +330,7 @@ static void proxy_destroy(crd_unit* unit)
 // Nobody waits for these: they are in order with the steps, and what fails comes with the next one.
 typedef struct proxy_state {
     int32_t handle;
-    double next_event; // as of then
+    double t, next_event; // as of then
     bool wants_stop;
 } proxy_state;
 
@@ -357,6 +358,7 @@ static crd_status proxy_save(crd_unit* unit, void** state)
     proxy_state* s = *state;
     if (!s) { return CRD_E_MEMORY; }
     if (fresh) { s->handle = u->states++; }
+    s->t = u->kept_at;
     s->next_event = unit->next_event;
     s->wants_stop = unit->wants_stop;
     return push_state(u, CRDI_OP_SAVE, s);
@@ -369,7 +371,8 @@ static crd_status proxy_restore(crd_unit* unit, void* state)
     u->epoch++;
     unit->next_event = s->next_event;
     unit->wants_stop = s->wants_stop;
-    return push_state(u, CRDI_OP_RESTORE, s);
+    const crd_status st = push_state(u, CRDI_OP_RESTORE, s);
+    return st >= 0 ? crdi_proxy_keep(u, s->t) : st;
 }
 
 static void proxy_free_state(crd_unit* unit, void** state)

@@ -1,6 +1,7 @@
 // Requests of the master, one after the other.
 #include "unit/worker/program/serve.h"
 #include "shared/sandbox.h"
+#include "unit/fmi/fmi_unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static void serve_destroy(crdi_server* s, crdi_served* u)
     for (int32_t i = 0; u->unit && i < u->state_count; i++) {
         if (u->states[i]) { u->unit->ops->state->free(u->unit, &u->states[i]); }
     }
+    if (u->unit && u->kept) { u->unit->ops->state->free(u->unit, &u->kept); }
     crd_free(s->ctx, u->bound);
     crd_free(s->ctx, u->watched);
     crd_free(s->ctx, u->states);
@@ -318,9 +320,32 @@ static crd_status serve_state(crdi_server* s, crdi_served* u, const crdi_request
     }
     void** state = &states[r->handle];
     if (r->op == CRDI_OP_SAVE) { return ops->save(u->unit, state); }
+    if (r->op == CRDI_OP_RESTORE && !*state) {
+        return crdi_fail(u->unit->ctx, CRD_E_STATE,
+                         "a state that was saved is lost with the worker process that had it");
+    }
     if (r->op == CRDI_OP_RESTORE) { return ops->restore(u->unit, *state); }
     if (*state) { ops->free(u->unit, state); }
     return CRD_OK;
+}
+
+static crd_status serve_keep(crdi_served* u, crdi_mail* out)
+{
+    size_t size = 0;
+    uint64_t* head = (void*)(uintptr_t)crdi_mail_get(out, sizeof *head);
+    const crd_status st =
+        crdi_fmi_unit_keep(u->unit, &u->kept, (uint8_t*)out->at, out->left, &size);
+    if (st >= 0) { (void)crdi_mail_get(out, size); } // is there already
+    *head = size;
+    return st;
+}
+
+static crd_status serve_resume(crdi_served* u, crdi_mail* in)
+{
+    const uint64_t size = crdi_mail_get_u64(in);
+    const uint8_t* bytes = crdi_mail_get(in, (size_t)size);
+    return bytes ? crdi_fmi_unit_resume(u->unit, bytes, (size_t)size)
+                 : crdi_fail(u->unit->ctx, CRD_E_FORMAT, "its state is cut off");
 }
 
 static crd_status serve_directional(crdi_served* u, crdi_mail* in, crdi_mail* out)
@@ -401,6 +426,10 @@ static crd_status serve_rare(crdi_server* s, crdi_served* u, const crdi_request*
     case CRDI_OP_RESTORE:
     case CRDI_OP_FREE:
         return serve_state(s, u, r);
+    case CRDI_OP_KEEP:
+        return serve_keep(u, out);
+    case CRDI_OP_RESUME:
+        return serve_resume(u, in);
     case CRDI_OP_DIRECTIONAL:
         return serve_directional(u, in, out);
     case CRDI_OP_LINEARISE:

@@ -36,6 +36,7 @@ typedef struct crdi_served {
     void** states;
     size_t state_capacity;
     int32_t state_count;
+    void* kept;      // of KEEP
     crd_status late; // of a request that is not answered
     // what the master knows of the unit from steps in a row; `known`: nothing else has been since
     bool known, known_stop;
