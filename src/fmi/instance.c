@@ -203,7 +203,7 @@ static void instance_forget(crd_fmi* i, bool unload)
     crdi_fmi_library_leave(i, unload);
     crdi_float_check(i);
     crdi_fmi_speaker_remove(i);
-    free(i->text);
+    free(i->said);
     crd_free(i->ctx, i->scratch);
     crd_free(i->ctx, i->name);
     crd_free(i->ctx, i);

@@ -8,7 +8,18 @@
 #include "fmi/foreign.h"
 #include "fmi/states.h"
 
-enum { CRDI_FMI_TEXT = 2048 }; // bytes of a message that are kept
+enum {
+    CRDI_FMI_TEXT = 2048,   // bytes of a message that are kept
+    CRDI_FMI_WORDINGS = 32, // of warnings that are told
+};
+
+// What an FMU has said, by log.c.
+typedef struct crdi_fmi_said {
+    char text[CRDI_FMI_TEXT]; // the last message of Warning level or worse
+    uint64_t wordings[CRDI_FMI_WORDINGS];
+    int wording_count;
+    bool full; // has been told
+} crdi_fmi_said;
 
 // FMI 1.0: what is known before its one call that initialises, and what that and events gave.
 typedef struct crdi_fmi1_part {
@@ -52,8 +63,8 @@ struct crd_fmi {
     unsigned char* scratch; // for conversions, grown by reserve
     size_t scratch_capacity;
 
-    int text_status; // of `text`, 0: nothing new since the last report
-    char* text;      // (CRDI_FMI_TEXT) the last message of Warning level or worse, by log.c
+    int text_status; // of the text in `said`, 0: nothing new since the last report
+    crdi_fmi_said* said;
 
     // Another instance of the same library may turn fatal, on another thread.
     atomic_bool fatal;

@@ -187,6 +187,29 @@ void crdi_fmi_speaker_done(crd_fmi* i)
 }
 
 // `raw` is finished but not expanded.
+// An FMU may warn in every step, with other numbers each time: each wording is told once, as many
+// as there is room for. Where the call stands does not count, so that it is the same however units
+// are stepped. Under lock.
+static bool was_said(crdi_fmi_said* s, const char* text, bool* full)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char* p = text; *p; p++) {
+        const bool digit = *p >= '0' && *p <= '9';
+        const bool part = *p == '.' || *p == '-' || *p == '+' ||
+                          ((*p == 'e' || *p == 'E') && p > text && p[-1] >= '0' && p[-1] <= '9');
+        if (digit || part) { continue; }
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
+    }
+    for (int k = 0; k < s->wording_count; k++) {
+        if (s->wordings[k] == hash) { return true; }
+    }
+    *full = s->wording_count == CRDI_FMI_WORDINGS && !s->full;
+    s->full |= *full;
+    if (s->wording_count == CRDI_FMI_WORDINGS) { return true; }
+    s->wordings[s->wording_count++] = hash;
+    return false;
+}
+
 static void deliver(crd_fmi* i, int status, const char* category, const char* raw)
 {
     if (!category) { category = ""; }
@@ -195,21 +218,26 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
     const bool notable = level <= CRD_LOG_WARNING;
     if (!i->logger && !notable && crd_log_level(i->ctx) < level) { return; }
     char text[CRDI_FMI_TEXT];
+    bool full = false;
     log_expand(i, raw, text);
     if (notable) {
         pthread_mutex_lock(&text_lock);
-        if (!i->text) { i->text = malloc(CRDI_FMI_TEXT); } // few have something to say
-        if (i->text && status >= i->text_status) { // an Error is not hidden by a later Warning
+        if (!i->said) { i->said = calloc(1, sizeof *i->said); } // few have something to say
+        if (i->said && status >= i->text_status) { // an Error is not hidden by a later Warning
             i->text_status = status;
-            memcpy(i->text, text, sizeof text);
+            memcpy(i->said->text, text, sizeof text);
         }
-        const int function = atomic_load_explicit(&i->last_call, memory_order_relaxed);
-        if (status == CRDI_FMI_WARNING && in_set(i->warned, function)) { level = CRD_LOG_DEBUG; }
+        if (i->asked || (i->said && level == CRD_LOG_WARNING && was_said(i->said, text, &full))) {
+            level = CRD_LOG_DEBUG; // a refusal is an answer
+        }
         pthread_mutex_unlock(&text_lock);
-        if (i->asked) { level = CRD_LOG_DEBUG; } // a refusal is an answer
     }
     if (i->logger) {
         i->logger(i->logger_user, status, category, text);
+    } else if (full) {
+        crdi_log(i->ctx, CRD_LOG_WARNING,
+                 "%s: %s; this and all other warnings that are new: with --log-level debug",
+                 i->name, text);
     } else if (category[0]) {
         crdi_log(i->ctx, level, "%s: %s: %s", i->name, category, text);
     } else {
@@ -295,7 +323,7 @@ void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
 {
     pthread_mutex_lock(&text_lock);
     if (i->text_status) {
-        memcpy(out, i->text, CRDI_FMI_TEXT);
+        memcpy(out, i->said->text, CRDI_FMI_TEXT);
     } else {
         out[0] = 0;
     }

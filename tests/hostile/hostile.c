@@ -751,6 +751,10 @@ static int step(double t, double h)
 {
     model.t = t;
     model.status = 0;
+    if (strcmp(model.kind, "warns") == 0) { // in every step, in words and by status
+        say(model.environment, "%s");
+        model.status = 1;
+    }
     misbehave("step");
     const bool failed = isnan(model.y);
     if (!failed) { model.y += h * model.u; }

@@ -107,6 +107,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("log_two", "fine", ("step", "terminate"), "a message"),
     ("log_n", "fine", ("step",), ""),
     ("log_thread", "any", ("step", "free"), "a unit left behind|bad"),
+    ("warns", "fine", ("step",), "a message"),
     ("bogus_status", "failed", ("step", "initialise"), "no status"),
     ("negative_status", "failed", ("step",), "no status"),
     ("error", "failed", ("instantiate", "initialise", "step"), ""),
@@ -376,6 +377,8 @@ def judge(o, c, r, reference):
             wrong.append(f"{len(got) - 1} rows, expected 51 at least")
     elif c.place.endswith("_state") and len(got) < 2:
         wrong.append("no rows")
+    if c.kind == "warns" and (r.err.count("a message") != 1 or r.err.count("returned Warning") != 1):
+        wrong.append(f"{r.err.count('a message')} and {r.err.count('returned Warning')} warnings, expected one of each")
     if not r.blocking:
         wrong.append("standard error does not block any more")
     if o.isolate and re.search(r"[\x00-\x08\x0b-\x1f\x7f]", r.err):

@@ -321,6 +321,29 @@ static void misdeeds_are_told_with_the_call(void** state)
     unsetenv("CARDAN_TEST_MISDEED");
 }
 
+// An FMU that would start its tool cannot do so in a worker: the sentence says what to write.
+static void who_needs_a_tool_is_told_the_option(void** state)
+{
+    (void)state;
+    char sentence[4096] = "";
+    check_int(system("cd " TEST_BUILD_DIR " && rm -rf unit_worker_tool && "
+                     "cp -r unit_worker unit_worker_tool && "
+                     "sed -i 's/<CoSimulation /&needsExecutionTool=\"true\" /; "
+                     "s/guid=/generationTool=\"The Tool 7\" &/' "
+                     "unit_worker_tool/modelDescription.xml"),
+              0);
+    const crd_unit_spec spec = fmu_spec(TEST_BUILD_DIR "/unit_worker_tool", "process");
+    setenv("CARDAN_TEST_MISDEED", "exit:Instantiate", 1);
+    live(&spec, sentence, sizeof sentence);
+    check_contains(sentence, "exit() in fmi2Instantiate");
+    check_contains(sentence, "needs its tool (The Tool 7)");
+    check_contains(sentence, "choose 'isolate: none' for the unit, or --isolate none");
+    setenv("CARDAN_TEST_MISDEED", "exit:DoStep", 1); // it did start
+    live(&spec, sentence, sizeof sentence);
+    check(!strstr(sentence, "The Tool 7"));
+    unsetenv("CARDAN_TEST_MISDEED");
+}
+
 // The sandbox: files of the user are neither read nor written.
 static void files_of_others_are_out_of_reach(void** state)
 {
@@ -914,6 +937,7 @@ int main(void)
         cmocka_unit_test(a_state_is_lost_with_its_worker),
         cmocka_unit_test(texts_pass),
         cmocka_unit_test(misdeeds_are_told_with_the_call),
+        cmocka_unit_test(who_needs_a_tool_is_told_the_option),
         cmocka_unit_test(files_of_others_are_out_of_reach),
         cmocka_unit_test(who_hangs_is_ended_after_its_limit),
         cmocka_unit_test(a_crash_in_a_run_leaves_the_record_whole),

@@ -211,6 +211,20 @@ static crd_status start_process(crdi_proxy* u)
     return st >= 0 && fresh ? shut_in(u) : st;
 }
 
+// What fails before the first step of an FMU that starts its tool fails here for sure.
+static crd_status say_tool(crdi_proxy* u, crd_status st)
+{
+    const crdi_fmi_unit* f = (const crdi_fmi_unit*)u->inner;
+    const bool tool =
+        f->exchange ? f->d->exchange.needs_execution_tool : f->d->needs_execution_tool;
+    if (st >= 0 || !tool || !(u->worker->pid || u->worker->failed)) { return st; }
+    return crdi_fail(u->base.ctx, st,
+                     "%s; the FMU needs its tool (%s), and from a worker process no program can be "
+                     "started: trust it and choose 'isolate: none' for the unit, or --isolate none",
+                     crd_error_text(u->base.ctx),
+                     *f->d->generation_tool ? f->d->generation_tool : "it does not say which");
+}
+
 static void fill_plan(crdi_mail* m, const void* with)
 {
     const crd_unit* u = with;
@@ -245,7 +259,7 @@ static crd_status proxy_instantiate(crd_unit* unit)
     u->epoch++;
     CRD_TRY(crdi_proxy_do(u, &c));
 fail:
-    return st;
+    return say_tool(u, st);
 }
 
 static void fill_experiment(crdi_mail* m, const void* with)
@@ -265,7 +279,7 @@ static crd_status proxy_enter(crd_unit* unit, const crd_experiment* e)
     u->epoch++;
     const crdi_proxy_call c = {
         .request = {.op = CRDI_OP_ENTER, .handle = -1}, .fill = fill_experiment, .with = e};
-    return crdi_proxy_do(u, &c);
+    return say_tool(u, crdi_proxy_do(u, &c));
 }
 
 static crd_status take_findings(crdi_proxy* u, crdi_mail* m, void* into)
