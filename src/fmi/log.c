@@ -190,9 +190,9 @@ void crdi_fmi_speaker_done(crd_fmi* i)
 // An FMU may warn in every step, with other numbers each time: each wording is told once, as many
 // as there is room for. Where the call stands does not count, so that it is the same however units
 // are stepped. Under lock.
-static bool was_said(crdi_fmi_said* s, const char* text, bool* full)
+static bool was_said(crdi_fmi_said* s, int status, const char* text, bool* full)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = UINT64_C(14695981039346656037) + (uint64_t)status;
     for (const char* p = text; *p; p++) {
         const bool digit = *p >= '0' && *p <= '9';
         const bool part = *p == '.' || *p == '-' || *p == '+' ||
@@ -227,7 +227,8 @@ static void deliver(crd_fmi* i, int status, const char* category, const char* ra
             i->text_status = status;
             memcpy(i->said->text, text, sizeof text);
         }
-        if (i->asked || (i->said && level == CRD_LOG_WARNING && was_said(i->said, text, &full))) {
+        if (i->asked ||
+            (i->said && level == CRD_LOG_WARNING && was_said(i->said, status, text, &full))) {
             level = CRD_LOG_DEBUG; // a refusal is an answer
         }
         pthread_mutex_unlock(&text_lock);
