@@ -341,9 +341,9 @@ export function pressEmergency() {
 
 // ---- what comes ----------------------------------------------------------------------------
 
-export function takeBenches(list) {
-    const names = list.map((b) => b.unit);
-    if (names.join("\n") !== Array.from(cards.keys()).join("\n")) {
+export function takeBenches(list) { // true: there are others than before, with other signals to watch
+    const names = list.map((b) => b.unit), others = names.join("\n") !== Array.from(cards.keys()).join("\n");
+    if (others) {
         cards = new Map(names.map((name) => [name, makeCard(name)]));
         $("bench-cards").replaceChildren(...Array.from(cards.values(), (c) => c.box));
         mark($("bench-cards"), "data-count", String(names.length));
@@ -351,6 +351,7 @@ export function takeBenches(list) {
     }
     for (const b of list) { refreshCard(cards.get(b.unit), b); }
     gateEmergency();
+    return others;
 }
 export function meetBenches() {
     for (const c of cards.values()) {

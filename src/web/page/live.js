@@ -78,7 +78,7 @@ listen({
             learnUse(e);
         }
     },
-    benches: (m) => takeBenches(m.benches),
+    benches: (m) => { if (takeBenches(m.benches) && run.hello) { watch(); } },
     wait: (m) => {
         run.status = null;
         run.early = m;
