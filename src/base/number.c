@@ -2,9 +2,8 @@
 //
 // Both ways multiply a 64-bit mantissa with a power of ten that is cut to 128 bits and keep the 128
 // leading bits of the product: at most 2 units below the true value. Writing 17 digits that is
-// enough for every double (cmake/powers.py proves it); reading, texts that lie nearer to the middle
-// between two doubles go to strtod (compare Lemire 2021).
-#include "base/powers.h"
+// enough for every double (tests/base/powers.py proves it); reading, texts that lie nearer to the
+// middle between two doubles go to strtod (compare Lemire 2021).
 #include "shared/base.h"
 
 #include <math.h>
@@ -14,6 +13,9 @@
 __extension__ typedef unsigned __int128 u128;
 
 enum {
+    FIRST = -342, // reading needs 10^-342 .. 10^308, writing 10^-292 .. 10^340
+    LAST = 340,
+    LIMBS = 32,       // of 32 bits: 5^340 has 790, and 2^1023 / 5^342 still 229
     CUT = 2,          // the true product is less than this above ours
     EXACT = 27,       // 10^0 .. 10^27 have no more than 64 bits after removal of their twos
     MOST_DIGITS = 800 // more than any middle between two doubles has
@@ -25,9 +27,52 @@ static int log2_of_power(int q)
     return (q * 217706) >> 16;
 }
 
+// 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127), cut
+static struct power {
+    uint64_t hi, lo;
+} powers[LAST - FIRST + 1];
+
+// The 128 leading bits of a number, lowest limb first.
+static struct power leading(const uint32_t x[LIMBS])
+{
+    int top = LIMBS - 1;
+    while (!x[top]) {
+        top--;
+    }
+    u128 bits = 0;
+    for (int i = top; i > top - 4; i--) {
+        bits = bits << 32 | (i >= 0 ? x[i] : 0);
+    }
+    const int lz = __builtin_clz(x[top]);
+    bits <<= lz;
+    if (lz && top >= 4) { bits |= x[top - 4] >> (32 - lz); }
+    return (struct power){(uint64_t)(bits >> 64), (uint64_t)bits};
+}
+
+// When the program is loaded, in some 20 us: 5^q has the leading bits of 10^q. Up it is exact;
+// down, floor(floor(n / 5) / 5) = floor(n / 25), so that cutting a long number each time is cutting
+// once.
+__attribute__((constructor)) static void make_powers(void)
+{
+    uint32_t up[LIMBS] = {1}, down[LIMBS] = {[LIMBS - 1] = (uint32_t)1 << 31};
+    for (int q = 0; q <= -FIRST; q++) {
+        if (q <= LAST) { powers[q - FIRST] = leading(up); }
+        if (q > 0) { powers[-q - FIRST] = leading(down); }
+        uint64_t carry = 0, rest = 0;
+        for (int i = 0; i < LIMBS; i++) {
+            carry += (uint64_t)5 * up[i];
+            up[i] = (uint32_t)carry;
+            carry >>= 32;
+            rest = rest << 32 | down[LIMBS - 1 - i];
+            down[LIMBS - 1 - i] = (uint32_t)(rest / 5);
+            rest %= 5;
+        }
+    }
+}
+
 static u128 times_power(uint64_t w, int q)
 {
-    const struct crdi_power* p = &crdi_powers[q - CRDI_POWER_FIRST];
+    const struct power* p = &powers[q - FIRST];
     return (u128)w * p->hi + (uint64_t)(((u128)w * p->lo) >> 64);
 }
 
@@ -94,7 +139,7 @@ static uint64_t decimal_of(uint64_t bits, int* k10)
     const uint64_t w = m << lz;        // |x| = w * 2^(e2 - 63)
     const int e2 = e - 1075 + 63 - lz; // floor(log2(|x|))
     int k = (e2 * 78913) >> 18;        // floor(log10(|x|)), or one less
-    const struct crdi_power* next = &crdi_powers[k + 1 - CRDI_POWER_FIRST];
+    const struct power* next = &powers[k + 1 - FIRST];
     const int e_next = log2_of_power(k + 1);
     k += (e2 > e_next) | ((e2 == e_next) & ((w > next->hi) | ((w == next->hi) & !next->lo)));
 
@@ -189,7 +234,7 @@ static bool number_scale(uint64_t w, int64_t q, double* out)
         *out = q < 0 ? (double)w / tens[-q] : (double)w * tens[q];
         return true;
     }
-    if (q < CRDI_POWER_FIRST || q > 308) { return false; }
+    if (q < FIRST || q > 308) { return false; }
     const int lz = __builtin_clzll(w);
     const u128 product = times_power(w << lz, (int)q);
     const int lead = 126 + (int)(product >> 127);

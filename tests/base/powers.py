@@ -1,32 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/base/powers.h: the powers of ten that number.c multiplies with, cut to 128 bits.
-
-    python3 cmake/powers.py > src/base/powers.h
-
-It also proves what crdi_format_double takes for granted: no double comes so near to the middle
-between two 17-digit decimals that the 128 leading bits of the product could round it wrongly.
-"""
-import sys
+"""Proves what crdi_format_double takes for granted: no double comes so near to the middle between two
+17-digit decimals that the 128 leading bits of its product with a power of ten could round it wrongly."""
 from fractions import Fraction
-
-FIRST, LAST = -342, 340  # reading needs -342 .. 308, writing -292 .. 340
-
-
-def power(q):
-    """(hi, lo) of 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127), cut, not rounded."""
-    e = exponent(q)
-    if q >= 0:
-        p = 10**q << 127 >> e if e <= 127 else 10**q >> (e - 127)
-    else:
-        p = (1 << (127 - e)) // 10**-q
-    assert 1 << 127 <= p < 1 << 128
-    return p >> 64, p & (1 << 64) - 1
-
-
-def exponent(q):
-    e = (10**q).bit_length() - 1 if q >= 0 else -(10**-q).bit_length()
-    assert e == (q * 217706) >> 16, q  # the shortcut that number.c uses
-    return e
 
 
 def nearest(alpha, limit):
@@ -63,19 +38,10 @@ def prove():
             units = d * Fraction(2)**(127 - 56 - 1)
             worst = units if worst is None else min(worst, units)
             assert units > 2, (e, q, float(units))
-    print("nearest to the middle: %.3g units, 2 are needed" % float(worst), file=sys.stderr)
+    for q in range(-342, 341):
+        e = (10**q).bit_length() - 1 if q >= 0 else -(10**-q).bit_length()
+        assert e == (q * 217706) >> 16, q  # floor(log2(10^q))
+    print("nearest to the middle: %.3g units, 2 are needed" % float(worst))
 
 
-def main():
-    prove()
-    print("// Powers of ten cut to 128 bits, made by cmake/powers.py. Do not edit.")
-    print("#pragma once\n#include <stdint.h>\n")
-    print("#define CRDI_POWER_FIRST (%d)\n#define CRDI_POWER_LAST %d\n" % (FIRST, LAST))
-    print("// 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127)")
-    print("static const struct crdi_power {\n    uint64_t hi, lo;\n} crdi_powers[] = {")
-    for q in range(FIRST, LAST + 1):
-        print("    {0x%016x, 0x%016x}, // %d" % (*power(q), q))
-    print("};")
-
-
-main()
+prove()
