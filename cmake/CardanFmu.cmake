@@ -115,7 +115,7 @@ function(cardan_add_fmu name)
             LIBRARY_OUTPUT_DIRECTORY ${stage}/binaries/${CARDAN_FMI${version}_PLATFORM})
 
         set(copied ${place}/fmu_${name}.c ${export}/fmi${version}.c ${export}/fmi${version}_abi.h
-            ${export}/fmu.h ${export}/fmu_model.h ${files})
+            ${export}/fmi_both.h ${export}/fmu.h ${export}/fmu_model.h ${files})
         set(fmu ${CMAKE_BINARY_DIR}/fmus/fmi${version}/${name}.fmu)
         set(content modelDescription.xml binaries sources)
         set(copy_resources "")

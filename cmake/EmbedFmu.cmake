@@ -16,7 +16,7 @@ function(cardan_embed_fmu fmu)
         return()
     endif()
     set(place ${CMAKE_BINARY_DIR}/${fmu}_fmu)
-    foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmu.h fmu_model.h)
+    foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmi_both.h fmu.h fmu_model.h)
         list(APPEND arg_FILES ${tree}/src/fmi/export/${name})
     endforeach()
 

@@ -4,8 +4,15 @@
 // element of an array in the upper 16. All integers and enumerations go through the Integer
 // functions; binaries do not exist here.
 #include "fmi2_abi.h"
-#include "fmu.h"
-#include "fmu_model.h"
+
+#define FMI_NAME(name) fmi2##name
+#define FMI_STATE(verb, what) fmi2##verb##FMUstate##what
+#define FMI_DESERIALIZE fmi2DeSerializeFMUstate
+#define FMI_DERIVATIVES fmi2GetDerivatives
+#define FMI_INSTANCE fmi2Component
+#define FMI_BOOLEAN fmi2Boolean
+#define FMI_BYTE char
+#include "fmi_both.h"
 
 #define ROW(reference) ((reference)&0xffffu)
 #define ELEMENT(reference) ((reference) >> 16)
@@ -18,17 +25,6 @@ enum {
                1 << CRD_UINT32 | 1 << CRD_INT64 | 1 << CRD_UINT64 | 1 << CRD_ENUMERATION,
     REALS = 1 << CRD_FLOAT64 | 1 << CRD_FLOAT32,
 };
-
-#define REQUIRE(phases)                                                                            \
-    do {                                                                                           \
-        if (!fmu_allowed(c, phases, __func__)) { return fmi2Error; }                               \
-    } while (0)
-
-#define REFRESH()                                                                                  \
-    do {                                                                                           \
-        const int refreshed = ((fmu*)c)->dirty ? fmu_refresh(c) : FMU_OK;                          \
-        if (refreshed >= FMU_DISCARD) { return (fmi2Status)refreshed; }                            \
-    } while (0)
 
 static void log_line(fmu* f, int status, const char* category, const char* text)
 {
@@ -101,7 +97,6 @@ fmi2Component fmi2Instantiate(const char* instanceName, fmi2Type fmuType, const 
                               const fmi2CallbackFunctions* functions, fmi2Boolean visible,
                               fmi2Boolean loggingOn)
 {
-    (void)visible;
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = functions ? functions->componentEnvironment : NULL,
@@ -117,25 +112,11 @@ fmi2Component fmi2Instantiate(const char* instanceName, fmi2Type fmuType, const 
     return f;
 }
 
-void fmi2FreeInstance(fmi2Component c)
-{
-    fmu_free(c);
-}
-
-fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nCategories,
-                               const char* const categories[])
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi2Status)fmu_set_log(c, loggingOn != 0, categories, nCategories, __func__);
-}
-
 // ---- modes -------------------------------------------------------------------------------------
 
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, double tolerance,
                                double startTime, fmi2Boolean stopTimeDefined, double stopTime)
 {
-    (void)toleranceDefined;
-    (void)tolerance;
     REQUIRE(FMU_INSTANTIATED);
     fmu* f = c;
     f->start = startTime;
@@ -156,29 +137,9 @@ fmi2Status fmi2EnterInitializationMode(fmi2Component c)
     return (fmi2Status)fmu_enter_initialization(f, f->start, f->has_stop, f->stop, __func__);
 }
 
-fmi2Status fmi2ExitInitializationMode(fmi2Component c)
-{
-    REQUIRE(FMU_INITIALIZATION);
-    return (fmi2Status)fmu_exit_initialization(c);
-}
-
-fmi2Status fmi2Terminate(fmi2Component c)
-{
-    REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
-    return (fmi2Status)fmu_terminate(c);
-}
-
-fmi2Status fmi2Reset(fmi2Component c)
-{
-    REQUIRE(FMU_ALIVE);
-    fmu_reset(c);
-    return fmi2OK;
-}
-
 fmi2Status fmi2DoStep(fmi2Component c, double currentCommunicationPoint,
                       double communicationStepSize, fmi2Boolean noSetFMUStatePriorToCurrentPoint)
 {
-    (void)noSetFMUStatePriorToCurrentPoint;
     REQUIRE(FMU_STEP);
     fmu* f = c;
     fmu_outcome out;
@@ -196,7 +157,6 @@ fmi2Status fmi2CancelStep(fmi2Component c)
 
 fmi2Status fmi2GetStatus(fmi2Component c, fmi2StatusKind s, fmi2Status* value)
 {
-    (void)value;
     REQUIRE(STATUS);
     return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: no step is pending (kind %d)", __func__,
                                (int)s);
@@ -214,7 +174,6 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, fmi2StatusKind s, double* value)
 
 fmi2Status fmi2GetIntegerStatus(fmi2Component c, fmi2StatusKind s, int* value)
 {
-    (void)value;
     REQUIRE(STATUS);
     return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: kind %d is no integer", __func__, (int)s);
 }
@@ -442,58 +401,7 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const uint32_t vUnknown
                                       dvUnknown, false, __func__);
 }
 
-// ---- states ------------------------------------------------------------------------------------
-
-fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate* state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi2Status)fmu_get_state(c, state, __func__);
-}
-
-fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi2Status)fmu_set_state(c, state, __func__);
-}
-
-fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate* state)
-{
-    (void)c;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
-    return fmi2OK;
-}
-
-fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t* size)
-{
-    REQUIRE(FMU_ALIVE);
-    *size = fmu_state_bytes(c, state);
-    return fmi2OK;
-}
-
-fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, char bytes[], size_t size)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi2Status)fmu_serialize(c, state, (uint8_t*)bytes, size, __func__);
-}
-
-fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const char bytes[], size_t size,
-                                   fmi2FMUstate* state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi2Status)fmu_deserialize(c, (const uint8_t*)bytes, size, state, __func__);
-}
-
 // ---- Model Exchange ----------------------------------------------------------------------------
-
-// Modes that only instances for Model Exchange ever enter, and those that they share.
-enum {
-    MODES = FMU_EVENT | FMU_CONTINUOUS,
-    READABLE = FMU_INITIALIZATION | MODES | FMU_TERMINATED | FMU_FAILED,
-};
-#define REQUIRE_EXCHANGE(phases) REQUIRE(c && ((fmu*)c)->exchange ? (phases) : 0)
 
 fmi2Status fmi2EnterEventMode(fmi2Component c)
 {
@@ -517,58 +425,6 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo* info)
     return (fmi2Status)status;
 }
 
-fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
-{
-    REQUIRE_EXCHANGE(FMU_EVENT);
-    return (fmi2Status)fmu_leave_events(c, FMU_CONTINUOUS, __func__);
-}
-
-fmi2Status fmi2CompletedIntegratorStep(fmi2Component c,
-                                       fmi2Boolean noSetFMUStatePriorToCurrentPoint,
-                                       fmi2Boolean* enterEventMode,
-                                       fmi2Boolean* terminateSimulation)
-{
-    (void)noSetFMUStatePriorToCurrentPoint;
-    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
-    bool event, terminate;
-    const int status = fmu_completed(c, &event, &terminate);
-    *enterEventMode = event;
-    *terminateSimulation = terminate;
-    return (fmi2Status)status;
-}
-
-fmi2Status fmi2SetTime(fmi2Component c, double time)
-{
-    REQUIRE_EXCHANGE(MODES);
-    return (fmi2Status)fmu_set_time(c, time, __func__);
-}
-
-fmi2Status fmi2SetContinuousStates(fmi2Component c, const double x[], size_t nx)
-{
-    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
-    return (fmi2Status)fmu_set_continuous(c, x, nx, __func__);
-}
-
-fmi2Status fmi2GetDerivatives(fmi2Component c, double derivatives[], size_t nx)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi2Status)fmu_get_slopes(c, derivatives, nx, __func__);
-}
-
-fmi2Status fmi2GetEventIndicators(fmi2Component c, double indicators[], size_t ni)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi2Status)fmu_get_indicators(c, indicators, ni, __func__);
-}
-
-fmi2Status fmi2GetContinuousStates(fmi2Component c, double x[], size_t nx)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi2Status)fmu_get_continuous(c, x, nx, __func__);
-}
-
-fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, double nominals[], size_t nx)
-{
-    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
-    return (fmi2Status)fmu_get_nominals(c, nominals, nx, __func__);
-}
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif

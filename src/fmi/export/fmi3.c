@@ -3,8 +3,15 @@
 // A value reference is a row of the table; one behind the last row stands for the time, those that
 // follow for the event indicators.
 #include "fmi3_abi.h"
-#include "fmu.h"
-#include "fmu_model.h"
+
+#define FMI_NAME(name) fmi3##name
+#define FMI_STATE(verb, what) fmi3##verb##FMUState##what
+#define FMI_DESERIALIZE fmi3DeserializeFMUState
+#define FMI_DERIVATIVES fmi3GetContinuousStateDerivatives
+#define FMI_INSTANCE fmi3Instance
+#define FMI_BOOLEAN bool
+#define FMI_BYTE uint8_t
+#include "fmi_both.h"
 
 enum {
     MAY_GET = FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS | FMU_INTERMEDIATE |
@@ -12,20 +19,6 @@ enum {
     MAY_SET = FMU_INSTANTIATED | FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS |
               FMU_INTERMEDIATE,
 };
-
-#define REQUIRE(phases)                                                                            \
-    do {                                                                                           \
-        if (!fmu_allowed(c, phases, __func__)) { return fmi3Error; }                               \
-    } while (0)
-
-// Within the importer's callback inputs are being collected: outputs stay as they are.
-#define REFRESH()                                                                                  \
-    do {                                                                                           \
-        fmu* refresh_f = c;                                                                        \
-        const bool stale = refresh_f->dirty && refresh_f->phase != FMU_INTERMEDIATE;               \
-        const int refreshed = stale ? fmu_refresh(refresh_f) : FMU_OK;                             \
-        if (refreshed >= FMU_DISCARD) { return (fmi3Status)refreshed; }                            \
-    } while (0)
 
 static void log_line(fmu* f, int status, const char* category, const char* text)
 {
@@ -36,13 +29,6 @@ static void log_line(fmu* f, int status, const char* category, const char* text)
 const char* fmi3GetVersion(void)
 {
     return "3.0";
-}
-
-fmi3Status fmi3SetDebugLogging(fmi3Instance c, bool loggingOn, size_t nCategories,
-                               const char* const categories[])
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi3Status)fmu_set_log(c, loggingOn, categories, nCategories, __func__);
 }
 
 /// What the FMU is for, in words.
@@ -85,7 +71,6 @@ fmi3Instance fmi3InstantiateModelExchange(const char* instanceName, const char* 
                                           const char* resourcePath, bool visible, bool loggingOn,
                                           void* environment, fmi3LogMessageCallback logMessage)
 {
-    (void)visible;
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = environment,
@@ -101,11 +86,6 @@ fmi3Instance fmi3InstantiateScheduledExecution(
     fmi3ClockUpdateCallback clockUpdate, fmi3LockPreemptionCallback lockPreemption,
     fmi3UnlockPreemptionCallback unlockPreemption)
 {
-    (void)visible;
-    (void)loggingOn;
-    (void)clockUpdate;
-    (void)lockPreemption;
-    (void)unlockPreemption;
     const fmu from = {.log = log_line,
                       .log_mask = FMU_LOG_STATUS,
                       .environment = environment,
@@ -122,7 +102,6 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
                                          fmi3LogMessageCallback logMessage,
                                          fmi3IntermediateUpdateCallback intermediateUpdate)
 {
-    (void)visible;
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = environment,
@@ -149,26 +128,13 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
     return f;
 }
 
-void fmi3FreeInstance(fmi3Instance c)
-{
-    fmu_free(c);
-}
-
 // ---- modes -------------------------------------------------------------------------------------
 
 fmi3Status fmi3EnterInitializationMode(fmi3Instance c, bool toleranceDefined, double tolerance,
                                        double startTime, bool stopTimeDefined, double stopTime)
 {
-    (void)toleranceDefined;
-    (void)tolerance;
     REQUIRE(FMU_INSTANTIATED);
     return (fmi3Status)fmu_enter_initialization(c, startTime, stopTimeDefined, stopTime, __func__);
-}
-
-fmi3Status fmi3ExitInitializationMode(fmi3Instance c)
-{
-    REQUIRE(FMU_INITIALIZATION);
-    return (fmi3Status)fmu_exit_initialization(c);
 }
 
 fmi3Status fmi3EnterEventMode(fmi3Instance c)
@@ -184,19 +150,6 @@ fmi3Status fmi3EnterStepMode(fmi3Instance c)
     REQUIRE(c && !((fmu*)c)->exchange ? FMU_EVENT : 0);
     REFRESH();
     return (fmi3Status)fmu_leave_events(c, FMU_STEP, __func__);
-}
-
-fmi3Status fmi3Terminate(fmi3Instance c)
-{
-    REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
-    return (fmi3Status)fmu_terminate(c);
-}
-
-fmi3Status fmi3Reset(fmi3Instance c)
-{
-    REQUIRE(FMU_ALIVE);
-    fmu_reset(c);
-    return fmi3OK;
 }
 
 fmi3Status fmi3EnterConfigurationMode(fmi3Instance c)
@@ -283,7 +236,6 @@ fmi3Status fmi3DoStep(fmi3Instance c, double currentCommunicationPoint,
                       bool* eventHandlingNeeded, bool* terminateSimulation, bool* earlyReturn,
                       double* lastSuccessfulTime)
 {
-    (void)noSetFMUStatePriorToCurrentPoint;
     REQUIRE(FMU_STEP);
     fmu* f = c;
     fmu_outcome out;
@@ -490,96 +442,26 @@ static fmi3Status none_of(fmi3Instance c, size_t n, const char* what, const char
     return (fmi3Status)fmu_say(c, FMU_ERROR, "%s: this FMU has no %s", function, what);
 }
 
-fmi3Status fmi3GetClock(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr, bool values[])
-{
-    (void)vr;
-    (void)values;
-    return none_of(c, nvr, "clocks", __func__);
-}
+#define NO_CLOCKS(name, ...)                                                                       \
+    fmi3Status name(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr, __VA_ARGS__)        \
+    {                                                                                              \
+        return none_of(c, nvr, "clocks", __func__);                                                \
+    }
 
-fmi3Status fmi3SetClock(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                        const bool values[])
-{
-    (void)vr;
-    (void)values;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3GetIntervalDecimal(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                  double intervals[], fmi3IntervalQualifier qualifiers[])
-{
-    (void)vr;
-    (void)intervals;
-    (void)qualifiers;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3GetIntervalFraction(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                   uint64_t counters[], uint64_t resolutions[],
-                                   fmi3IntervalQualifier qualifiers[])
-{
-    (void)vr;
-    (void)counters;
-    (void)resolutions;
-    (void)qualifiers;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3GetShiftDecimal(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                               double shifts[])
-{
-    (void)vr;
-    (void)shifts;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3GetShiftFraction(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                uint64_t counters[], uint64_t resolutions[])
-{
-    (void)vr;
-    (void)counters;
-    (void)resolutions;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3SetIntervalDecimal(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                  const double intervals[])
-{
-    (void)vr;
-    (void)intervals;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3SetIntervalFraction(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                   const uint64_t counters[], const uint64_t resolutions[])
-{
-    (void)vr;
-    (void)counters;
-    (void)resolutions;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3SetShiftDecimal(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                               const double shifts[])
-{
-    (void)vr;
-    (void)shifts;
-    return none_of(c, nvr, "clocks", __func__);
-}
-
-fmi3Status fmi3SetShiftFraction(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,
-                                const uint64_t counters[], const uint64_t resolutions[])
-{
-    (void)vr;
-    (void)counters;
-    (void)resolutions;
-    return none_of(c, nvr, "clocks", __func__);
-}
+NO_CLOCKS(fmi3GetClock, bool values[])
+NO_CLOCKS(fmi3SetClock, const bool values[])
+NO_CLOCKS(fmi3GetIntervalDecimal, double intervals[], fmi3IntervalQualifier qualifiers[])
+NO_CLOCKS(fmi3GetIntervalFraction, uint64_t counters[], uint64_t resolutions[],
+          fmi3IntervalQualifier qualifiers[])
+NO_CLOCKS(fmi3GetShiftDecimal, double shifts[])
+NO_CLOCKS(fmi3GetShiftFraction, uint64_t counters[], uint64_t resolutions[])
+NO_CLOCKS(fmi3SetIntervalDecimal, const double intervals[])
+NO_CLOCKS(fmi3SetIntervalFraction, const uint64_t counters[], const uint64_t resolutions[])
+NO_CLOCKS(fmi3SetShiftDecimal, const double shifts[])
+NO_CLOCKS(fmi3SetShiftFraction, const uint64_t counters[], const uint64_t resolutions[])
 
 fmi3Status fmi3GetNumberOfVariableDependencies(fmi3Instance c, fmi3ValueReference vr, size_t* n)
 {
-    (void)vr;
-    (void)n;
     return none_of(c, 1, "dependencies per element", __func__);
 }
 
@@ -589,12 +471,6 @@ fmi3Status fmi3GetVariableDependencies(fmi3Instance c, fmi3ValueReference depend
                                        size_t elementIndicesOfIndependents[],
                                        fmi3DependencyKind dependencyKinds[], size_t nDependencies)
 {
-    (void)dependent;
-    (void)elementIndicesOfDependent;
-    (void)independents;
-    (void)elementIndicesOfIndependents;
-    (void)dependencyKinds;
-    (void)nDependencies;
     return none_of(c, 1, "dependencies per element", __func__);
 }
 
@@ -636,107 +512,7 @@ fmi3Status fmi3GetAdjointDerivative(fmi3Instance c, const fmi3ValueReference unk
                                       true, __func__);
 }
 
-// ---- states ------------------------------------------------------------------------------------
-
-fmi3Status fmi3GetFMUState(fmi3Instance c, fmi3FMUState* state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi3Status)fmu_get_state(c, state, __func__);
-}
-
-fmi3Status fmi3SetFMUState(fmi3Instance c, fmi3FMUState state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi3Status)fmu_set_state(c, state, __func__);
-}
-
-fmi3Status fmi3FreeFMUState(fmi3Instance c, fmi3FMUState* state)
-{
-    (void)c;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
-    return fmi3OK;
-}
-
-fmi3Status fmi3SerializedFMUStateSize(fmi3Instance c, fmi3FMUState state, size_t* size)
-{
-    REQUIRE(FMU_ALIVE);
-    *size = fmu_state_bytes(c, state);
-    return fmi3OK;
-}
-
-fmi3Status fmi3SerializeFMUState(fmi3Instance c, fmi3FMUState state, uint8_t bytes[], size_t size)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi3Status)fmu_serialize(c, state, bytes, size, __func__);
-}
-
-fmi3Status fmi3DeserializeFMUState(fmi3Instance c, const uint8_t bytes[], size_t size,
-                                   fmi3FMUState* state)
-{
-    REQUIRE(FMU_ALIVE);
-    return (fmi3Status)fmu_deserialize(c, bytes, size, state, __func__);
-}
-
 // ---- Model Exchange ----------------------------------------------------------------------------
-
-enum {
-    MODES = FMU_EVENT | FMU_CONTINUOUS,
-    READABLE = FMU_INITIALIZATION | MODES | FMU_TERMINATED | FMU_FAILED,
-};
-#define REQUIRE_EXCHANGE(phases) REQUIRE(c && ((fmu*)c)->exchange ? (phases) : 0)
-
-fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance c)
-{
-    REQUIRE_EXCHANGE(FMU_EVENT);
-    return (fmi3Status)fmu_leave_events(c, FMU_CONTINUOUS, __func__);
-}
-
-fmi3Status fmi3CompletedIntegratorStep(fmi3Instance c, bool noSetFMUStatePriorToCurrentPoint,
-                                       bool* enterEventMode, bool* terminateSimulation)
-{
-    (void)noSetFMUStatePriorToCurrentPoint;
-    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
-    return (fmi3Status)fmu_completed(c, enterEventMode, terminateSimulation);
-}
-
-fmi3Status fmi3SetTime(fmi3Instance c, double time)
-{
-    REQUIRE_EXCHANGE(MODES);
-    return (fmi3Status)fmu_set_time(c, time, __func__);
-}
-
-fmi3Status fmi3SetContinuousStates(fmi3Instance c, const double x[], size_t nx)
-{
-    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
-    return (fmi3Status)fmu_set_continuous(c, x, nx, __func__);
-}
-
-fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance c, double derivatives[], size_t nx)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi3Status)fmu_get_slopes(c, derivatives, nx, __func__);
-}
-
-fmi3Status fmi3GetEventIndicators(fmi3Instance c, double indicators[], size_t ni)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi3Status)fmu_get_indicators(c, indicators, ni, __func__);
-}
-
-fmi3Status fmi3GetContinuousStates(fmi3Instance c, double x[], size_t nx)
-{
-    REQUIRE_EXCHANGE(READABLE);
-    return (fmi3Status)fmu_get_continuous(c, x, nx, __func__);
-}
-
-fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance c, double nominals[], size_t nx)
-{
-    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
-    return (fmi3Status)fmu_get_nominals(c, nominals, nx, __func__);
-}
 
 fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance c, size_t* n)
 {
@@ -757,8 +533,10 @@ fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance c, size_t* n)
 fmi3Status fmi3ActivateModelPartition(fmi3Instance c, fmi3ValueReference clockReference,
                                       double activationTime)
 {
-    (void)clockReference;
-    (void)activationTime;
     REQUIRE(0);
     return fmi3Error;
 }
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
