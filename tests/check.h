@@ -5,12 +5,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka wants the four above before it
 #include <cmocka.h>
 
 #include "cardan/base.h"
+
+// Every test gets a state, and few need it.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define check(cond)                                                                                \
     do {                                                                                           \
@@ -96,4 +100,53 @@ static inline crd_context* check_context(check_allocator* a)
     opt.realloc = check_realloc;
     opt.realloc_user = a;
     return crd_context_create(&opt);
+}
+
+/// For tests whose state is a context.
+static inline int check_set_up(void** state)
+{
+    *state = crd_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static inline int check_tear_down(void** state)
+{
+    crd_context_destroy(*state);
+    return 0;
+}
+
+/// The same with an allocator that counts: a test that leaves something behind fails.
+static check_allocator check_memory;
+
+static inline int check_count_up(void** state)
+{
+    *state = check_context(&check_memory);
+    return *state ? 0 : -1;
+}
+
+static inline int check_count_down(void** state)
+{
+    crd_context_destroy(*state);
+    return check_memory.live == 0 ? 0 : -1;
+}
+
+/// And with the lines of its log, one behind the other.
+static char check_log[8192];
+
+static inline void check_log_line(void* user, crd_level level, const char* text)
+{
+    const size_t n = strlen(check_log);
+    snprintf(check_log + n, sizeof check_log - n, "%s\n", text);
+}
+
+static inline int check_log_up(void** state)
+{
+    check_memory = (check_allocator){.fail_at = -1};
+    check_log[0] = 0;
+    crd_context_options opt = crd_context_defaults();
+    opt.realloc = check_realloc;
+    opt.realloc_user = &check_memory;
+    opt.log = check_log_line;
+    *state = crd_context_create(&opt);
+    return *state ? 0 : -1;
 }

@@ -27,12 +27,9 @@ static int find_variable(const char* name, size_t length)
 
 static _Noreturn void refuse_unit(const crd_model_variable* v)
 {
-    char text[512];
-    size_t used = (size_t)snprintf(
-        text, sizeof text, "the unit %s is not known, expected factors as in N.m/s2 of", v->unit);
-    for (size_t i = 0; i < sizeof known_units / sizeof *known_units && used < sizeof text; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s", known_units[i].name);
-    }
+    char text[200];
+    snprintf(text, sizeof text, "the unit %.100s is not known, expected factors as in N.m/s2",
+             v->unit);
     refuse(v->name, text);
 }
 
@@ -65,7 +62,7 @@ static void check_variable(int index, int version)
 {
     const crd_model_variable* v = &model->variables[index];
     const size_t bytes = crd_model_stride(v) * (v->size ? v->size : 1);
-    unit u;
+    crd_dimension u;
     if (!*v->name || !printable(v->name) || !printable(v->description)) {
         refuse(v->name, "name and description have no control characters, and a "
                         "name is not empty");
@@ -84,7 +81,7 @@ static void check_variable(int index, int version)
         v->variability != CRD_TUNABLE) {
         refuse(v->name, "a parameter is fixed or tunable");
     }
-    if (v->unit && !parse_unit(v->unit, &u)) { refuse_unit(v); }
+    if (v->unit && !crd_dimension_parse(v->unit, &u)) { refuse_unit(v); }
     check_limits(v);
     if (v->derivatives && (v->type != CRD_FLOAT64 || v->size)) {
         refuse(v->name, "only scalar Float64 variables have derivatives");

@@ -1,6 +1,7 @@
 /// The writer of modelDescription.xml and buildDescription.xml for a model, FMI 2.0 or 3.0. The
 /// build's program `describe` and the library include it; it trusts the model's table.
 #pragma once
+#include "cardan/base.h"
 #include "fmu.h"
 #include "fmu_model.h"
 
@@ -16,99 +17,6 @@ typedef struct description {
 static bool offers(const description* d, int which)
 {
     return fmu_model_offers(d->of, d->interfaces, which);
-}
-
-// ---- units -------------------------------------------------------------------------------------
-
-typedef struct unit {
-    const char* name;
-    int exponents[8]; // kg m s A K mol cd rad
-    double factor, offset;
-} unit;
-
-static const char* const base_names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
-
-static const unit known_units[] = {
-    {"kg", {1}, 1, 0},
-    {"m", {0, 1}, 1, 0},
-    {"s", {0, 0, 1}, 1, 0},
-    {"A", {0, 0, 0, 1}, 1, 0},
-    {"K", {0, 0, 0, 0, 1}, 1, 0},
-    {"mol", {0, 0, 0, 0, 0, 1}, 1, 0},
-    {"cd", {0, 0, 0, 0, 0, 0, 1}, 1, 0},
-    {"rad", {0, 0, 0, 0, 0, 0, 0, 1}, 1, 0},
-    {"1", {0}, 1, 0},
-    {"Hz", {0, 0, -1}, 1, 0},
-    {"N", {1, 1, -2}, 1, 0},
-    {"Pa", {1, -1, -2}, 1, 0},
-    {"J", {1, 2, -2}, 1, 0},
-    {"W", {1, 2, -3}, 1, 0},
-    {"V", {1, 2, -3, -1}, 1, 0},
-    {"degC", {0, 0, 0, 0, 1}, 1, 273.15},
-    {"C", {0, 0, 1, 1}, 1, 0},
-    {"F", {-1, -2, 4, 2}, 1, 0},
-    {"H", {1, 2, -2, -2}, 1, 0},
-    {"Ohm", {1, 2, -3, -2}, 1, 0},
-    {"S", {-1, -2, 3, 2}, 1, 0},
-    {"T", {1, 0, -2, -1}, 1, 0},
-    {"Wb", {1, 2, -2, -1}, 1, 0},
-    {"g", {1}, 1e-3, 0},
-    {"t", {1}, 1e3, 0},
-    {"km", {0, 1}, 1e3, 0},
-    {"cm", {0, 1}, 1e-2, 0},
-    {"mm", {0, 1}, 1e-3, 0},
-    {"um", {0, 1}, 1e-6, 0},
-    {"l", {0, 3}, 1e-3, 0},
-    {"ms", {0, 0, 1}, 1e-3, 0},
-    {"us", {0, 0, 1}, 1e-6, 0},
-    {"min", {0, 0, 1}, 60, 0},
-    {"h", {0, 0, 1}, 3600, 0},
-    {"kHz", {0, 0, -1}, 1e3, 0},
-    {"kN", {1, 1, -2}, 1e3, 0},
-    {"kPa", {1, -1, -2}, 1e3, 0},
-    {"MPa", {1, -1, -2}, 1e6, 0},
-    {"bar", {1, -1, -2}, 1e5, 0},
-    {"kJ", {1, 2, -2}, 1e3, 0},
-    {"kW", {1, 2, -3}, 1e3, 0},
-    {"MW", {1, 2, -3}, 1e6, 0},
-    {"mV", {1, 2, -3, -1}, 1e-3, 0},
-    {"kV", {1, 2, -3, -1}, 1e3, 0},
-    {"mA", {0, 0, 0, 1}, 1e-3, 0},
-    {"kA", {0, 0, 0, 1}, 1e3, 0},
-    {"deg", {0, 0, 0, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 180, 0},
-    {"rev", {0, 0, 0, 0, 0, 0, 0, 1}, 2 * 3.14159265358979323846, 0},
-    {"rpm", {0, 0, -1, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 30, 0},
-    {"%", {0}, 1e-2, 0},
-};
-
-/// "N.m", "m/s2", "N.s/m": factors between dots and slashes, each with an exponent behind it.
-static bool parse_unit(const char* text, unit* out)
-{
-    *out = (unit){.name = text, .factor = 1};
-    int sign = 1;
-    while (*text) {
-        const size_t n = strcspn(text, "./");
-        size_t letters = n;
-        while (letters > 1 && text[letters - 1] >= '0' && text[letters - 1] <= '9') {
-            letters--;
-        }
-        const int power = sign * (letters < n ? atoi(text + letters) : 1);
-        const unit* u = NULL;
-        for (size_t i = 0; i < sizeof known_units / sizeof *known_units; i++) {
-            const unit* k = &known_units[i];
-            if (strlen(k->name) == letters && memcmp(k->name, text, letters) == 0) { u = k; }
-        }
-        if (!u) { return false; }
-        for (int i = 0; i < 8; i++) {
-            out->exponents[i] += power * u->exponents[i];
-        }
-        out->factor *= pow(u->factor, power);
-        text += n;
-        // The zero point is that of a unit alone: W/degC has none.
-        out->offset = text == out->name + n && !*text && power == 1 ? u->offset : 0;
-        if (*text) { sign = *text++ == '/' ? -1 : 1; }
-    }
-    return true;
 }
 
 static bool has_start(const crd_model_variable* v)
@@ -248,29 +156,29 @@ static const char* type_name(const crd_model* model,
 }
 
 /// The model's own definition of a unit, or what its name says. false: only the name is known.
-static bool find_unit(const crd_model* model, const char* name, unit* out)
+static bool find_unit(const crd_model* model, const char* name, crd_dimension* out)
 {
     for (int i = 0; i < model->unit_count; i++) {
         const crd_model_unit* m = &model->units[i];
+        const int8_t* e = m->exponents;
         if (strcmp(m->name, name) != 0) { continue; }
-        *out = (unit){.name = name, .factor = m->factor, .offset = m->offset};
-        for (int k = 0; k < 8; k++) {
-            out->exponents[k] = m->exponents[k];
-        }
+        *out =
+            (crd_dimension){e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], m->factor, m->offset};
         return m->has_base;
     }
-    return parse_unit(name, out);
+    return crd_dimension_parse(name, out);
 }
 
 static void put_units(FILE* f, const description* d)
 {
+    static const char* const names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
     const crd_model* model = d->of;
     bool open = false;
     for (int i = 0; i < model->variable_count; i++) {
         if (!first_with(model, i, false)) { continue; }
         if (!open) { fputs("  <UnitDefinitions>\n", f); }
         open = true;
-        unit u;
+        crd_dimension u;
         fputs("    <Unit", f);
         put_text(f, "name", model->variables[i].unit);
         if (!find_unit(model, model->variables[i].unit, &u)) {
@@ -278,8 +186,9 @@ static void put_units(FILE* f, const description* d)
             continue;
         }
         fputs("><BaseUnit", f);
+        const int exponents[8] = {u.kg, u.m, u.s, u.A, u.K, u.mol, u.cd, u.rad};
         for (int k = 0; k < 8; k++) {
-            if (u.exponents[k]) { fprintf(f, " %s=\"%d\"", base_names[k], u.exponents[k]); }
+            if (exponents[k]) { fprintf(f, " %s=\"%d\"", names[k], exponents[k]); }
         }
         if (u.factor != 1) { put_attribute(f, "factor", u.factor); }
         if (u.offset != 0) { put_attribute(f, "offset", u.offset); }
@@ -392,6 +301,31 @@ static bool exists(const crd_model_variable* v, int version)
     return version == 3 || v->type != CRD_BINARY;
 }
 
+/// What belongs to the type of a variable; `state` is what it is the derivative of, -1: none.
+static void put_type(FILE* f, const description* d, int index, int state)
+{
+    const crd_model* model = d->of;
+    const crd_model_variable* v = &model->variables[index];
+    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(model, v)); }
+    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
+    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
+    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
+    if (state >= 0) { fprintf(f, " derivative=\"%d\"", state); }
+    put_flag(f, "reinit", offers(d, FMU_EXCHANGE) && model->has_events && is_state(model, index));
+}
+
+/// What both interface types can do.
+static void put_abilities(FILE* f, const crd_model* model, int version)
+{
+    const bool two = version == 2;
+    put_flag(f, two ? "canGetAndSetFMUstate" : "canGetAndSetFMUState", !model->stateless);
+    put_flag(f, two ? "canSerializeFMUstate" : "canSerializeFMUState",
+             !model->pinned && !model->stateless);
+    put_flag(f, two ? "providesDirectionalDerivative" : "providesDirectionalDerivatives",
+             model->partial != NULL);
+    put_flag(f, "providesAdjointDerivatives", !two && model->partial != NULL);
+}
+
 // ---- FMI 2.0 -----------------------------------------------------------------------------------
 
 static int scalars(const crd_model_variable* v)
@@ -423,13 +357,8 @@ static void put_variable_2(FILE* f, const description* d, int index, int element
     fprintf(f, " valueReference=\"%u\"", (unsigned)index | (unsigned)element << 16);
     put_common(f, v);
     fprintf(f, "><%s", names[v->type]);
-    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(model, v)); }
-    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
-    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
-    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
     const int state = crd_model_state_of(model, index);
-    if (state >= 0) { fprintf(f, " derivative=\"%d\"", first_index(model, state) + element); }
-    put_flag(f, "reinit", offers(d, FMU_EXCHANGE) && model->has_events && is_state(model, index));
+    put_type(f, d, index, state < 0 ? -1 : first_index(model, state) + element);
     if (has_start(v) && v->type == CRD_STRING) {
         put_text(f, "start", v->start_text ? v->start_text : "");
     } else if (has_start(v)) {
@@ -483,9 +412,7 @@ static void put_exchange_2(FILE* f, const description* d)
     put_text(f, "modelIdentifier", model->name);
     put_flag(f, "completedIntegratorStepNotNeeded", !model->completed);
     put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", !model->stateless);
-    put_flag(f, "canSerializeFMUstate", !model->pinned && !model->stateless);
-    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
+    put_abilities(f, model, 2);
     put_sources_2(f, d, "ModelExchange");
 }
 
@@ -500,9 +427,7 @@ static void put_cosimulation_2(FILE* f, const description* d)
         put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
     }
     put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", !model->stateless);
-    put_flag(f, "canSerializeFMUstate", !model->pinned && !model->stateless);
-    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
+    put_abilities(f, model, 2);
     put_sources_2(f, d, "CoSimulation");
 }
 
@@ -544,13 +469,7 @@ static void put_variable_3(FILE* f, const description* d, int index)
     put_text(f, "name", v->name);
     fprintf(f, " valueReference=\"%d\"", index);
     put_common(f, v);
-    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(model, v)); }
-    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
-    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
-    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
-    const int state = crd_model_state_of(model, index);
-    if (state >= 0) { fprintf(f, " derivative=\"%d\"", state); }
-    put_flag(f, "reinit", offers(d, FMU_EXCHANGE) && model->has_events && is_state(model, index));
+    put_type(f, d, index, crd_model_state_of(model, index));
     if (v->type == CRD_BINARY) { put_attribute(f, "maxSize", (double)v->capacity); }
     if (has_start(v) && !bytes) { put_start(f, v, 0, count); }
     put_flag(f, "intermediateUpdate",
@@ -592,10 +511,7 @@ static void put_exchange_3(FILE* f, const description* d)
     fputs("  <ModelExchange", f);
     put_text(f, "modelIdentifier", model->name);
     put_flag(f, "needsCompletedIntegratorStep", model->completed != NULL);
-    put_flag(f, "canGetAndSetFMUState", !model->stateless);
-    put_flag(f, "canSerializeFMUState", !model->pinned && !model->stateless);
-    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
-    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
+    put_abilities(f, model, 3);
     fputs("/>\n", f);
 }
 
@@ -613,10 +529,7 @@ static void put_cosimulation_3(FILE* f, const description* d)
     put_flag(f, "providesIntermediateUpdate", intermediate);
     put_flag(f, "mightReturnEarlyFromDoStep", model->has_events);
     put_flag(f, "hasEventMode", model->has_events);
-    put_flag(f, "canGetAndSetFMUState", !model->stateless);
-    put_flag(f, "canSerializeFMUState", !model->pinned && !model->stateless);
-    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
-    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
+    put_abilities(f, model, 3);
     fputs("/>\n", f);
 }
 
