@@ -32,14 +32,6 @@ typedef struct crdi_circuit_signal {
     double area, square; // integrals of y and y^2 over time
 } crdi_circuit_signal;
 
-// Times of steps: counters whose width grows with the time, so that a quantile is right to 1.6 %.
-enum { CRDI_TIMES_FINE = 64, CRDI_TIMES_SIZE = 58 * CRDI_TIMES_FINE };
-typedef struct crdi_times {
-    int64_t counts[CRDI_TIMES_SIZE];
-    int64_t count, most; // ns
-    double sum;          // ns
-} crdi_times;
-
 typedef struct crdi_circuit_job {
     crdi_cli* cli;
     crdi_result* out;
@@ -94,5 +86,3 @@ crd_status crdi_circuit_show_structure(crdi_circuit_job* j);
 // ---- circuit_realtime.c
 crd_status crdi_circuit_realtime(crdi_circuit_job* j);
 int64_t crdi_clock_cost(void); // ns, of reading the clock once
-void crdi_times_add(crdi_times* h, int64_t ns);
-double crdi_times_quantile(const crdi_times* h, double fraction); // s

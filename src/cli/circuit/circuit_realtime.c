@@ -1,4 +1,5 @@
 // cardan circuit --realtime: how fast this machine steps this circuit, and what that holds.
+#include "cardan/master.h"
 #include "cli/circuit/circuit.h"
 
 #include <math.h>
@@ -6,49 +7,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-
-// ---- times -------------------------------------------------------------------------------------
-
-// Below 128 ns each has its own counter; above, 64 of them share an octave.
-static int circuit_realtime_slot_of(int64_t ns)
-{
-    int shift = 0;
-    while (ns >> shift >= 2 * CRDI_TIMES_FINE) {
-        shift++;
-    }
-    return shift * CRDI_TIMES_FINE + (int)(ns >> shift);
-}
-
-static double upper_end(int slot) // ns
-{
-    if (slot < 2 * CRDI_TIMES_FINE) { return slot; }
-    const int shift = slot / CRDI_TIMES_FINE - 1;
-    const int64_t first = (int64_t)(slot - shift * CRDI_TIMES_FINE) << shift;
-    return (double)(first + ((int64_t)1 << shift) - 1);
-}
-
-void crdi_times_add(crdi_times* h, int64_t ns)
-{
-    if (ns < 0) { ns = 0; }
-    h->counts[circuit_realtime_slot_of(ns)]++;
-    h->count++;
-    h->sum += (double)ns;
-    h->most = ns > h->most ? ns : h->most;
-}
-
-double crdi_times_quantile(const crdi_times* h, double fraction)
-{
-    if (h->count == 0) { return NAN; }
-    const double wanted = ceil(fraction * (double)h->count);
-    int64_t seen = 0;
-    for (int i = 0; i < CRDI_TIMES_SIZE; i++) {
-        seen += h->counts[i];
-        if ((double)seen >= wanted && seen > 0) {
-            return 1e-9 * fmin(upper_end(i), (double)h->most);
-        }
-    }
-    return 1e-9 * (double)h->most;
-}
 
 // ---- the machine -------------------------------------------------------------------------------
 
@@ -77,7 +35,7 @@ static machine look_at_machine(void)
 // ---- measuring ---------------------------------------------------------------------------------
 
 typedef struct measured {
-    crdi_times times;
+    crd_histogram times;
     int64_t over;        // steps that took longer than the step
     int64_t interrupted; // steps during which other work had the core
     int64_t own_most;    // ns, of the others
@@ -109,7 +67,7 @@ static long switches_away(void)
 // Who had the core is asked after long steps only: a step that was interrupted is one.
 static void account(measured* x, int64_t took, double limit_ns)
 {
-    crdi_times_add(&x->times, took);
+    crd_histogram_add(&x->times, took);
     x->over += (double)took > limit_ns;
     x->least = took < x->least ? took : x->least;
     if (took > x->own_most && took > 4 * x->least) {
@@ -159,12 +117,17 @@ fail:
 
 static double mean_of(const measured* x)
 {
-    return 1e-9 * x->times.sum / (double)x->times.count;
+    return 1e-9 * (double)x->times.sum / (double)x->times.count;
 }
 
 static double circuit_realtime_worst_of(const measured* x)
 {
-    return 1e-9 * (double)x->times.most;
+    return 1e-9 * (double)x->times.max;
+}
+
+static double circuit_realtime_quantile(const measured* x, double q)
+{
+    return 1e-9 * (double)crd_histogram_quantile(&x->times, q);
 }
 
 static double own_worst(const measured* x)
@@ -205,9 +168,9 @@ static void circuit_realtime_put_times(crdi_result* out, const crdi_circuit_job*
     const struct {
         const char* name;
         double time;
-    } rows[] = {{"p50", crdi_times_quantile(&x->times, 0.5)},
-                {"p99", crdi_times_quantile(&x->times, 0.99)},
-                {"p99.99", crdi_times_quantile(&x->times, 0.9999)},
+    } rows[] = {{"p50", circuit_realtime_quantile(x, 0.5)},
+                {"p99", circuit_realtime_quantile(x, 0.99)},
+                {"p99.99", circuit_realtime_quantile(x, 0.9999)},
                 {"worst", circuit_realtime_worst_of(x)},
                 {"mean", mean_of(x)}};
     char a[32], n[40];
