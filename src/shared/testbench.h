@@ -21,16 +21,6 @@ typedef struct crdi_cycle_source {
     const char* unit;   ///< of the column; NULL: what the recording says, else km/h
 } crdi_cycle_source;
 
-/// What a cycle amounts to.
-typedef struct crdi_cycle_summary {
-    double duration;         ///< s
-    double distance;         ///< m
-    double speed_max;        ///< m/s
-    double acceleration_max; ///< m/s^2
-    double acceleration_min; ///< m/s^2, of the strongest braking
-    double standstill;       ///< s without speed
-} crdi_cycle_summary;
-
 /// `*out` is written on CRD_OK only; destroy it with crdi_cycle_destroy().
 /// CRD_E_NOT_FOUND: no such file or column; CRD_E_FORMAT: times or speeds that make no sense;
 /// CRD_E_RANGE: a unit that is no speed.
@@ -40,9 +30,6 @@ void crdi_cycle_destroy(crd_context* ctx, const crdi_cycle* c);
 
 /// Speed at time t, m/s; before the first point the first, behind the last the last.
 double crdi_cycle_speed(const crdi_cycle* c, double t);
-crdi_cycle_summary crdi_cycle_describe(const crdi_cycle* c);
-/// As CSV with the columns time and speed (km/h), for `replay` units.
-crd_status crdi_cycle_write(crd_context* ctx, const crdi_cycle* c, const char* path);
 
 /// "pt_driver", "pt_controller", "pt_engine", "pt_clutch", "pt_machine", "pt_battery",
 /// "pt_vehicle"; else NULL.

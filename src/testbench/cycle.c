@@ -4,7 +4,6 @@
 
 #include "cardan/results.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -184,37 +183,4 @@ double crdi_cycle_speed(const crdi_cycle* c, double t)
     if (high == c->count) { return c->speed[c->count - 1]; }
     const double part = (t - c->time[low]) / (c->time[high] - c->time[low]);
     return c->speed[low] + part * (c->speed[high] - c->speed[low]);
-}
-
-crdi_cycle_summary crdi_cycle_describe(const crdi_cycle* c)
-{
-    crdi_cycle_summary s = {.duration = c->time[c->count - 1] - c->time[0],
-                            .speed_max = c->speed[0]};
-    for (int64_t i = 1; i < c->count; i++) {
-        const double h = c->time[i] - c->time[i - 1], a = c->speed[i - 1], b = c->speed[i];
-        s.distance += 0.5 * h * (a + b);
-        s.speed_max = fmax(s.speed_max, b);
-        if (a == 0 && b == 0) { s.standstill += h; }
-        if (h > 0) {
-            s.acceleration_max = fmax(s.acceleration_max, (b - a) / h);
-            s.acceleration_min = fmin(s.acceleration_min, (b - a) / h);
-        }
-    }
-    return s;
-}
-
-crd_status crdi_cycle_write(crd_context* ctx, const crdi_cycle* c, const char* path)
-{
-    FILE* f = fopen(path, "w");
-    if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-    fputs("time,speed [km/h]\n", f);
-    for (int64_t i = 0; i < c->count; i++) {
-        char time[32], speed[32];
-        crdi_format_double(time, c->time[i]);
-        crdi_format_double(speed, round(3.6e9 * c->speed[i]) / 1e9);
-        fprintf(f, "%s,%s\n", time, speed);
-    }
-    const bool bad = ferror(f) != 0;
-    if (fclose(f) == 0 && !bad) { return CRD_OK; }
-    return crdi_fail(ctx, CRD_E_IO, "%s: cannot be written: %s", path, strerror(errno));
 }

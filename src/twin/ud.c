@@ -176,18 +176,3 @@ void crdi_ud_update(crdi_ud* s, double r, const double* v, double* gain)
         gain[j] *= inverse;
     }
 }
-
-// P_ij = sum_l U_il D_l U_jl
-void crdi_ud_full(const crdi_ud* s, double* p)
-{
-    const int n = s->n;
-    for (int i = 0; i < n; i++) {
-        for (int j = i; j < n; j++) {
-            double sum = 0;
-            for (int l = j; l < n; l++) {
-                sum += s->u[(ptrdiff_t)i * n + l] * s->d[l] * s->u[(ptrdiff_t)j * n + l];
-            }
-            p[(ptrdiff_t)i * n + j] = p[(ptrdiff_t)j * n + i] = sum;
-        }
-    }
-}

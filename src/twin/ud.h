@@ -20,5 +20,3 @@ double crdi_ud_variance(const crdi_ud* s, const double* h, double* v);
 // The measurement h^T x with variance r > 0 (Bierman). `v` from crdi_ud_variance of the same h;
 // `gain` (n) gets what the innovation is multiplied by.
 void crdi_ud_update(crdi_ud* s, double r, const double* v, double* gain);
-// P as a matrix (n x n)
-void crdi_ud_full(const crdi_ud* s, double* p);
