@@ -417,7 +417,6 @@ static void a_full_disk_is_told_with_the_path(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const zip_entry entries[] = {{.name = "a/b", .data = "1"}, {.name = "c", .data = "2"}};
     zip_bytes z = zip_make(entries, 2);
     for (int64_t fail_at = 1;; fail_at++) {

@@ -26,12 +26,6 @@ static int set_up(void** state)
     return *state ? 0 : -1;
 }
 
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static void put_file(const char* path, const void* bytes, size_t length)
 {
     FILE* f = fopen(path, "wb");
@@ -196,7 +190,6 @@ static void a_place_that_cannot_be_written_is_said(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     put_file(INPUT, "content", 7);
     int failures = 0;
     for (int64_t fail_at = 0;; fail_at++) {
@@ -256,7 +249,7 @@ static void a_folder_is_removed_whatever_is_in_it(void** state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, check_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(what_was_added_is_read_back),
         TEST(equal_content_gives_equal_bytes),

@@ -5,7 +5,6 @@
 
 static void texts_grow_piece_by_piece(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_text t;
     crd_text_init(&t, ctx);
@@ -28,7 +27,6 @@ static void texts_grow_piece_by_piece(void** state)
 
 static void xml_has_no_character_that_would_end_it(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_text t;
     crd_text_init(&t, ctx);
@@ -40,7 +38,6 @@ static void xml_has_no_character_that_would_end_it(void** state)
 
 static void bytes_become_base64(void** state)
 {
-    (void)state;
     static const char* const rows[][2] = {
         {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
         {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}}; // RFC 4648
@@ -58,7 +55,6 @@ static void bytes_become_base64(void** state)
 
 static void json_texts_are_escaped_and_are_utf8(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     static const struct {
         const char *text, *json;
@@ -85,7 +81,6 @@ static void json_texts_are_escaped_and_are_utf8(void** state)
 
 static void json_numbers_read_back_as_they_were(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     static const double numbers[] = {0, -0.0, 0.1, 1.0 / 3, 1e300, DBL_MIN, 5e-324, 123456789.5};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -110,7 +105,6 @@ static void json_numbers_read_back_as_they_were(void** state)
 
 static void running_out_of_memory_is_remembered(void** state)
 {
-    (void)state;
     check_allocator a = {.fail_at = -1};
     crd_context_options opt = crd_context_defaults();
     opt.realloc = check_realloc;

@@ -26,12 +26,6 @@ static int setup(void** state)
     return *state ? 0 : -1;
 }
 
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static void refused(crd_context* ctx, const char* path, const crdi_file_need* need, crd_status want,
                     const char* message)
 {
@@ -145,7 +139,6 @@ static void a_text_ends_behind_a_zero_byte(void** state)
 
 static void heads_are_short_and_end_with_a_zero(void** state)
 {
-    (void)state;
     char head[5];
     write_file(FOLDER "/ten", "0123456789", 10);
     check_int(crdi_file_head(FOLDER "/ten", head, sizeof head), 4);
@@ -181,7 +174,6 @@ static void files_are_written_whole_or_not_at_all(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     write_file(FOLDER "/ten", "0123456789", 10);
@@ -215,5 +207,5 @@ int main(void)
         cmocka_unit_test(files_are_written_whole_or_not_at_all),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, check_tear_down);
 }

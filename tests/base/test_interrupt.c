@@ -16,7 +16,6 @@ static void nap(long ms)
 
 static void a_signal_sets_the_flag_and_is_counted(void** state)
 {
-    (void)state;
     const volatile bool* asked = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     check(!*asked);
     check_int(crdi_interrupt_count(), 0);
@@ -32,7 +31,6 @@ static void a_signal_sets_the_flag_and_is_counted(void** state)
 
 static void what_was_before_comes_back(void** state)
 {
-    (void)state;
     struct sigaction before, after;
     signal(SIGINT, SIG_IGN);
     sigaction(SIGINT, NULL, &before);
@@ -65,7 +63,6 @@ static int twice(const crdi_interrupt_options* opt)
 
 static void whoever_insists_ends_the_process(void** state)
 {
-    (void)state;
     int status = twice(&(crdi_interrupt_options){0});
     check(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
     status = twice(&(crdi_interrupt_options){.only_count = true});
@@ -75,7 +72,6 @@ static void whoever_insists_ends_the_process(void** state)
 
 static void blocked_signals_come_while_waiting(void** state)
 {
-    (void)state;
     sigset_t waiting;
     const volatile bool* asked = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crdi_interrupt_block(&waiting);

@@ -210,7 +210,6 @@ static void reals_of_commands_have_all_digits_and_a_point(void** state)
 
 static void running_out_of_memory_is_remembered_by_the_text(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     for (int64_t n = 0;; n++) {
@@ -232,18 +231,6 @@ static void running_out_of_memory_is_remembered_by_the_text(void** state)
     check_int(a.live, 0);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,5 +241,5 @@ int main(void)
         cmocka_unit_test(reals_of_commands_have_all_digits_and_a_point),
         cmocka_unit_test(running_out_of_memory_is_remembered_by_the_text),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

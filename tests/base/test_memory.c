@@ -5,7 +5,6 @@
 
 static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_arena arena;
@@ -30,7 +29,6 @@ static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** s
 
 static void arena_that_failed_once_hands_out_nothing_until_it_is_cleared(void** state)
 {
-    (void)state;
     check_allocator a = {.fail_at = -1};
     crd_context* ctx = check_context(&a);
     crd_arena arena;
@@ -52,7 +50,6 @@ static void arena_that_failed_once_hands_out_nothing_until_it_is_cleared(void** 
 
 static void sizes_that_overflow_are_refused(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     check(crdi_new_array(ctx, SIZE_MAX / 4, 8) == NULL);
@@ -66,7 +63,6 @@ static void sizes_that_overflow_are_refused(void** state)
 
 static void failures_keep_their_newest_sentence_and_can_be_placed(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     check_text(crd_error_text(ctx), "");
@@ -86,7 +82,6 @@ static void failures_keep_their_newest_sentence_and_can_be_placed(void** state)
 
 static void every_status_has_a_name_a_text_and_an_exit_code(void** state)
 {
-    (void)state;
     for (int st = 0; st >= CRD_E_LIMIT; st--) {
         check(strncmp(crd_status_name((crd_status)st), "CRD_", 4) == 0);
         check(strlen(crd_status_text((crd_status)st)) > 3);
@@ -104,7 +99,6 @@ static void keep_line(void* user, crd_level level, const char* text)
 
 static void log_lines_below_the_level_reach_the_sink_others_do_not(void** state)
 {
-    (void)state;
     char line[100] = "";
     crd_context_options opt = crd_context_defaults();
     opt.log = keep_line;

@@ -62,7 +62,6 @@ static void check_read(const char* text)
 
 static void random_bit_patterns_are_written_like_printf_and_read_back(void** state)
 {
-    (void)state;
 #ifdef TEST_NUMBERS
     const int count = TEST_NUMBERS;
 #else
@@ -79,7 +78,6 @@ static void random_bit_patterns_are_written_like_printf_and_read_back(void** sta
 
 static void every_exponent_is_written_like_printf(void** state)
 {
-    (void)state;
     for (uint64_t e = 0; e < 2048; e++) {
         check_both(of_bits(e << 52));
         check_both(of_bits(e << 52 | 1));
@@ -101,7 +99,6 @@ static void every_exponent_is_written_like_printf(void** state)
 
 static void special_values_have_the_names_of_the_c_library(void** state)
 {
-    (void)state;
     char text[32];
     check_int(crdi_format_double(text, (double)INFINITY), 3);
     check_text(text, "inf");
@@ -119,7 +116,6 @@ static void special_values_have_the_names_of_the_c_library(void** state)
 
 static void exact_ties_go_to_the_even_digit(void** state)
 {
-    (void)state;
     // n + 1/2^j with 18 digits, the last a 5: the text of 17 digits is a tie
     for (int j = 1; j <= 24; j++) {
         for (int i = 0; i < 4000; i++) {
@@ -135,7 +131,6 @@ static void exact_ties_go_to_the_even_digit(void** state)
 
 static void integers_and_short_decimals_are_written_short(void** state)
 {
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         const uint64_t n = random64() >> (random64() % 64);
         check_both((double)n);
@@ -156,7 +151,6 @@ static void integers_and_short_decimals_are_written_short(void** state)
 
 static void texts_are_read_like_strtod(void** state)
 {
-    (void)state;
     static const char* const texts[] = {
         "0",
         "-0",
@@ -220,7 +214,6 @@ static void texts_are_read_like_strtod(void** state)
 // The middle between two doubles has up to 767 digits; one digit more decides.
 static void middles_between_doubles_are_read_right(void** state)
 {
-    (void)state;
     char text[2000];
     for (int i = 0; i < 3000; i++) {
         const uint64_t bits = random64() & 0x7FFFFFFFFFFFFFFFu;
@@ -247,7 +240,6 @@ static void middles_between_doubles_are_read_right(void** state)
 
 static void what_is_not_a_number_is_refused(void** state)
 {
-    (void)state;
     static const char* const texts[] = {
         "",       " ",    "1 ",    " 1",   "+",         "-",    ".",   "e5",  ".e5",   "1e", "1e+",
         "1e5.",   "1..2", "1.2.3", "0x10", "0x1p3",     "--1",  "+-1", "1,5", "infi",  "in", "na",
@@ -267,7 +259,6 @@ static void what_is_not_a_number_is_refused(void** state)
 
 static void infinities_and_nan_are_read_in_both_spellings(void** state)
 {
-    (void)state;
     static const char* const infinite[] = {"INF",  "+INF",     "-INF",     "inf",
                                            "-inf", "Infinity", "infinity", "-INFINITY"};
     for (size_t i = 0; i < sizeof infinite / sizeof *infinite; i++) {
@@ -283,7 +274,6 @@ static void infinities_and_nan_are_read_in_both_spellings(void** state)
 
 static void integers_are_read_to_the_last_and_not_beyond(void** state)
 {
-    (void)state;
     int64_t i = 0;
     uint64_t u = 0;
     check(crdi_parse_int64("9223372036854775807", 19, &i) && i == INT64_MAX);
@@ -321,7 +311,6 @@ static bool use_a_decimal_comma(void)
 
 static void the_locale_does_not_matter(void** state)
 {
-    (void)state;
     if (!use_a_decimal_comma()) { skip(); } // none is installed, and none can be made
     check_text(localeconv()->decimal_point, ",");
     char text[32];

@@ -5,7 +5,6 @@
 
 static void a_ring_is_empty_full_and_in_order(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crdi_ring* r = NULL;
@@ -48,7 +47,6 @@ static void* produce(void* arg)
 
 static void two_threads_lose_and_invent_nothing(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crdi_ring* r = NULL;

@@ -17,7 +17,6 @@ static const char* nearest(const char* word, const char** words)
 
 static void the_nearest_name_is_what_was_meant_or_nothing(void** state)
 {
-    (void)state;
     const char* words[] = {"velocity", "position", "Force", "x1", "x2", NULL};
     check_text(nearest("velocty", words), "velocity");
     check_text(nearest("postiion", words), "position"); // a transposition is one edit
@@ -33,7 +32,6 @@ static void the_nearest_name_is_what_was_meant_or_nothing(void** state)
 
 static void patterns_match_like_a_shells(void** state)
 {
-    (void)state;
     static const struct {
         const char *pattern, *text;
         bool match;
@@ -72,7 +70,6 @@ static void patterns_match_like_a_shells(void** state)
 
 static void map_finds_what_was_added_and_keeps_the_first(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_map m;
@@ -101,7 +98,6 @@ static void map_finds_what_was_added_and_keeps_the_first(void** state)
 
 static void maps_hash_with_keys_of_their_own(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_map one, two;
@@ -121,7 +117,6 @@ static void maps_hash_with_keys_of_their_own(void** state)
 
 static void maps_hash_by_siphash_1_3(void** state)
 {
-    (void)state;
     // Expected: hash() of CPython 3.11 over the same bytes, with PYTHONHASHSEED=0, whose key is 0.
     static const struct {
         const char* text;

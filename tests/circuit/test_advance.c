@@ -538,7 +538,6 @@ static void fixed_steps_go_on_after_varying_ones(void** state)
 
 static void after_the_first_call_only_factors_allocate(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     build_rectifier(&b);
@@ -557,7 +556,6 @@ static void after_the_first_call_only_factors_allocate(void** state)
 
 static void every_allocation_of_the_first_call_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_netlist* n = parse(ctx, relaxation);
@@ -711,18 +709,6 @@ static void what_has_no_solution_ends_by_name_and_time(void** state)
     crd_netlist_destroy(n);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -757,7 +743,7 @@ int main(void)
     int failed = 0;
     for (form = CRD_FORM_DAE; form <= CRD_FORM_NODAL; form++) {
         failed += cmocka_run_group_tests_name(form == CRD_FORM_DAE ? "reference form" : "fast form",
-                                              tests, setup, teardown);
+                                              tests, check_set_up, check_tear_down);
     }
     return failed;
 }

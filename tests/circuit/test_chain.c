@@ -208,7 +208,6 @@ static void all_instruction_sets_give_the_same_bits(void** state)
 
 static void every_allocation_may_fail_and_solving_makes_none(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     problem q = make(9000);
@@ -236,18 +235,6 @@ static void every_allocation_may_fail_and_solving_makes_none(void** state)
     crd_context_destroy(ctx);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,5 +247,5 @@ int main(void)
         cmocka_unit_test(all_instruction_sets_give_the_same_bits),
         cmocka_unit_test(every_allocation_may_fail_and_solving_makes_none),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

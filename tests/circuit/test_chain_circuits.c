@@ -431,7 +431,6 @@ static void chains_in_larger_networks_are_found(void** state)
 
 static void every_allocation_may_fail_and_a_step_makes_none(void** state)
 {
-    (void)state;
     check_allocator al;
     crd_context* ctx = check_context(&al);
     crd_netlist* n = make(ctx, MIXED, 60);
@@ -465,18 +464,6 @@ static void every_allocation_may_fail_and_a_step_makes_none(void** state)
     crd_context_destroy(ctx);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,5 +476,5 @@ int main(void)
         cmocka_unit_test(chains_in_larger_networks_are_found),
         cmocka_unit_test(every_allocation_may_fail_and_a_step_makes_none),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

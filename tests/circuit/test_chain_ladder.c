@@ -494,7 +494,6 @@ static void what_hangs_on_nothing_is_refused(void** state)
 
 static void every_allocation_may_fail_and_a_step_makes_none(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     ladder q = make(9000);
@@ -529,18 +528,6 @@ static void every_allocation_may_fail_and_a_step_makes_none(void** state)
     crd_context_destroy(ctx);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,5 +539,5 @@ int main(void)
         cmocka_unit_test(what_hangs_on_nothing_is_refused),
         cmocka_unit_test(every_allocation_may_fail_and_a_step_makes_none),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

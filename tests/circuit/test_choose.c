@@ -167,7 +167,6 @@ static void what_cannot_be_is_said(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -188,18 +187,6 @@ static void every_allocation_may_fail(void** state)
     }
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,5 +198,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_said),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

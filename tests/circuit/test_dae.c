@@ -308,7 +308,6 @@ static void a_current_switch_looks_at_the_current_of_its_source(void** state)
 
 static void slopes_of_sources_are_their_derivatives(void** state)
 {
-    (void)state;
     static const double times[] = {0, 1, 3}, values[] = {2, 5, -1};
     const crd_waveform waves[] = {
         {.kind = CRD_WAVE_DC, .v = {4}},
@@ -373,7 +372,6 @@ static void a_restored_state_goes_on_with_the_same_bits(void** state)
 
 static void a_step_allocates_nothing(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     build_rectifier(&b);
@@ -390,7 +388,6 @@ static void a_step_allocates_nothing(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int once = 0; once < 2; once++) {
         for (int64_t at = 0;; at++) {
             check_allocator a;
@@ -500,18 +497,6 @@ static void options_that_make_no_sense_are_refused(void** state)
     crd_circuit_destroy(NULL);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,5 +525,5 @@ int main(void)
         cmocka_unit_test(values_that_make_no_sense_are_refused_by_name),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

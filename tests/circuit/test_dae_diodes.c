@@ -226,18 +226,6 @@ static void a_diode_breaks_down_where_its_model_says(void** state)
     crd_circuit_destroy(c);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,5 +239,5 @@ int main(void)
         cmocka_unit_test(charge_that_a_junction_takes_is_what_flowed_into_it),
         cmocka_unit_test(a_diode_breaks_down_where_its_model_says),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

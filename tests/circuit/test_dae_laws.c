@@ -135,18 +135,6 @@ static void a_rectifier_in_words_is_the_one_made_by_hand(void** state)
     end(c, n);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,5 +145,5 @@ int main(void)
         cmocka_unit_test(a_division_by_zero_names_its_part_and_keeps_the_state),
         cmocka_unit_test(a_rectifier_in_words_is_the_one_made_by_hand),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

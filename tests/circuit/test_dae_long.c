@@ -62,18 +62,6 @@ static void bdf1_reaches_high_precision_on_the_motor(void** state)
     crd_circuit_destroy(good);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,5 +70,5 @@ int main(void)
         cmocka_unit_test(bdf1_reaches_high_precision_on_the_rectifier),
         cmocka_unit_test(bdf1_reaches_high_precision_on_the_motor),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

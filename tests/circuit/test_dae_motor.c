@@ -200,18 +200,6 @@ static void two_branches_of_the_law_do_not_stop_newton(void** state)
     crd_netlist_destroy(n);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,5 +210,5 @@ int main(void)
         cmocka_unit_test(a_slower_motor_has_a_gap_that_warms_up),
         cmocka_unit_test(two_branches_of_the_law_do_not_stop_newton),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -199,7 +199,6 @@ static lines warnings_of(const char* text)
 
 static void initial_values_that_contradict_are_named(void** state)
 {
-    (void)state;
     lines l = warnings_of("two\nV1 1 0 5\nR1 1 2 1k\nC1 2 0 1u ic=1\nC2 2 0 1u ic=3\nR2 2 0 1k\n"
                           "C3 3 0 1u ic=2\nR3 3 0 1k\n.end\n");
     check_int(l.count, 2);
@@ -220,7 +219,6 @@ static void initial_values_that_contradict_are_named(void** state)
 
 static void values_of_zero_are_what_ngspice_takes_them_for(void** state)
 {
-    (void)state;
     const lines l = warnings_of("zero\nV1 1 0 1\nR1 1 2 0\nC1 2 0 0\nL1 2 3 0\nR3 3 0 1\n.end\n");
     check_int(l.count, 3);
     check_contains(l.text, "odd.cir:3: R1 = 0 Ohm is taken as 1 mOhm");
@@ -305,18 +303,6 @@ static void newton_that_does_not_converge_names_device_time_and_remedies(void** 
     crd_netlist_destroy(n);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,5 +320,5 @@ int main(void)
         cmocka_unit_test(an_expression_without_a_value_is_named_with_line_time_and_value),
         cmocka_unit_test(newton_that_does_not_converge_names_device_time_and_remedies),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -408,7 +408,6 @@ static void depth_and_length_are_bounded(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t fail_at = 1;; fail_at++) {
         fixture f = {0};
         f.ctx = check_context(&f.memory);

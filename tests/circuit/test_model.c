@@ -513,7 +513,6 @@ static void settings_are_read_as_they_were_written(void** state)
 
 static void folders_without_a_circuit_say_so(void** state)
 {
-    (void)state;
     char message[200];
     check(!crdi_circuit_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
     check_contains(message, "circuit.settings");
@@ -563,7 +562,6 @@ static void the_flat_netlist_has_all_files_in_it(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int once = 0; once < 2; once++) {
         bool good = false;
         for (int fail_at = 0; !good; fail_at++) {

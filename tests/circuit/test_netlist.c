@@ -666,7 +666,6 @@ static void keep_lines(void* user, crd_level level, const char* text)
 
 static void what_does_not_matter_is_noted_once(void** state)
 {
-    (void)state;
     lines l = {0};
     crd_context_options opt = crd_context_defaults();
     opt.log = keep_lines;
@@ -805,7 +804,6 @@ static void functions_that_multiply_end_at_the_limit(void** state)
 
 static void every_kind_of_part_has_a_whole_row(void** state)
 {
-    (void)state;
     for (int i = 0; i < CRDI_PART_KINDS; i++) {
         const crdi_part_kind* k = crdi_part_kinds[i];
         assert_non_null(k);
@@ -826,7 +824,6 @@ static void every_kind_of_part_has_a_whole_row(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static const char* const files[] = {DATA "pmsm.cir", DATA "inverter.cir", DATA "rectifier.cir",
                                         DATA "rlc.cir"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

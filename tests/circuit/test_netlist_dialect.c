@@ -102,18 +102,6 @@ static void a_node_of_ic_is_held_while_the_operating_point_is_sought(void** stat
     crd_netlist_destroy(n);
 }
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,5 +111,5 @@ int main(void)
         cmocka_unit_test(a_subcircuit_may_name_ground_among_its_nodes),
         cmocka_unit_test(the_breakdown_of_a_diode_begins_where_ngspice_has_it),
         cmocka_unit_test(a_node_of_ic_is_held_while_the_operating_point_is_sought)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -64,7 +64,6 @@ static void run(crd_context* ctx, const benchmark* b)
 
 static void netlists_have_the_errors_of_their_method(void** state)
 {
-    (void)state;
     static const benchmark list[] = {
         {DATA "rlc.cir", DATA "rlc_reference.csv", 2.5e-3, {0.25029e-3, 0.37814e-3}, 8, 5, 3},
         {DATA "scrlc.cir",
@@ -93,7 +92,6 @@ static void netlists_have_the_errors_of_their_method(void** state)
 
 static void a_machine_is_as_warm_in_kelvins_as_above_its_environment(void** state)
 {
-    (void)state;
     static const char* const files[] = {DATA "pmsm.cir", DATA "pmsm_relative.cir"};
     check_allocator memory;
     crd_context* ctx = check_context(&memory);

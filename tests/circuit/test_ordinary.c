@@ -2,18 +2,6 @@
 #include "cardan/circuit.h"
 #include "check.h"
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 typedef struct end {
     double value, sum; // of the first output: last value, sum over all steps
     int worst;         // iterations
@@ -95,5 +83,5 @@ int main(void)
         cmocka_unit_test(a_rectifier_runs_with_steps_in_which_diodes_change_places),
         cmocka_unit_test(leakage_is_what_gmin_says),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

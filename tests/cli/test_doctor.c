@@ -32,7 +32,6 @@ static void begin_machine(const char* name)
 
 static int end_machine(void** state)
 {
-    (void)state;
     if (*root) { nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
     *root = 0;
     return 0;
@@ -300,7 +299,6 @@ static void check_lines(fixture* f)
 
 static void every_check_says_what_it_is_and_why_it_matters_in_few_words(void** state)
 {
-    (void)state;
     for (int i = 0; i < crdi_check_count; i++) {
         const crdi_check* c = &crdi_checks[i];
         check(*c->id && *c->title && *c->why);
@@ -316,7 +314,6 @@ static void every_check_says_what_it_is_and_why_it_matters_in_few_words(void** s
 
 static void a_bad_finding_fails_only_where_it_is_needed(void** state)
 {
-    (void)state;
     static const crdi_state want[4][3] = {{CRDI_OK, CRDI_OK, CRDI_OK},
                                           {CRDI_NA, CRDI_WARN, CRDI_WARN},
                                           {CRDI_NA, CRDI_WARN, CRDI_FAIL},
@@ -838,7 +835,6 @@ static void a_rival_on_another_cpu_is_none(void** state)
 
 static void lists_of_cpus_are_read_and_written(void** state)
 {
-    (void)state;
     static const struct {
         const char *text, *want;
         int count;
@@ -872,7 +868,6 @@ static crdi_latency scripted(int64_t count, int64_t ns, int64_t tail_count, int6
 
 static void so_many_samples_tell_no_more_than_this_quantile(void** state)
 {
-    (void)state;
     check_text(crdi_supported_quantile(10000).name, "p99.99");
     check_text(crdi_supported_quantile(9999).name, "p99.9");
     check_text(crdi_supported_quantile(999).name, "p99");
@@ -883,7 +878,6 @@ static void so_many_samples_tell_no_more_than_this_quantile(void** state)
 
 static void a_step_leaves_half_of_itself_for_work(void** state)
 {
-    (void)state;
     crdi_latency w = scripted(20000, 10000, 0, 0), t = scripted(20000, 20000, 0, 0);
     crdi_supported s = crdi_judge_latency(&w, &t, false);
     check_near(s.step, 2 * (10e-6 + 20e-6), 1e-12);
@@ -906,7 +900,6 @@ static void a_step_leaves_half_of_itself_for_work(void** state)
 
 static void short_measurements_and_hypervisors_are_not_believed(void** state)
 {
-    (void)state;
     const crdi_latency w = scripted(3000, 10000, 0, 0), t = scripted(200, 20000, 0, 0);
     crdi_supported s = crdi_judge_latency(&w, &w, true);
     check_contains(s.sentence, "at p99.9 (");

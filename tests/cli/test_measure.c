@@ -35,7 +35,6 @@ static void script_sleep(void* user, int64_t ns)
 
 static void every_grid_point_is_measured_or_counted_as_slept_over(void** state)
 {
-    (void)state;
     // 1 ms grid: on time, 0.4 ms late, 2.5 ms late (two points are gone), a signal, on time
     static const int64_t late[] = {1000, 400000, 2500000, -300000, 2000};
     script s = {.now = 5000000, .late = late, .count = 5};
@@ -51,7 +50,6 @@ static void every_grid_point_is_measured_or_counted_as_slept_over(void** state)
 
 static void stopping_keeps_what_was_measured(void** state)
 {
-    (void)state;
     static const int64_t late[] = {1000, 1000, 1000};
     bool stop = false;
     script s = {.late = late, .count = 3, .stop_at_end = &stop};
@@ -86,21 +84,9 @@ static void both_measurements_account_for_their_time(void** state)
     crd_free(ctx, l);
 }
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, check_set_up, check_tear_down)
     const struct CMUnitTest tests[] = {
         T(every_grid_point_is_measured_or_counted_as_slept_over),
         T(stopping_keeps_what_was_measured),

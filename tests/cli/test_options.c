@@ -247,7 +247,6 @@ static void each_failing_allocation_is_reported_and_nothing_leaks(void** state)
 
 static void tables_are_sound(void** state)
 {
-    (void)state;
     for (int i = 0; crdi_commands[i]; i++) {
         const crdi_command* c = crdi_commands[i];
         check(c->name && c->summary && c->description && c->arguments && c->run);
@@ -282,7 +281,6 @@ static char* printed(void (*print)(FILE*))
 
 static void every_option_is_in_manual_markdown_and_completions(void** state)
 {
-    (void)state;
     char* markdown = printed(crdi_print_markdown);
     char* bash = printed(crdi_print_bash);
     char* zsh = printed(crdi_print_zsh);

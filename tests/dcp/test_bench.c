@@ -31,7 +31,6 @@ static double time_from_to(double from, double to)
 
 static void the_oil_takes_the_times_of_table_3(void** state)
 {
-    (void)state;
     check_near(time_from_to(25, 80), 9 * 60, 1);
     check_near(time_from_to(80, 50), 7 * 60, 4);
     check_near(time_from_to(50, 35), 23 * 60, 14);
@@ -41,7 +40,6 @@ static void the_oil_takes_the_times_of_table_3(void** state)
 
 static void a_test_case_beyond_a_limit_is_refused_before_anything_turns(void** state)
 {
-    (void)state;
     static const struct {
         const char *variable, *text, *says;
         int code;
@@ -98,7 +96,6 @@ static void a_test_case_beyond_a_limit_is_refused_before_anything_turns(void** s
 
 static void the_limits_of_the_bench_are_its_own(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
@@ -113,7 +110,6 @@ static void the_limits_of_the_bench_are_its_own(void** state)
 
 static void each_item_of_the_checklist_holds_it_in_preparing(void** state)
 {
-    (void)state;
     for (int i = 0; i <= MOTOR_ITEMS; i++) {
         motor_bench* k = make(true);
         const char* name = i < MOTOR_ITEMS ? motor_checklist[i] : "error memory not empty";
@@ -144,7 +140,6 @@ static void each_item_of_the_checklist_holds_it_in_preparing(void** state)
 
 static void all_missing_items_are_named_and_what_changes_is_told(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     k->m.ready = 0;
     motor_register(k, CRD_DCP_SRT);
@@ -165,7 +160,6 @@ static void all_missing_items_are_named_and_what_changes_is_told(void** state)
 
 static void an_item_that_is_lost_in_the_run_is_a_fault(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 1, 1000, 0, 400, 25);
@@ -182,7 +176,6 @@ static void an_item_that_is_lost_in_the_run_is_a_fault(void** state)
 
 static void two_benches_of_different_speed_wait_for_each_other(void** state)
 {
-    (void)state;
     motor_bench *fast = make(true), *slow = make(true), *both[2] = {fast, slow};
     slow->m.heating /= 4;
     for (int i = 0; i < 2; i++) {
@@ -214,7 +207,6 @@ static void two_benches_of_different_speed_wait_for_each_other(void** state)
 
 static void conditioning_turns_slowly_with_low_voltage(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     crd_dcp_quantity q[MOTOR_QUANTITIES];
     memcpy(q, c.quantities, sizeof q);
@@ -245,7 +237,6 @@ static void conditioning_turns_slowly_with_low_voltage(void** state)
 
 static void set_values_are_kept_to_limits_and_rates_and_that_is_reported(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     // A step to 1000 1/min takes half a second at 2000 1/min per second.
@@ -284,7 +275,6 @@ static void set_values_are_kept_to_limits_and_rates_and_that_is_reported(void** 
 
 static void forbidden_operating_points_are_kept_clear_of(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 0.5, 20, 50, 400, 25); // torque below 50 1/min
@@ -317,7 +307,6 @@ static void forbidden_operating_points_are_kept_clear_of(void** state)
 
 static void the_voltage_is_never_set_below_what_the_machine_induces(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     c.induced = motor_induced;
     motor_bench* k = motor_bench_create(&c, true);
@@ -334,7 +323,6 @@ static void the_voltage_is_never_set_below_what_the_machine_induces(void** state
 
 static void a_measured_value_beyond_its_bounds_is_a_fault(void** state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         motor_bench* k = make(true);
         motor_run(k, true);
@@ -378,7 +366,6 @@ static void note_stop(motor_bench* k)
 
 static void the_watchdog_bites_exactly_at_its_time(void** state)
 {
-    (void)state;
     for (int on = 0; on < 2; on++) { // the extension
         motor_bench* k = make(on == 1);
         motor_run(k, on == 1);
@@ -405,7 +392,6 @@ static void the_watchdog_bites_exactly_at_its_time(void** state)
 
 static void data_that_are_not_valid_do_not_feed_the_watchdog(void** state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         motor_bench* k = make(i > 0);
         motor_run(k, i > 0);
@@ -425,7 +411,6 @@ static void data_that_are_not_valid_do_not_feed_the_watchdog(void** state)
 
 static void a_run_that_never_gets_data_ends_too(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_until(k, CRD_DCP_ERRORHANDLING, 0.52);
@@ -435,7 +420,6 @@ static void a_run_that_never_gets_data_ends_too(void** state)
 
 static void a_stop_drives_nothing_that_nobody_has_driven(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
@@ -453,7 +437,6 @@ static void a_stop_drives_nothing_that_nobody_has_driven(void** state)
 
 static void a_start_in_the_future_is_waited_for(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
@@ -477,7 +460,6 @@ static void a_start_in_the_future_is_waited_for(void** state)
 // that dies there is noticed by the watchdog, which waits from STC_run on.
 static void set_values_before_running_move_nothing(void** state)
 {
-    (void)state;
     for (int on = 0; on < 2; on++) {
         motor_bench* k = make(true);
         motor_register(k, CRD_DCP_SRT);
@@ -511,7 +493,6 @@ static void set_values_before_running_move_nothing(void** state)
 // the master's own host.
 static void data_of_somebody_else_do_nothing(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 3, 3000, 0, 300, 25);
@@ -551,7 +532,6 @@ static void data_of_somebody_else_do_nothing(void** state)
 // A master with several data_ids: the speed goes on to come, torque and voltage do not.
 static void a_set_value_that_does_not_come_any_more_is_missed(void** state)
 {
-    (void)state;
     motor_bench* k = make(false);
     motor_run(k, false);
     motor_drive(k, 2, 3000, 50, 300, 25);
@@ -572,7 +552,6 @@ static void a_set_value_that_does_not_come_any_more_is_missed(void** state)
 
 static void the_agreed_case_is_what_the_bench_keeps_to(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     motor_configure(k, 1, true);
@@ -612,7 +591,6 @@ static void the_agreed_case_is_what_the_bench_keeps_to(void** state)
 // A machine that does not slow down: its drive is cut, and its voltage stays.
 static void a_stage_that_is_late_cuts_the_drive_and_keeps_the_voltage(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     c.stop_patience = 4;
     motor_bench* k = motor_bench_create(&c, true);
@@ -664,7 +642,6 @@ static void a_bench_with_voltage_is_not_safe(void** state)
 
 static void what_is_not_guarded_is_said(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     c.watchdog = c.heartbeat = c.stop_patience = 0;
     c.limits = "torque -210..210 N.m; voltage 0..400 V; oil 20..90 degC";
@@ -697,7 +674,6 @@ static void what_is_not_guarded_is_said(void** state)
 // Outside of runs, where conditioning turns the machine, the heartbeat is the deadman.
 static void a_master_that_dies_while_it_conditions_is_noticed(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     crd_dcp_quantity q[MOTOR_QUANTITIES];
     memcpy(q, c.quantities, sizeof q);
@@ -731,7 +707,6 @@ static void a_master_that_dies_while_it_conditions_is_noticed(void** state)
 // and of its ramp, and the voltage stays above the induced one on the way.
 static void a_master_that_dies_leaves_a_bench_that_becomes_safe_in_time(void** state)
 {
-    (void)state;
     for (int on = 0; on < 2; on++) {
         motor_bench* k = make(on == 1);
         motor_run(k, on == 1);
@@ -759,7 +734,6 @@ static void a_master_that_dies_leaves_a_bench_that_becomes_safe_in_time(void** s
 
 static void a_missed_heartbeat_stops_it_in_the_same_way(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     motor_bench* k = motor_bench_create(&c, true);
     k->d->can_monitor_heartbeat = k->d->has_heartbeat = true;
@@ -778,7 +752,6 @@ static void a_missed_heartbeat_stops_it_in_the_same_way(void** state)
 
 static void numbers_are_sent_back_and_measure_the_round_trip(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 1, 500, 0, 100, 25);
@@ -793,7 +766,6 @@ static void numbers_are_sent_back_and_measure_the_round_trip(void** state)
 
 static void numbers_too_far_apart_stop_the_bench(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 0.5, 500, 0, 100, 25);
@@ -825,7 +797,6 @@ static void numbers_too_far_apart_stop_the_bench(void** state)
 
 static void numbers_wrap(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     k->number = UINT32_MAX - 20;
@@ -839,7 +810,6 @@ static void numbers_wrap(void** state)
 
 static void a_stop_goes_through_its_phases_in_order(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     crd_dcp_quantity q[MOTOR_QUANTITIES];
     memcpy(q, c.quantities, sizeof q);
@@ -892,7 +862,6 @@ static void a_stop_goes_through_its_phases_in_order(void** state)
 
 static void a_stop_turns_nothing_that_stands(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     crd_dcp_quantity q[MOTOR_QUANTITIES];
     memcpy(q, c.quantities, sizeof q);
@@ -913,7 +882,6 @@ static void a_stop_turns_nothing_that_stands(void** state)
 
 static void an_error_in_any_state_leads_to_the_safe_state(void** state)
 {
-    (void)state;
     static const crd_dcp_state states[] = {
         CRD_DCP_PREPARED,     CRD_DCP_CONFIGURING, CRD_DCP_CONFIGURED, CRD_DCP_INITIALIZED,
         CRD_DCP_SYNCHRONIZED, CRD_DCP_RUNNING,     CRD_DCP_STOPPING};
@@ -967,7 +935,6 @@ static void an_error_in_any_state_leads_to_the_safe_state(void** state)
 // Rautenberg 2023 restarts a run by STC_reset: from STOPPED, and from ERRORRESOLVED.
 static void after_a_stop_a_reset_brings_remote_control_back(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_register(k, CRD_DCP_SRT);
     for (int turn = 0; turn < 4; turn++) {
@@ -996,7 +963,6 @@ static void after_a_stop_a_reset_brings_remote_control_back(void** state)
 
 static void somebody_at_the_bench_can_stop_it(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 1, 1000, 0, 400, 25);
@@ -1025,7 +991,6 @@ static void somebody_at_the_bench_can_stop_it(void** state)
 
 static void a_master_that_knows_nothing_of_it_gets_an_ordinary_slave(void** state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) { // a bench with and without the extension in its description
         motor_bench* k = make(i == 1);
         motor_run(k, false);
@@ -1042,7 +1007,6 @@ static void a_master_that_knows_nothing_of_it_gets_an_ordinary_slave(void** stat
 
 static void in_nrt_the_rig_goes_with_the_steps(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     c.watchdog = 0;
     motor_bench* k = motor_bench_create(&c, false);
@@ -1067,7 +1031,6 @@ static void in_nrt_the_rig_goes_with_the_steps(void** state)
 
 static void a_time_that_jumps_is_gone_through_in_order(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     motor_run(k, true);
     motor_drive(k, 2, 2000, 50, 400, 25);
@@ -1089,7 +1052,6 @@ static void a_time_that_jumps_is_gone_through_in_order(void** state)
 
 static void entries_can_be_asked_for_instead(void** state)
 {
-    (void)state;
     motor_bench* k = make(true);
     k->m.ready = 14;
     motor_register(k, CRD_DCP_SRT);
@@ -1111,7 +1073,6 @@ static void entries_can_be_asked_for_instead(void** state)
 // An engine: speed of the brake, pedal, coolant; no voltage.
 static void an_engine_bench_is_the_same_with_other_quantities(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     crd_dcp_quantity q[MOTOR_QUANTITIES];
     memcpy(q, c.quantities, sizeof q);
@@ -1223,7 +1184,6 @@ static void act(motor_bench* k, uint64_t* seed)
 
 static void whatever_comes_the_bench_keeps_its_limits_and_becomes_safe(void** state)
 {
-    (void)state;
     uint64_t seed = 7;
     int runs = 0, stops = 0;
     crd_dcp_bench_config c = motor_config();
@@ -1264,7 +1224,6 @@ static void whatever_comes_the_bench_keeps_its_limits_and_becomes_safe(void** st
 
 static void every_allocation_of_create_may_fail(void** state)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -1296,7 +1255,6 @@ static void every_allocation_of_create_may_fail(void** state)
 
 static void the_declaration_keeps_the_rules_and_comes_back_from_a_file(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const crd_dcp_bench_config c = motor_config();
@@ -1420,7 +1378,6 @@ static void never_still(crd_dcp_bench_config* c, crd_dcp_quantity* q)
 
 static void a_configuration_that_makes_no_sense_is_refused(void** state)
 {
-    (void)state;
     static const struct {
         change* change;
         crd_status status;
@@ -1476,7 +1433,6 @@ static void a_configuration_that_makes_no_sense_is_refused(void** state)
 // What a description says about pairs may be anybody's.
 static void quantities_and_their_variables_are_in_the_description(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     motor_bench* k = motor_bench_create(&c, true);
     crdi_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];

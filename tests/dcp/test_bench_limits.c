@@ -226,7 +226,6 @@ static void initial_temperatures_have_a_tolerance(void** state)
 
 static void states_of_a_master_have_the_numbers_of_table_7(void** state)
 {
-    (void)state;
     static const char* const names[] = {"REGISTER", "CONFIGURE", "APPLY", "INITIALIZE", "SEND_I",
                                         "RUN",      "SEND_D",    "STOP",  "STOPPED"};
     for (int i = 0; i < 9; i++) {
@@ -249,18 +248,6 @@ static void states_of_a_master_have_the_numbers_of_table_7(void** state)
     check(!crd_dcp_bench_phase_name(-1));
 }
 
-static int make_context(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int free_context(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,5 +259,5 @@ int main(void)
         cmocka_unit_test(initial_temperatures_have_a_tolerance),
         cmocka_unit_test(states_of_a_master_have_the_numbers_of_table_7),
     };
-    return cmocka_run_group_tests(tests, make_context, free_context);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -275,7 +275,6 @@ static void check_story(const place* p, double from)
 
 static void session_with_conditioning_abort_and_second_run(void** state)
 {
-    (void)state;
     crd_dcp_bench_config c = motor_config();
     c.induced = motor_induced;
     place p;
@@ -342,7 +341,6 @@ static void session_with_conditioning_abort_and_second_run(void** state)
 
 static void benches_in_a_session_wait_for_each_other(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 2);
@@ -379,7 +377,6 @@ static void benches_in_a_session_wait_for_each_other(void** state)
 
 static void the_master_refuses_before_it_says_anything(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const crd_dcp_bench_config c = motor_config();
@@ -426,7 +423,6 @@ static void the_master_refuses_before_it_says_anything(void** state)
 
 static void the_bench_refuses_a_case_that_its_master_did_not_check(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 1);
@@ -449,7 +445,6 @@ static void the_bench_refuses_a_case_that_its_master_did_not_check(void** state)
 
 static void what_is_clamped_is_seen_by_the_master(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 1);
@@ -477,7 +472,6 @@ static void what_is_clamped_is_seen_by_the_master(void** state)
 
 static void a_cut_cable_is_noticed_on_both_sides_and_the_bench_becomes_safe(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 1);
@@ -524,7 +518,6 @@ static void a_cut_cable_is_noticed_on_both_sides_and_the_bench_becomes_safe(void
 
 static void a_lossy_line_within_the_gap_limit_is_borne(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 1);
@@ -547,7 +540,6 @@ static void a_lossy_line_within_the_gap_limit_is_borne(void** state)
 
 static void nothing_is_allocated_in_the_run(void** state)
 {
-    (void)state;
     const crd_dcp_bench_config c = motor_config();
     place p;
     open_place(&p, &c, 1);

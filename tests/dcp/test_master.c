@@ -8,7 +8,6 @@ static const int outputs[] = {RIG_SPEED,  RIG_CURRENT,  RIG_TICKS,
 
 static void a_run_in_steps_moves_values_of_all_types_there_and_back(void** state)
 {
-    (void)state;
     static session s;
     for (int tcp = 0; tcp < 2; tcp++) {
         session_open(&s, NULL, 1, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT);
@@ -92,7 +91,6 @@ static void plan_simple(session* s)
 
 static void sequence_ids_of_requests_and_data_go_round(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, &(testnet_faults){.start = 1000}, 1, CRD_DCP_UDP, CRD_DCP_NRT);
     session_master(&s, NULL);
@@ -128,7 +126,6 @@ static double bring_up_time(int count)
 
 static void many_slaves_are_brought_up_in_the_time_of_one(void** state)
 {
-    (void)state;
     const double one = bring_up_time(1);
     check(one > 0.02);
     check_near(bring_up_time(SESSION_SITES), one, 0.005);
@@ -138,7 +135,6 @@ static void many_slaves_are_brought_up_in_the_time_of_one(void** state)
 
 static void slaves_in_real_time_start_together_and_exchange_data_directly(void** state)
 {
-    (void)state;
     static session s;
     for (int tcp = 0; tcp < 2; tcp++) {
         session_open(&s, NULL, 2, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_SRT);
@@ -188,7 +184,6 @@ static void slaves_in_real_time_start_together_and_exchange_data_directly(void**
 
 static void what_cannot_go_directly_is_relayed(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_SRT);
     s.spec[0].one_target = true;
@@ -216,7 +211,6 @@ static void what_cannot_go_directly_is_relayed(void** state)
 
 static void in_steps_a_route_arrives_before_the_next_step(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
     session_master(&s, NULL);
@@ -243,7 +237,6 @@ static void in_steps_a_route_arrives_before_the_next_step(void** state)
 
 static void a_loop_of_initialisations_converges(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
     session_master(&s, NULL);
@@ -275,7 +268,6 @@ static void a_loop_of_initialisations_converges(void** state)
 // In real time and in steps, one of them in the middle; and where the word is lost on the way.
 static void halt_stops_all_without_waiting_and_stop_finds_them_there(void** state)
 {
-    (void)state;
     for (int turn = 0; turn < 3; turn++) {
         session s;
         session_open(&s, NULL, 2, CRD_DCP_UDP, turn == 1 ? CRD_DCP_NRT : CRD_DCP_SRT);
@@ -321,7 +313,6 @@ static void log_something(session* s, double x)
 
 static void logs_come_as_notices_by_themselves_or_on_request(void** state)
 {
-    (void)state;
     static session s;
     for (int on_request = 0; on_request < 2; on_request++) {
         session_open(&s, NULL, 1, CRD_DCP_UDP, CRD_DCP_NRT);

@@ -66,7 +66,6 @@ static void run_on(const testnet_faults* bad, uint8_t transport, int steps, bool
 static void
 whatever_the_network_does_each_step_is_done_once_and_all_are_ALIVE_at_the_end(void** state)
 {
-    (void)state;
     static const testnet_faults kinds[] = {
         {.delay = 0.005, .loss = 0.3, .start = 1000},
         {.delay = 0.005, .jitter = 0.2, .start = 1000},
@@ -88,7 +87,6 @@ whatever_the_network_does_each_step_is_done_once_and_all_are_ALIVE_at_the_end(vo
 
 static void damaged_packets_neither_end_a_session_nor_keep_it_from_its_end(void** state)
 {
-    (void)state;
     static session s;
     int done = 0, sound = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -189,7 +187,6 @@ static void open_death(death* d, uint8_t transport)
 
 static void one_that_dies_anywhere_is_named_and_the_others_are_brought_down(void** state)
 {
-    (void)state;
     static death d;
     bool met[CRD_DCP_STATE_COUNT] = {0};
     for (int tcp = 0; tcp < 2; tcp++) {
@@ -251,7 +248,6 @@ static bool watch_duty(void* user)
 
 static void patience_is_for_progress_and_not_for_life(void** state)
 {
-    (void)state;
     static duty k;
     const crd_dcp_state duties[] = {CRD_DCP_PREPARING, CRD_DCP_CONFIGURING, CRD_DCP_INITIALIZING,
                                     CRD_DCP_SYNCHRONIZING, CRD_DCP_STOPPING};
@@ -294,7 +290,6 @@ static void patience_is_for_progress_and_not_for_life(void** state)
 
 static void one_that_is_restarted_is_found_out(void** state)
 {
-    (void)state;
     static death d;
     for (int ms = 0; ms < 100; ms += 3) {
         d = (death){.who = ms % 3, .at = 1000.25 + 0.001 * ms, .back = true};
@@ -347,7 +342,6 @@ static void let_any_port_take_over(session* s)
 
 static void slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was(void** state)
 {
-    (void)state;
     static session s;
     const crd_dcp_state left[] = {CRD_DCP_CONFIGURED, CRD_DCP_ERRORRESOLVED};
     for (size_t k = 0; k < 2; k++) {
@@ -375,7 +369,6 @@ static void slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was(vo
 
 static void a_slave_that_runs_for_another_master_is_left_alone_unless_it_is_forced(void** state)
 {
-    (void)state;
     static session s;
     for (int force = 0; force < 2; force++) {
         session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
@@ -408,7 +401,6 @@ static void a_slave_that_runs_for_another_master_is_left_alone_unless_it_is_forc
 
 static void a_slave_that_another_host_has_registered_cannot_be_taken_over(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
     leave_in(&s, CRD_DCP_CONFIGURED);
@@ -428,7 +420,6 @@ static void a_slave_that_another_host_has_registered_cannot_be_taken_over(void**
 
 static void without_take_over_a_registered_slave_is_named(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 1, CRD_DCP_UDP, CRD_DCP_NRT);
     leave_in(&s, CRD_DCP_CONFIGURED);
@@ -444,7 +435,6 @@ static void without_take_over_a_registered_slave_is_named(void** state)
 
 static void nobody_at_home_is_said_in_time(void** state)
 {
-    (void)state;
     static session s;
     for (int tcp = 0; tcp < 2; tcp++) {
         session_open(&s, NULL, 1, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT);
@@ -471,7 +461,6 @@ static bool begin_late(void* user)
 
 static void a_slave_that_starts_late_is_waited_for(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 1, CRD_DCP_UDP, CRD_DCP_NRT);
     testnet_attach(s.nets[0], NULL);
@@ -557,7 +546,6 @@ static void open_censor(censor* c, uint8_t type, uint16_t code, int times)
 
 static void whatever_is_refused_is_said_with_its_code_and_the_other_comes_down(void** state)
 {
-    (void)state;
     static censor c;
     const struct {
         uint8_t type;
@@ -604,7 +592,6 @@ static void whatever_is_refused_is_said_with_its_code_and_the_other_comes_down(v
 
 static void one_that_refuses_to_stop_is_named_and_given_up(void** state)
 {
-    (void)state;
     static session s;
     // A slave of which nothing works but its state: the rig's, by an aim that never succeeds.
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
@@ -627,7 +614,6 @@ static void one_that_refuses_to_stop_is_named_and_given_up(void** state)
 
 static void what_may_be_refused_does_not_matter(void** state)
 {
-    (void)state;
     static censor c;
     const struct {
         uint8_t type;
@@ -658,7 +644,6 @@ static void what_may_be_refused_does_not_matter(void** state)
 
 static void a_slave_in_error_is_told_with_its_code_and_the_others_come_down(void** state)
 {
-    (void)state;
     static session s;
     for (int nrt = 0; nrt < 2; nrt++) {
         session_open(&s, NULL, 3, CRD_DCP_UDP, nrt ? CRD_DCP_NRT : CRD_DCP_SRT);
@@ -690,7 +675,6 @@ static void a_slave_in_error_is_told_with_its_code_and_the_others_come_down(void
 
 static void a_slave_that_stops_by_itself_is_told(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_SRT);
     session_master(&s, NULL);
@@ -714,7 +698,6 @@ static bool refuse_to_wait(void* user)
 
 static void who_is_cancelled_says_so_and_can_still_be_stopped(void** state)
 {
-    (void)state;
     static session s;
     for (int k = 1; k < 60; k++) {
         session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
@@ -734,7 +717,6 @@ static void who_is_cancelled_says_so_and_can_still_be_stopped(void** state)
 
 static void outputs_that_are_lost_are_an_error_where_nothing_may_be_lost(void** state)
 {
-    (void)state;
     static session s;
     for (int lossless = 0; lossless < 2; lossless++) {
         const testnet_faults good = {.delay = 0.001, .seed = 3, .start = 1000};
@@ -793,7 +775,6 @@ fail:
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static session s;
     for (int once = 0; once < 2; once++) {
         crd_status st = CRD_E_MEMORY;

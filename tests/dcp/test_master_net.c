@@ -77,7 +77,6 @@ static void close_town(town* t)
 
 static void sessions_run_over_real_sockets(void** state)
 {
-    (void)state;
     static town t;
     for (int tcp = 0; tcp < 2; tcp++) {
         open_town(&t, tcp ? CRD_DCP_TCP : CRD_DCP_UDP);

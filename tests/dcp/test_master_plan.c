@@ -11,7 +11,6 @@ static void open_one(session* s, uint8_t transport, crd_dcp_op_mode mode)
 
 static void slaves_that_do_not_offer_what_is_asked_for_are_refused(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
     crd_dcp_master_options opt = crd_dcp_master_defaults();
@@ -54,7 +53,6 @@ static void slaves_that_do_not_offer_what_is_asked_for_are_refused(void** state)
 
 static void variables_that_do_not_fit_are_named(void** state)
 {
-    (void)state;
     static session s;
     session_open(&s, NULL, 2, CRD_DCP_UDP, CRD_DCP_SRT);
     session_master(&s, NULL);
@@ -87,7 +85,6 @@ static void variables_that_do_not_fit_are_named(void** state)
 
 static void calls_at_the_wrong_time_are_refused(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
     session_master(&s, NULL);
@@ -118,7 +115,6 @@ static void calls_at_the_wrong_time_are_refused(void** state)
 
 static void steps_of_one_that_cannot_vary_them_stay_equal(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
     s.r[0]->d.can_vary_steps = false;
@@ -137,7 +133,6 @@ static void steps_of_one_that_cannot_vary_them_stay_equal(void** state)
 
 static void groups_that_are_too_long_for_a_PDU_are_split(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
     crd_dcp_master_options opt = crd_dcp_master_defaults();
@@ -167,7 +162,6 @@ static void groups_that_are_too_long_for_a_PDU_are_split(void** state)
 
 static void one_variable_may_be_longer_than_our_limit_but_not_than_the_slaves(void** state)
 {
-    (void)state;
     static session s;
     for (int small = 0; small < 2; small++) {
         open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
@@ -193,7 +187,6 @@ static void one_variable_may_be_longer_than_our_limit_but_not_than_the_slaves(vo
 
 static void outputs_with_other_steps_of_their_own_get_their_own_data_id(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_SRT);
     static crd_dcp_variable variables[RIG_VARIABLES];
@@ -219,7 +212,6 @@ static void outputs_with_other_steps_of_their_own_get_their_own_data_id(void** s
 
 static void what_a_slave_cannot_do_is_said_before_it_is_asked(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_NRT);
     s.r[0]->d.can_accept_config = false;
@@ -242,7 +234,6 @@ static void what_a_slave_cannot_do_is_said_before_it_is_asked(void** state)
 
 static void data_arrive_at_the_control_port_or_at_those_of_the_description(void** state)
 {
-    (void)state;
     static session s;
     static const crd_dcp_ports few[] = {{9000, 9001}, {9005, 9005}};
     for (int k = 0; k < 3; k++) {
@@ -276,7 +267,6 @@ static void data_arrive_at_the_control_port_or_at_those_of_the_description(void*
 
 static void a_session_can_be_configured_and_stopped_many_times(void** state)
 {
-    (void)state;
     static session s;
     for (int tcp = 0; tcp < 2; tcp++) {
         session_open(&s, NULL, 2, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT);
@@ -303,7 +293,6 @@ static void a_session_can_be_configured_and_stopped_many_times(void** state)
 
 static void heartbeats_get_through_a_network_that_loses(void** state)
 {
-    (void)state;
     static session s;
     const testnet_faults good = {.delay = 0.002, .seed = 11, .start = 1000.5};
     session_open(&s, &good, 2, CRD_DCP_UDP, CRD_DCP_SRT);
@@ -336,7 +325,6 @@ static void heartbeats_get_through_a_network_that_loses(void** state)
 
 static void a_slave_whose_clock_is_ahead_is_started_at_once(void** state)
 {
-    (void)state;
     static session s;
     open_one(&s, CRD_DCP_UDP, CRD_DCP_SRT);
     session_master(&s, NULL);

@@ -132,7 +132,6 @@ static void modes_and_resolutions_that_are_not_offered_are_refused(void** state)
 
 static void folders_without_a_table_say_so(void** state)
 {
-    (void)state;
     char message[200];
     check(!crdi_dcp_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
     check(strstr(message, "slave.table"));
@@ -164,18 +163,6 @@ static void every_allocation_may_fail(void** state)
     crd_dcp_description_destroy(d);
 }
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,5 +173,5 @@ int main(void)
         cmocka_unit_test(folders_without_a_table_say_so),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

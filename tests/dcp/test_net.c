@@ -779,7 +779,6 @@ fail:
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t fail_at = 0;; fail_at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -996,7 +995,6 @@ static void the_descriptor_tells_of_the_only_socket_too(void** state)
 
 static void destroying_nothing_is_fine(void** state)
 {
-    (void)state;
     crd_dcp_net_destroy(NULL);
 }
 

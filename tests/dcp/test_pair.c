@@ -55,7 +55,6 @@ static bool confirm(both* x)
 
 static void both_sides_get_the_same_code_and_key(void** state)
 {
-    (void)state;
     both x;
     begin(&x, NULL, NULL);
     meet(&x, -1, 0);
@@ -85,7 +84,6 @@ static void both_sides_get_the_same_code_and_key(void** state)
 
 static void whatever_is_changed_on_the_way_nobody_gets_a_key(void** state)
 {
-    (void)state;
     for (int which = 0; which < 3; which++) {
         for (size_t i = 0; i < M; i++) {
             both x;
@@ -104,7 +102,6 @@ static void whatever_is_changed_on_the_way_nobody_gets_a_key(void** state)
 // another key of the attacker's than the one it has committed itself to.
 static void somebody_in_the_middle_shows_other_codes(void** state)
 {
-    (void)state;
     int equal = 0;
     for (int i = 0; i < 1000; i++) {
         both x, y; // a with the attacker, the attacker with b
@@ -138,7 +135,6 @@ static void somebody_in_the_middle_shows_other_codes(void** state)
 
 static void a_key_is_renewed_by_who_has_it(void** state)
 {
-    (void)state;
     crd_dcp_key old = {.bytes = {1, 2, 3}}, wrong = {.bytes = {1, 2, 4}}, made;
     const crd_dcp_key* pairs[][2] = {{&old, &old}, {&old, &wrong}, {&old, NULL}, {NULL, &old}};
     for (int i = 0; i < 4; i++) {
@@ -156,7 +152,6 @@ static void a_key_is_renewed_by_who_has_it(void** state)
 
 static void two_masters_do_not_pair(void** state)
 {
-    (void)state;
     both x;
     uint8_t zero[32] = {1};
     begin(&x, NULL, NULL);

@@ -182,7 +182,6 @@ static void expect_end(file* f)
 
 static void a_datagram_is_a_packet_with_right_headers_and_sums(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     check_ok(crd_dcp_capture_open(ctx, path, &c));
@@ -217,7 +216,6 @@ static void a_datagram_is_a_packet_with_right_headers_and_sums(void** state)
 // Against bytes worked out by hand, so that reader and writer cannot share a mistake.
 static void one_datagram_byte_by_byte(void** state)
 {
-    (void)state;
     static const uint8_t want[] = {
         6,
         0,
@@ -306,7 +304,6 @@ static void one_datagram_byte_by_byte(void** state)
 
 static void a_stream_has_its_sequence_numbers_both_ways(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     check_ok(crd_dcp_capture_open(ctx, path, &c));
@@ -346,7 +343,6 @@ static void a_stream_has_its_sequence_numbers_both_ways(void** state)
 
 static void a_PDU_longer_than_a_segment_is_split(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     const size_t length = 200001;
@@ -375,7 +371,6 @@ static void a_PDU_longer_than_a_segment_is_split(void** state)
 
 static void strange_times_do_no_harm(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     check_ok(crd_dcp_capture_open(ctx, path, &c));
@@ -395,7 +390,6 @@ static void strange_times_do_no_harm(void** state)
 
 static void what_cannot_be_captured_is_said(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     check_status(crd_dcp_capture_open(ctx, "/nowhere/at/all.pcapng", &c), CRD_E_IO);
@@ -422,7 +416,6 @@ static void what_cannot_be_captured_is_said(void** state)
 
 static void a_net_adds_what_it_sends_and_receives(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
     testnet* t = NULL;
@@ -468,7 +461,6 @@ static void a_net_adds_what_it_sends_and_receives(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t fail_at = 0;; fail_at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);

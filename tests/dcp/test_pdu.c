@@ -208,7 +208,6 @@ static void compare_fields(const vector* v)
 
 static void golden_pdus_decode_to_the_fields_of_their_text(void** state)
 {
-    (void)state;
     check_int(for_each_vector(compare_fields), 407);
 }
 
@@ -227,7 +226,6 @@ static void compare_print(const vector* v)
 
 static void golden_pdus_print_as_their_text(void** state)
 {
-    (void)state;
     for_each_vector(compare_print);
 }
 
@@ -249,7 +247,6 @@ static void compare_bytes(const vector* v)
 
 static void golden_pdus_encode_to_their_bytes(void** state)
 {
-    (void)state;
     for_each_vector(compare_bytes);
 }
 
@@ -262,7 +259,6 @@ static void meet(const vector* v)
 
 static void golden_pdus_are_of_every_type(void** state)
 {
-    (void)state;
     for_each_vector(meet);
     int count = 0;
     for (int type = 0; type < 256; type++) {
@@ -326,7 +322,6 @@ static crdi_dcp_decoded outcome_of(int i, size_t length)
 
 static void every_length_of_every_type_is_judged(void** state)
 {
-    (void)state;
     for (int i = 0; i < SIZES; i++) {
         for (size_t length = 0; length <= sizes[i].fixed + 8; length++) {
             uint8_t *bytes = bytes_of(i, length), again[64];
@@ -352,7 +347,6 @@ static void every_length_of_every_type_is_judged(void** state)
 
 static void every_type_has_a_row_in_this_test(void** state)
 {
-    (void)state;
     for (int type = 0; type < 256; type++) {
         bool here = false;
         for (int i = 0; i < SIZES; i++) {
@@ -364,7 +358,6 @@ static void every_type_has_a_row_in_this_test(void** state)
 
 static void of_a_bad_length_the_head_is_known_and_nothing_else(void** state)
 {
-    (void)state;
     const uint8_t run[] = {0x06, 0x34, 0x12, 7, 11, 1, 2, 3, 4, 5, 6, 7};
     crdi_dcp_pdu p;
     for (size_t length = 4; length <= sizeof run; length++) {
@@ -393,7 +386,6 @@ static void of_a_bad_length_the_head_is_known_and_nothing_else(void** state)
 
 static void a_type_that_does_not_exist_is_dropped(void** state)
 {
-    (void)state;
     uint8_t bytes[32] = {0};
     crdi_dcp_pdu p;
     char text[40];
@@ -419,7 +411,6 @@ static void a_type_that_does_not_exist_is_dropped(void** state)
 
 static void encode_writes_nothing_where_room_is_short(void** state)
 {
-    (void)state;
     for (int i = 0; i < SIZES; i++) {
         const size_t length = sizes[i].fixed + (sizes[i].open ? 5 : 0);
         uint8_t *bytes = bytes_of(i, length), out[64];
@@ -441,7 +432,6 @@ static void encode_writes_nothing_where_room_is_short(void** state)
 
 static void a_payload_may_stand_in_the_buffer_already(void** state)
 {
-    (void)state;
     const uint8_t want[] = {0xF0, 9, 0, 7, 0, 1, 2, 3, 4};
     for (int at = 0; at <= 12; at++) {
         uint8_t buffer[16] = {0};
@@ -458,7 +448,6 @@ static void a_payload_may_stand_in_the_buffer_already(void** state)
 
 static void a_value_that_its_field_cannot_hold_is_not_cut(void** state)
 {
-    (void)state;
     uint8_t out[32];
     crdi_dcp_pdu p = {.type = CRDI_DCP_CFG_TARGET_NETWORK, .transport = CRD_DCP_BLUETOOTH};
     p.port = 255;
@@ -474,7 +463,6 @@ static void a_value_that_its_field_cannot_hold_is_not_cut(void** state)
 
 static void print_cuts_like_snprintf(void** state)
 {
-    (void)state;
     const uint8_t bytes[] = {0xF0, 1, 0, 2, 0, 0xAB, 0xCD};
     const char* want = "DAT_input_output seq=1 data_id=2 payload=abcd";
     crdi_dcp_pdu p;
@@ -494,7 +482,6 @@ static void print_cuts_like_snprintf(void** state)
 
 static void can_frames_carry_what_their_identifier_does_not(void** state)
 {
-    (void)state;
     static const uint8_t values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const struct {
         crdi_dcp_pdu p;
@@ -553,7 +540,6 @@ static void can_frames_carry_what_their_identifier_does_not(void** state)
 
 static void every_error_code_comes_through_a_can_frame(void** state)
 {
-    (void)state;
     int count = 0;
     for (int code = 0; code < 0x10000; code++) {
         crdi_dcp_pdu p = {.type = CRDI_DCP_RSP_NACK, .error = (uint16_t)code};
@@ -573,7 +559,6 @@ static void every_error_code_comes_through_a_can_frame(void** state)
 
 static void what_can_has_not_is_refused(void** state)
 {
-    (void)state;
     uint8_t out[CRDI_DCP_CAN_ROOM], payload[9] = {0};
     int count = 0;
     for (int type = 0; type < 256; type++) {
@@ -595,7 +580,6 @@ static void what_can_has_not_is_refused(void** state)
 
 static void names_are_those_of_the_standard(void** state)
 {
-    (void)state;
     check_text(crdi_dcp_type_name(0x25), "CFG_target_network_information");
     check(!crdi_dcp_type_name(0) && !crdi_dcp_type_name(-1) && !crdi_dcp_type_name(256));
     check_text(crd_dcp_error_name(0), "NONE");

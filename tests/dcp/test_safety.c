@@ -103,7 +103,6 @@ static void read_row(char* line)
 
 static int read_model(void** state)
 {
-    (void)state;
     char line[1024];
     FILE* f = fopen(CARDAN_SOURCE "/docs/safety.md", "r");
     if (!f) { return -1; }
@@ -119,7 +118,6 @@ static int read_model(void** state)
 
 static void the_table_of_the_docs_is_the_one_of_the_code(void** state)
 {
-    (void)state;
     bool same = model.rows == CRDI_SAFETY_PHASES;
     for (int p = 0; p < CRDI_SAFETY_PHASES && same; p++) {
         same = model.mover[p] == (int)crdi_safety_mover_of((crd_dcp_bench_phase)p) &&
@@ -138,7 +136,6 @@ static void the_table_of_the_docs_is_the_one_of_the_code(void** state)
 
 static void what_may_move_has_a_deadman_and_a_way_to_rest(void** state)
 {
-    (void)state;
     for (int i = 0; i < CRDI_SAFETY_PHASES; i++) {
         const crd_dcp_bench_phase p = (crd_dcp_bench_phase)i;
         const crdi_safety_mover mover = crdi_safety_mover_of(p);
@@ -199,7 +196,6 @@ static double deadline_by_rule(int phase, double since, double heard, double due
 // A hundred thousand sequences of 60 events; the deadman is asked behind each, and obeyed.
 static void random_sequences_go_as_the_table_says(void** state)
 {
-    (void)state;
     uint64_t seed = 20261116;
     int64_t runs = 0, silences = 0, ends = 0;
     for (int n = 0; n < 100000; n++) {
@@ -265,7 +261,6 @@ static double number(uint64_t* seed, double scale)
 // to the least of the rates: a million times.
 static void a_set_value_stays_in_the_intersection(void** state)
 {
-    (void)state;
     uint64_t seed = 7;
     int64_t empty = 0;
     for (int n = 0; n < 1000000; n++) {
@@ -303,7 +298,6 @@ static void a_set_value_stays_in_the_intersection(void** state)
 
 static void what_is_kept_is_counted_and_told_once(void** state)
 {
-    (void)state;
     crdi_safety_clamps c = {.since = NAN};
     check(!crdi_safety_note(&c, 1, 1, 0));
     check(crdi_safety_note(&c, 5000, 3100, 1));

@@ -261,7 +261,6 @@ static const testnet_faults clean = {.delay = 0.001, .seed = 1, .start = 1000};
 
 static void what_is_sent_arrives_and_nobody_can_read_it_on_the_way(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     uint8_t bytes[64];
@@ -309,7 +308,6 @@ static void what_is_sent_arrives_and_nobody_can_read_it_on_the_way(void** state)
 
 static void a_peer_may_talk_to_itself_and_to_several_ports_of_another(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     crd_dcp_address data = {SLAVE, 9001, CRD_DCP_UDP};
@@ -345,7 +343,6 @@ static void a_peer_may_talk_to_itself_and_to_several_ports_of_another(void** sta
 
 static void pdus_are_as_long_as_the_overhead_leaves_room_for(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     static uint8_t big[70000];
@@ -388,7 +385,6 @@ static void put(uint8_t* p, uint64_t x, int bytes)
 // The format once more, written from its table: versions of this library have to get along.
 static void a_partner_that_knows_the_format_only_gets_along(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     static const char handshake[] = "cardan dcp handshake",
@@ -460,7 +456,6 @@ static void a_partner_that_knows_the_format_only_gets_along(void** state)
 
 static void counters_out_of_order_are_taken_once_within_1024(void** state)
 {
-    (void)state;
     static place p;
     static const testnet_faults bad = {
         .delay = 0.001, .jitter = 0.9, .loss = 0.3, .duplicate = 0.3, .seed = 3, .start = 1000};
@@ -501,7 +496,6 @@ static void counters_out_of_order_are_taken_once_within_1024(void** state)
 
 static void a_counter_more_than_1024_behind_is_dropped(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "0"));
@@ -597,7 +591,6 @@ static void run_steps(place* p, int steps)
 
 static void a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_streams(void** state)
 {
-    (void)state;
     static place p;
     static const testnet_faults bad = {.delay = 0.005,
                                        .jitter = 0.1,
@@ -679,7 +672,6 @@ static void assault(place* p)
 
 static void nothing_without_the_key_reaches_a_slave_in_any_state(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     start_slave(&p, CRD_DCP_UDP);
@@ -718,7 +710,6 @@ static void serve(void* user, double until)
 
 static void the_master_of_the_library_does_not_notice_that_its_net_is_secured(void** state)
 {
-    (void)state;
     static place p;
     static const testnet_faults bad = {.delay = 0.002,
                                        .jitter = 0.02,
@@ -782,7 +773,6 @@ static void restart(place* p, int i)
 
 static void either_side_may_start_again_and_what_was_recorded_before_is_worth_nothing(void** state)
 {
-    (void)state;
     static place p;
     static taped old[2][TAPE];
     for (int side = 0; side < 2; side++) {
@@ -838,7 +828,6 @@ static void either_side_may_start_again_and_what_was_recorded_before_is_worth_no
 
 static void a_session_survives_a_master_that_starts_again_over_datagrams(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     start_slave(&p, CRD_DCP_UDP);
@@ -855,7 +844,6 @@ static void a_session_survives_a_master_that_starts_again_over_datagrams(void** 
 
 static void a_stream_that_is_opened_again_keeps_its_association(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     crd_dcp_address s = {SLAVE, 8080, CRD_DCP_TCP};
@@ -892,7 +880,6 @@ static void a_stream_that_is_opened_again_keeps_its_association(void** state)
 
 static void changed_cut_and_lengthened_packets_are_rejected(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "question"));
@@ -938,7 +925,6 @@ static void changed_cut_and_lengthened_packets_are_rejected(void** state)
 
 static void reflected_swapped_and_redirected_packets_are_dropped(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "question"));
@@ -996,7 +982,6 @@ static void reflected_swapped_and_redirected_packets_are_dropped(void** state)
 
 static void who_listens_on_all_interfaces_takes_what_comes_for_the_one_that_leads_back(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     p.tap[1]->deaf = p.tap[2]->deaf = true;
@@ -1017,7 +1002,6 @@ static void who_listens_on_all_interfaces_takes_what_comes_for_the_one_that_lead
 
 static void peers_that_ignore_addresses_do_not_meet_themselves(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     crd_dcp_net_destroy(p.net[0]);
@@ -1048,7 +1032,6 @@ static void peers_that_ignore_addresses_do_not_meet_themselves(void** state)
 
 static void another_key_or_none_is_told_once_and_nothing_gets_through(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     crd_dcp_key wrong;
@@ -1090,7 +1073,6 @@ static void another_key_or_none_is_told_once_and_nothing_gets_through(void** sta
 // Greetings that were recorded once, from many addresses.
 static void a_flood_of_old_greetings_costs_little_and_disturbs_nobody(void** state)
 {
-    (void)state;
     static place p;
     static taped old[300];
     open_place(&p, &clean);
@@ -1139,7 +1121,6 @@ static void a_flood_of_old_greetings_costs_little_and_disturbs_nobody(void** sta
 
 static void strangers_get_no_answer_and_are_counted(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "question"));
@@ -1191,7 +1172,6 @@ static void strangers_get_no_answer_and_are_counted(void** state)
 // takes.
 static void who_hears_nothing_greets_anew(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "question"));
@@ -1230,7 +1210,6 @@ static void who_hears_nothing_greets_anew(void** state)
 // A forged answer does not get in the way of the genuine one.
 static void a_forged_answer_is_rejected_and_the_genuine_one_still_taken(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     p.tap[0]->deaf = true;
@@ -1262,7 +1241,6 @@ static void a_forged_answer_is_rejected_and_the_genuine_one_still_taken(void** s
 
 static void places_are_bounded_and_who_is_there_stays(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     crd_dcp_secure_options o = crd_dcp_secure_defaults();
@@ -1303,7 +1281,6 @@ static void places_are_bounded_and_who_is_there_stays(void** state)
 
 static void what_waits_is_bounded_and_keeps_room_for_others(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     static uint8_t kilobyte[1000];
@@ -1324,7 +1301,6 @@ static void what_waits_is_bounded_and_keeps_room_for_others(void** state)
 
 static void sending_and_receiving_do_not_allocate(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     for (int i = 0; i < 3; i++) { // the test network has its packets then
@@ -1347,7 +1323,6 @@ static void sending_and_receiving_do_not_allocate(void** state)
 
 static void every_allocation_that_fails_is_reported_and_leaves_the_inner_net(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_dcp_key key = {{1, 2, 3}};
     for (int64_t at = 0;; at++) {
@@ -1398,7 +1373,6 @@ static const char* put_file(const char* name, const char* text, mode_t mode)
 
 static void keys_are_read_and_written_and_watched_over(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
@@ -1460,7 +1434,6 @@ static void keys_are_read_and_written_and_watched_over(void** state)
 
 static void keys_of_two_partners_say_who_they_are_for(void** state)
 {
-    (void)state;
     static place p;
     static const char good[] = "cardan-key 2\nrole bench\npeer master desk-1\ncreated 2026-11-16\n"
                                "expires 2999-01-01\n" PAIRED_KEY;
@@ -1536,7 +1509,6 @@ static int exchange(place* p, const crd_dcp_key* a, const crd_dcp_key* b, uint8_
 
 static void a_role_says_what_a_partner_may_send(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean);
     for (int peer = CRD_DCP_ANY_ROLE; peer <= CRD_DCP_OBSERVER_ROLE; peer++) {
@@ -1561,7 +1533,6 @@ static void a_role_says_what_a_partner_may_send(void** state)
 
 static void keys_expire_rotate_and_stand_side_by_side(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &clean); // begins at 1000 s
     crd_dcp_key now, old, other;
@@ -1608,7 +1579,6 @@ static void keys_expire_rotate_and_stand_side_by_side(void** state)
 
 static void a_session_runs_over_secured_sockets(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_dcp_key key;

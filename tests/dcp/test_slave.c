@@ -5,7 +5,6 @@
 
 static void what_is_not_for_it_is_dropped_without_an_answer(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_receive(r, NULL, 0);
     rig_hex(r, "00");
@@ -29,7 +28,6 @@ static void what_is_not_for_it_is_dropped_without_an_answer(void** state)
 
 static void a_registration_is_refused_for_the_first_thing_that_is_wrong(void** state)
 {
-    (void)state;
     // Recorded with DCPLib, but for the sender and the next sequence id where DCPLib says 0 and 1.
     static const char* const cases[][2] = {
         {"80010007", "b201000700"}, // any receiver, and it is the sender of the answer
@@ -57,7 +55,6 @@ static void a_registration_is_refused_for_the_first_thing_that_is_wrong(void** s
 
 static void recorded_refusals_in_configuration_come_back_byte_for_byte(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_hex(r, "01e80301006f1d2c3b4a594e688f700123456789ab020100");
     rig_expect(r, "b0e80301");
@@ -102,7 +99,6 @@ static void recorded_refusals_in_configuration_come_back_byte_for_byte(void** st
 
 static void each_cfg_is_refused_with_the_code_of_its_fault(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     const uint8_t f64 = CRD_DCP_FLOAT64;
@@ -145,7 +141,6 @@ static void each_cfg_is_refused_with_the_code_of_its_fault(void** state)
 
 static void what_the_description_does_not_offer_is_not_supported(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.can_accept_config = d.can_reset = d.can_log_on_request = d.can_log_on_notification = false;
     d.tcp.offered = false;
@@ -182,7 +177,6 @@ static void what_the_description_does_not_offer_is_not_supported(void** state)
 
 static void prepare_names_the_first_thing_that_is_missing(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     const uint8_t f64 = CRD_DCP_FLOAT64, prepare = CRDI_DCP_STC_PREPARE;
@@ -221,7 +215,6 @@ static void prepare_names_the_first_thing_that_is_missing(void** state)
 
 static void a_pdu_that_cannot_be_sent_is_refused_when_it_is_configured(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.udp.max_pdu_size = 5 + 8 + 4; // speed and ticks
     for (int longer = 0; longer < 2; longer++) {
@@ -244,7 +237,6 @@ static void a_pdu_that_cannot_be_sent_is_refused_when_it_is_configured(void** st
 
 static void a_fixed_resolution_and_fixed_steps_may_only_be_confirmed(void** state)
 {
-    (void)state;
     static const crd_dcp_resolution fixed = {1, 1, 1000, false};
     crd_dcp_variable variables[RIG_VARIABLES];
     memcpy(variables, rig_variables, sizeof variables);
@@ -271,7 +263,6 @@ static void a_fixed_resolution_and_fixed_steps_may_only_be_confirmed(void** stat
 
 static void steps_of_nrt_keep_to_the_description(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.can_vary_steps = false;
     rig* r = rig_create(&d, NULL);
@@ -315,7 +306,6 @@ static void from(rig* r, uint32_t ip, uint16_t port, const char* hex)
 
 static void another_host_may_look_at_the_state_and_nothing_else(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     from(r, 0x0A000001, 5000, "24010001");
@@ -334,7 +324,6 @@ static void another_host_may_look_at_the_state_and_nothing_else(void** state)
 // In every state of a run, in sequence and not: nothing acts, nothing is told, all is counted.
 static void other_ports_of_the_masters_host_are_strangers(void** state)
 {
-    (void)state;
     static const uint8_t requests[] = {
         CRDI_DCP_STC_REGISTER,  CRDI_DCP_STC_DEREGISTER,   CRDI_DCP_STC_PREPARE,
         CRDI_DCP_STC_CONFIGURE, CRDI_DCP_STC_INITIALIZE,   CRDI_DCP_STC_RUN,
@@ -369,7 +358,6 @@ static void other_ports_of_the_masters_host_are_strangers(void** state)
 
 static void a_master_that_was_restarted_takes_over_what_is_at_rest(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     r->now += 2.9;
@@ -396,7 +384,6 @@ static void a_master_that_was_restarted_takes_over_what_is_at_rest(void** state)
 
 static void on_request_a_master_goes_on_from_another_port(void** state)
 {
-    (void)state;
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.any_port = true;
     rig* r = rig_create(NULL, &opt);
@@ -421,7 +408,6 @@ static void on_request_a_master_goes_on_from_another_port(void** state)
 
 static void data_go_only_to_allowed_targets(void** state)
 {
-    (void)state;
     const uint32_t ip = 0xC0A80200, mask = 0xFFFFFF00; // 192.168.2.x
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     const uint8_t target = CRDI_DCP_CFG_TARGET_NETWORK;
@@ -449,7 +435,6 @@ static void data_go_only_to_allowed_targets(void** state)
 
 static void garbage_gets_no_more_answers_than_allowed_in_a_second(void** state)
 {
-    (void)state;
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.max_garbage = 10;
     rig* r = rig_create(NULL, &opt);
@@ -479,7 +464,6 @@ static void garbage_gets_no_more_answers_than_allowed_in_a_second(void** state)
 
 static void sequence_ids_wrap_and_only_the_next_one_counts(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     r->seq = 65534;
     rig_register(r, CRD_DCP_NRT);
@@ -497,7 +481,6 @@ static void sequence_ids_wrap_and_only_the_next_one_counts(void** state)
 
 static void behind_clear_and_reset_both_ways_of_counting_are_right_once(void** state)
 {
-    (void)state;
     for (int way = 0; way < 4; way++) {
         rig* r = rig_create(NULL, NULL);
         r->seq = 500;
@@ -540,7 +523,6 @@ static void meddle_look(rig* r)
 
 static void what_is_sent_leaves_together_but_not_behind_the_plant(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_NRT);
     r->out_count = 0;
@@ -559,7 +541,6 @@ static void what_is_sent_leaves_together_but_not_behind_the_plant(void** state)
 // Groups in the order of the description are copied as one, others value by value.
 static void the_order_of_a_group_does_not_matter_to_its_values(void** state)
 {
-    (void)state;
     for (int turned = 0; turned < 2; turned++) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
@@ -582,7 +563,6 @@ static void the_order_of_a_group_does_not_matter_to_its_values(void** state)
 
 static void in_nrt_inputs_count_from_the_next_step_and_the_newest_wins(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_NRT);
     rig_inputs(r, 0, 1, 0);
@@ -609,7 +589,6 @@ static void in_nrt_inputs_count_from_the_next_step_and_the_newest_wins(void** st
 
 static void in_srt_inputs_and_parameters_count_at_once(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_SRT);
     rig_inputs(r, 0, 1, 0);
@@ -632,7 +611,6 @@ static void in_srt_inputs_and_parameters_count_at_once(void** state)
 
 static void initialisation_takes_the_newest_inputs_and_may_be_repeated(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
@@ -655,7 +633,6 @@ static void initialisation_takes_the_newest_inputs_and_may_be_repeated(void** st
 
 static void a_scope_says_where_data_are_sent_and_taken(void** state)
 {
-    (void)state;
     for (uint8_t scope = 0; scope < 3; scope++) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
@@ -686,7 +663,6 @@ static void a_scope_says_where_data_are_sent_and_taken(void** state)
 
 static void in_real_time_a_scope_of_initialisation_is_not_sent(void** state)
 {
-    (void)state;
     for (uint8_t scope = 0; scope < 3; scope++) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_SRT);
@@ -704,7 +680,6 @@ static void in_real_time_a_scope_of_initialisation_is_not_sent(void** state)
 
 static void one_group_goes_to_all_its_targets_with_one_sequence_id(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
@@ -729,7 +704,6 @@ static void one_group_goes_to_all_its_targets_with_one_sequence_id(void** state)
 
 static void old_and_doubled_data_are_dropped_and_gaps_are_counted_across_the_wrap(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_SRT);
     rig_inputs(r, 65533, 1, 0); // the first is right
@@ -767,7 +741,6 @@ static void old_and_doubled_data_are_dropped_and_gaps_are_counted_across_the_wra
 
 static void the_least_limit_of_a_group_counts_and_0_is_one(void** state)
 {
-    (void)state;
     crd_dcp_variable variables[RIG_VARIABLES];
     memcpy(variables, rig_variables, sizeof variables);
     variables[RIG_U].has_max_missed = true;
@@ -789,7 +762,6 @@ static void the_least_limit_of_a_group_counts_and_0_is_one(void** state)
 
 static void data_in_order_miss_nothing_however_often_the_ids_wrap(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_SRT);
     for (uint32_t i = 0; i < 200000; i++) {
@@ -803,7 +775,6 @@ static void data_in_order_miss_nothing_however_often_the_ids_wrap(void** state)
 
 static void data_of_a_wrong_length_id_or_state_change_nothing(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_inputs(r, 0, 1, 0); // ALIVE
     rig_register(r, CRD_DCP_SRT);
@@ -833,7 +804,6 @@ static void data_of_a_wrong_length_id_or_state_change_nothing(void** state)
 
 static void values_of_other_types_are_converted(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
@@ -854,7 +824,6 @@ static void values_of_other_types_are_converted(void** state)
 
 static void an_array_may_be_fed_with_a_type_of_which_more_fit_into_a_pdu(void** state)
 {
-    (void)state;
     crd_dcp_variable variables[RIG_VARIABLES];
     memcpy(variables, rig_variables, sizeof variables);
     variables[RIG_U].rank = 1;
@@ -892,7 +861,6 @@ static void an_array_may_be_fed_with_a_type_of_which_more_fit_into_a_pdu(void** 
 
 static void values_out_of_range_are_counted_or_on_request_an_error(void** state)
 {
-    (void)state;
     const double negative = -1;
     uint8_t bytes[8];
     memcpy(bytes, &negative, 8);
@@ -929,7 +897,6 @@ static void values_out_of_range_are_counted_or_on_request_an_error(void** state)
 
 static void parameters_of_all_kinds_reach_the_plant_before_it_is_prepared(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
@@ -948,7 +915,6 @@ static void parameters_of_all_kinds_reach_the_plant_before_it_is_prepared(void**
 
 static void a_reset_gives_the_plant_its_start_values_again(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
@@ -998,7 +964,6 @@ static void set_u16(rig* r, uint64_t vr, uint16_t value, int error)
 
 static void structural_parameters_size_arrays_in_configuration(void** state)
 {
-    (void)state;
     for (int n = 1; n <= 20; n += 19) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
@@ -1042,7 +1007,6 @@ static void structural_parameters_size_arrays_in_configuration(void** state)
 
 static void a_structural_parameter_goes_up_to_its_max_and_arrays_of_parameters_follow(void** state)
 {
-    (void)state;
     crd_dcp_variable variables[RIG_VARIABLES];
     memcpy(variables, rig_variables, sizeof variables);
     variables[RIG_N_TEMPS].max = 5;
@@ -1071,7 +1035,6 @@ static void a_structural_parameter_goes_up_to_its_max_and_arrays_of_parameters_f
 
 static void steps_are_due_on_a_grid_from_the_start_time_on(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     rig_configure(r);
@@ -1117,7 +1080,6 @@ static void steps_are_due_on_a_grid_from_the_start_time_on(void** state)
 
 static void late_steps_are_counted_in_srt_and_an_error_in_hrt(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.hrt = true;
     for (int mode = CRD_DCP_HRT; mode <= CRD_DCP_SRT; mode++) {
@@ -1145,7 +1107,6 @@ static void late_steps_are_counted_in_srt_and_an_error_in_hrt(void** state)
 
 static void a_jump_of_time_is_caught_up_in_portions(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_SRT);
     rig_do(r, .type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 1000);
@@ -1164,7 +1125,6 @@ static void a_jump_of_time_is_caught_up_in_portions(void** state)
 
 static void a_step_that_takes_long_holds_up_the_next_ones(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.hrt = true;
     for (int mode = CRD_DCP_HRT; mode <= CRD_DCP_SRT; mode++) {
@@ -1202,7 +1162,6 @@ static crd_dcp_description with_heartbeat(void)
 
 static void what_was_due_before_a_heartbeat_was_missed_is_done_before(void** state)
 {
-    (void)state;
     const crd_dcp_description d = with_heartbeat();
     rig* r = rig_create(&d, NULL);
     rig_register(r, CRD_DCP_SRT);
@@ -1223,7 +1182,6 @@ static void what_was_due_before_a_heartbeat_was_missed_is_done_before(void** sta
 
 static void a_missed_heartbeat_is_an_error_in_every_state_of_normal_operation(void** state)
 {
-    (void)state;
     const crd_dcp_description d = with_heartbeat();
     for (int in_run = 0; in_run < 2; in_run++) {
         rig* r = rig_create(&d, NULL);
@@ -1297,7 +1255,6 @@ static void bring_to(rig* r, crd_dcp_state state)
 
 static void a_duty_that_is_not_done_holds_the_state_and_refuses_the_next(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     for (int i = 0; i < CRD_DCP_STATE_COUNT; i++) {
         r->enters[i] = CRD_DCP_LATER;
@@ -1368,7 +1325,6 @@ static void a_duty_that_is_not_done_holds_the_state_and_refuses_the_next(void** 
 
 static void stopping_gives_up_the_duty_that_is_under_way(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_run(r, CRD_DCP_NRT);
     r->steps = CRD_DCP_LATER;
@@ -1392,7 +1348,6 @@ static void stopping_gives_up_the_duty_that_is_under_way(void** state)
 
 static void the_slave_may_stop_by_itself_while_it_runs(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     crd_dcp_slave_stop(r->slave, r->now);
     rig_register(r, CRD_DCP_SRT);
@@ -1411,7 +1366,6 @@ static void the_slave_may_stop_by_itself_while_it_runs(void** state)
 
 static void a_real_time_slave_steps_while_it_synchronizes(void** state)
 {
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_SRT);
@@ -1460,7 +1414,6 @@ static void meddle_stop(rig* r)
 
 static void a_plant_may_stop_the_slave_or_report_a_fault_in_the_middle_of_a_step(void** state)
 {
-    (void)state;
     for (int fault = 0; fault < 2; fault++) {
         for (int mode = CRD_DCP_SRT; mode <= CRD_DCP_NRT; mode++) {
             rig* r = rig_create(NULL, NULL);
@@ -1483,7 +1436,6 @@ static void a_plant_may_stop_the_slave_or_report_a_fault_in_the_middle_of_a_step
 
 static void a_real_time_step_that_fails_is_an_error(void** state)
 {
-    (void)state;
     for (int later = 0; later < 2; later++) {
         rig* r = rig_create(NULL, NULL);
         rig_run(r, CRD_DCP_SRT);
@@ -1500,7 +1452,6 @@ static void a_real_time_step_that_fails_is_an_error(void** state)
 
 static void a_fault_in_any_state_of_normal_operation_leads_to_the_error_states(void** state)
 {
-    (void)state;
     for (int s = CRD_DCP_CONFIGURATION; s <= CRD_DCP_STOPPED; s++) {
         if (s == CRD_DCP_SENDING_I || s == CRD_DCP_SENDING_D) { continue; } // nobody sees them
         rig* r = rig_create(NULL, NULL);
@@ -1524,7 +1475,6 @@ static void a_fault_in_any_state_of_normal_operation_leads_to_the_error_states(v
 
 static void a_plant_that_fails_leads_to_the_error_states(void** state)
 {
-    (void)state;
     static const uint8_t duties[] = {CRD_DCP_PREPARING, CRD_DCP_CONFIGURING, CRD_DCP_INITIALIZING,
                                      CRD_DCP_SYNCHRONIZING, CRD_DCP_STOPPING};
     for (size_t i = 0; i < sizeof duties; i++) {
@@ -1556,7 +1506,6 @@ static void a_plant_that_fails_leads_to_the_error_states(void** state)
 
 static void ports_that_cannot_be_opened_are_an_error(void** state)
 {
-    (void)state;
     for (int tcp = 0; tcp < 2; tcp++) {
         rig* r = rig_create(NULL, NULL);
         rig_register(r, CRD_DCP_NRT);
@@ -1581,7 +1530,6 @@ static void ports_that_cannot_be_opened_are_an_error(void** state)
 
 static void streams_are_connected_while_configuring(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     rig_register(r, CRD_DCP_NRT);
     rig_configure(r);
@@ -1621,7 +1569,6 @@ static void log_text(rig* r, const char* text)
 
 static void entries_are_kept_on_request_and_gone_once_delivered(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     r->now = 1794710000;
     log_speed(r, 0, 0); // ALIVE
@@ -1676,7 +1623,6 @@ static void entries_are_kept_on_request_and_gone_once_delivered(void** state)
 
 static void entries_are_notified_at_once_and_not_kept(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     r->now = 1794710000;
     r->seq = 8;
@@ -1699,7 +1645,6 @@ static void entries_are_notified_at_once_and_not_kept(void** state)
 
 static void entries_of_one_category_are_taken_out_of_the_others(void** state)
 {
-    (void)state;
     static const crd_dcp_log_category categories[] = {{.id = 1, .name = "A"},
                                                       {.id = 2, .name = "B"}};
     static const uint8_t text[] = {CRD_DCP_STRING};
@@ -1733,7 +1678,6 @@ static void entries_of_one_category_are_taken_out_of_the_others(void** state)
 
 static void what_does_not_fit_into_a_pdu_is_not_sent(void** state)
 {
-    (void)state;
     crd_dcp_variable variables[RIG_VARIABLES];
     memcpy(variables, rig_variables, sizeof variables);
     variables[RIG_STATUS].max_size = variables[RIG_TEXT].max_size = UINT32_MAX;
@@ -1771,7 +1715,6 @@ static void what_does_not_fit_into_a_pdu_is_not_sent(void** state)
 
 static void out_of_memory_while_creating_leaves_nothing_behind(void** state)
 {
-    (void)state;
     const crd_dcp_description d = rig_description();
     rig* r = calloc(1, sizeof *r);
     const crd_dcp_plant plant = rig_plant(r);
@@ -1807,7 +1750,6 @@ static void out_of_memory_while_creating_leaves_nothing_behind(void** state)
 
 static void options_and_descriptions_that_make_no_sense_are_refused_with_a_sentence(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     const crd_dcp_plant plant = rig_plant(r);
     const crd_dcp_link link = rig_link(r);
@@ -1836,7 +1778,6 @@ static void options_and_descriptions_that_make_no_sense_are_refused_with_a_sente
 
 static void more_groups_than_there_is_room_for_are_refused(void** state)
 {
-    (void)state;
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.max_groups = 2;
     opt.max_targets = 1;
@@ -1934,7 +1875,6 @@ static void follow(rig* r, crd_dcp_state* at, crd_dcp_state* from_run, crd_dcp_o
 
 static void whatever_comes_the_invariants_hold(void** state)
 {
-    (void)state;
     crd_dcp_description d = with_heartbeat();
     d.hrt = true;
     d.heartbeat_denominator = 1;

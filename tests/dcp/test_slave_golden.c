@@ -81,7 +81,6 @@ static void rounds_that_are_left_out(rig* r)
 static void
 an_nrt_run_with_strings_binaries_arrays_and_parameters_gives_the_recorded_bytes(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     session f;
     session_open(&f, "nrt_udp.txt");
@@ -153,7 +152,6 @@ static void pass(rig* r, double now)
 
 static void an_srt_run_with_start_time_and_heartbeat_gives_the_recorded_bytes(void** state)
 {
-    (void)state;
     crd_dcp_description d = rig_description();
     d.can_monitor_heartbeat = d.has_heartbeat = true;
     d.heartbeat_numerator = 1;
@@ -245,7 +243,6 @@ static rig* create_small(const crd_dcp_description* d)
 
 static void a_master_that_does_not_wait_gets_all_answers_in_order_and_data_loop_back(void** state)
 {
-    (void)state;
     static const crd_dcp_variable variables[] = {
         {RIG_HEAD("y", 1, FLOAT64, "0"), RIG_OUT, RIG_FREE},
         {RIG_HEAD("u", 2, FLOAT64, "0"), RIG_IN, RIG_FREE},
@@ -286,7 +283,6 @@ static void a_master_that_does_not_wait_gets_all_answers_in_order_and_data_loop_
 
 static void two_slaves_exchange_data_directly_as_recorded(void** state)
 {
-    (void)state;
     static const crd_dcp_variable first[] = {
         {RIG_HEAD("x", 1, FLOAT64, "0"), RIG_OUT, RIG_FREE},
         {RIG_HEAD("v", 2, FLOAT64, "0"), RIG_OUT, RIG_FREE},

@@ -78,7 +78,6 @@ static void send_u(place* p, uint16_t seq, double u)
 
 static void a_run_over_a_bad_network_does_each_step_once_with_values_that_were_sent(void** state)
 {
-    (void)state;
     static place p;
     static const testnet_faults bad = {
         .delay = 0.005, .jitter = 0.2, .loss = 0.3, .duplicate = 0.2, .seed = 4, .start = 1000};
@@ -130,7 +129,6 @@ static void a_run_over_a_bad_network_does_each_step_once_with_values_that_were_s
 
 static void a_million_data_over_a_bad_network_are_all_accounted_for(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.seed = 9, .start = 1000}, CRD_DCP_UDP);
     start(&p, CRD_DCP_SRT);

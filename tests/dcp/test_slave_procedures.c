@@ -77,7 +77,6 @@ static void go_to(rig* r, crd_dcp_state state)
 
 static void what_a_state_does_not_allow_is_refused_for_that_whatever_else_is_wrong(void** state)
 {
-    (void)state;
     static const struct {
         crd_dcp_state in;
         uint8_t allowed[3]; // of the state changes
@@ -108,7 +107,6 @@ static void what_a_state_does_not_allow_is_refused_for_that_whatever_else_is_wro
 
 static void a_wrong_state_id_is_refused_in_every_state(void** state)
 {
-    (void)state;
     static const struct {
         crd_dcp_state in;
         uint8_t type;
@@ -138,7 +136,6 @@ static void a_wrong_state_id_is_refused_in_every_state(void** state)
 
 static void a_registration_is_refused_for_its_first_wrong_field(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     crdi_dcp_pdu good = {.type = CRDI_DCP_STC_REGISTER, .op_mode = CRD_DCP_SRT, .major = 1};
     memcpy(good.uuid, rig_uuid, sizeof good.uuid);
@@ -167,7 +164,6 @@ static void a_registration_is_refused_for_its_first_wrong_field(void** state)
 #define IP .address = 0x7F000001
 static void wrong_and_incomplete_configurations_are_refused_in_the_prescribed_order(void** state)
 {
-    (void)state;
     static const exchange rows[] = {
         {{.type = CRDI_DCP_CFG_TIME_RES, .numerator = 0, .denominator = 100}, 0x200F},
         {{.type = CRDI_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 0}, 0x200F},
@@ -229,7 +225,6 @@ static void wrong_and_incomplete_configurations_are_refused_in_the_prescribed_or
 
 static void the_positive_procedures_come_to_their_end(void** state)
 {
-    (void)state;
     rig* r = rig_create(NULL, NULL);
     for (int round = 0; round < 2; round++) { // stop, deregister, register anew
         go_to(r, CRD_DCP_CONFIGURED);

@@ -41,7 +41,6 @@ static void feed_at(rig* r, double now, uint16_t seq, double u)
 
 static void an_input_that_changes_too_fast_is_counted_or_on_request_an_error(void** state)
 {
-    (void)state;
     for (int on = 0; on < 2; on++) {
         crd_dcp_slave_options opt = crd_dcp_slave_defaults();
         opt.check_gradient = on == 1;
@@ -64,7 +63,6 @@ static void an_input_that_changes_too_fast_is_counted_or_on_request_an_error(voi
 
 static void in_nrt_the_time_of_a_gradient_is_that_of_the_steps(void** state)
 {
-    (void)state;
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.check_gradient = true;
     rig* r = make(&opt);
@@ -83,7 +81,6 @@ static void in_nrt_the_time_of_a_gradient_is_that_of_the_steps(void** state)
 
 static void not_a_number_is_too_steep(void** state)
 {
-    (void)state;
     rig* r = make(NULL);
     run(r, CRD_DCP_SRT, 0);
     feed_at(r, r->now + 0.1, 1, 5);
@@ -94,7 +91,6 @@ static void not_a_number_is_too_steep(void** state)
 
 static void data_off_their_time_are_counted_or_on_request_an_error(void** state)
 {
-    (void)state;
     static const struct {
         double after; // s behind the last
         uint16_t seq;
@@ -119,7 +115,6 @@ static void data_off_their_time_are_counted_or_on_request_an_error(void** state)
 
 static void where_nobody_says_when_data_are_due_they_are_never_off(void** state)
 {
-    (void)state;
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.check_edges = true;
     for (int i = 0; i < 2; i++) {

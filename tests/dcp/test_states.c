@@ -52,7 +52,6 @@ static bool expected(int state, int type, int mode)
 
 static void each_pdu_is_taken_in_the_states_of_the_table_and_in_no_other(void** state)
 {
-    (void)state;
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
         for (int type = 0; type < 256; type++) {
             for (int mode = CRD_DCP_HRT; mode <= CRD_DCP_NRT; mode++) {
@@ -89,7 +88,6 @@ static int target(int from, int type)
 
 static void each_state_change_leads_where_the_state_chart_says(void** state)
 {
-    (void)state;
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
         for (int type = 0; type < 256; type++) {
             check_int(crdi_dcp_next_state(s, type, CRD_DCP_NRT), target(s, type));
@@ -113,7 +111,6 @@ static const char* const events[CRD_DCP_STATE_COUNT] = {
 
 static void each_internal_event_leads_where_the_state_chart_says(void** state)
 {
-    (void)state;
     for (int s = 0; s < CRD_DCP_STATE_COUNT; s++) {
         for (int event = CRDI_DCP_SIG_DONE; event <= CRDI_DCP_SIG_RESOLVED; event++) {
             for (int from = 0; from < CRD_DCP_STATE_COUNT; from++) {
@@ -130,7 +127,6 @@ static void each_internal_event_leads_where_the_state_chart_says(void** state)
 
 static void whatever_is_no_state_leads_nowhere(void** state)
 {
-    (void)state;
     for (int s = CRD_DCP_STATE_COUNT; s < 300; s++) {
         check_int(crdi_dcp_next_state((crd_dcp_state)s, CRDI_DCP_STC_STOP, CRD_DCP_NRT), -1);
         check_int(crdi_dcp_next_state_event((crd_dcp_state)s, CRDI_DCP_SIG_ERROR, 0), -1);

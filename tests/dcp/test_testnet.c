@@ -63,7 +63,6 @@ static uint32_t number_of(const crd_dcp_packet* p)
 
 static void the_clock_goes_from_arrival_to_arrival_and_not_beyond(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.delay = 0.25, .start = 1000});
     crd_dcp_packet got;
     check_near(testnet_now(p.t), 1000, 0);
@@ -95,7 +94,6 @@ static void the_clock_goes_from_arrival_to_arrival_and_not_beyond(void** state)
 
 static void without_delay_an_answer_is_there_at_once(void** state)
 {
-    (void)state;
     place p = open_place(NULL);
     crd_dcp_packet got;
     for (uint32_t i = 0; i < 100; i++) {
@@ -150,7 +148,6 @@ static const crd_dcp_address* over_tcp(place* p)
 
 static void equal_seeds_give_equal_runs(void** state)
 {
-    (void)state;
     testnet_faults f = {
         .delay = 0.002, .jitter = 0.01, .loss = 0.1, .duplicate = 0.1, .corrupt = 0.1, .seed = 7};
     const uint64_t udp = history(&f, 3000, over_udp), tcp = history(&f, 3000, over_tcp);
@@ -170,7 +167,6 @@ static void check_part(int64_t count, int64_t of, double part)
 
 static void losses_copies_and_damages_come_as_often_as_said(void** state)
 {
-    (void)state;
     enum { N = 100000 };
     const testnet_faults f = {.loss = 0.05, .duplicate = 0.03, .corrupt = 0.02, .seed = 1};
     place p = open_place(&f);
@@ -214,7 +210,6 @@ static void losses_copies_and_damages_come_as_often_as_said(void** state)
 
 static void delays_are_uniform_and_reorder(void** state)
 {
-    (void)state;
     enum { N = 20000 };
     place p = open_place(&(testnet_faults){.delay = 1, .jitter = 2, .seed = 5});
     for (uint32_t i = 0; i < N; i++) {
@@ -242,7 +237,6 @@ static void delays_are_uniform_and_reorder(void** state)
 
 static void without_jitter_the_order_stays(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.delay = 1, .duplicate = 0.5, .seed = 5});
     crd_dcp_packet got;
     uint32_t last = 0, count = 0;
@@ -264,7 +258,6 @@ static void without_jitter_the_order_stays(void** state)
 // one fault can be compared packet by packet.
 static void one_fault_more_leaves_the_others_as_they_were(void** state)
 {
-    (void)state;
     enum { N = 2000 };
     static double times[2][N];
     for (int run = 0; run < 2; run++) {
@@ -293,7 +286,6 @@ static void one_fault_more_leaves_the_others_as_they_were(void** state)
 
 static void faults_can_change_on_the_way_and_must_make_sense(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.seed = 1});
     crd_dcp_packet got;
     check_ok(testnet_set(p.t, &(testnet_faults){.loss = 1}));
@@ -325,7 +317,6 @@ static void faults_can_change_on_the_way_and_must_make_sense(void** state)
 
 static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){
         .delay = 0.01, .jitter = 0.05, .loss = 0.4, .duplicate = 0.3, .corrupt = 0.3, .seed = 3});
     crd_dcp_packet got;
@@ -366,7 +357,6 @@ static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void*
 
 static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.delay = 0.5});
     crd_dcp_packet got;
     check(!crdi_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // not connected
@@ -411,7 +401,6 @@ static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** sta
 
 static void what_was_on_its_way_does_not_get_into_the_next_connection(void** state)
 {
-    (void)state;
     for (int run = 0; run < 2; run++) {
         place p = open_place(&(testnet_faults){.delay = 5});
         crd_dcp_packet got;
@@ -440,7 +429,6 @@ static void what_was_on_its_way_does_not_get_into_the_next_connection(void** sta
 
 static void a_stream_that_announces_too_much_is_closed(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.delay = 1});
     crd_dcp_net_limits limits = crd_dcp_net_default_limits();
     limits.max_pdu = 100;
@@ -466,7 +454,6 @@ static void a_stream_that_announces_too_much_is_closed(void** state)
 
 static void hosts_have_their_own_addresses_and_ports(void** state)
 {
-    (void)state;
     place p = open_place(NULL);
     crd_dcp_net* c = NULL;
     check_ok(testnet_join(p.t, A, &c)); // another process of the same host
@@ -499,7 +486,6 @@ static void hosts_have_their_own_addresses_and_ports(void** state)
 
 static void a_link_keeps_control_open(void** state)
 {
-    (void)state;
     place p = open_place(NULL);
     const crd_dcp_link link = crd_dcp_net_link(p.b);
     check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
@@ -544,7 +530,6 @@ fail:
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t fail_at = 0;; fail_at++) {
         crd_context* ctx = check_context(&allocator);
         allocator.fail_at = allocator.allocations + fail_at;
@@ -566,7 +551,6 @@ static void every_allocation_may_fail(void** state)
 
 static void a_million_packets_pass_without_memory_of_their_own(void** state)
 {
-    (void)state;
     place p =
         open_place(&(testnet_faults){.delay = 0.001, .jitter = 0.001, .loss = 0.01, .seed = 2});
     crd_dcp_packet got;
@@ -594,7 +578,6 @@ static void a_million_packets_pass_without_memory_of_their_own(void** state)
 
 static void it_can_be_destroyed_with_packets_on_their_way(void** state)
 {
-    (void)state;
     place p = open_place(&(testnet_faults){.delay = 1});
     check_ok(crdi_dcp_net_connect(p.a, &p.tcp_b));
     send_number(p.a, &p.tcp_b, 1);

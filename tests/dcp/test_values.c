@@ -60,7 +60,6 @@ static void check_bytes(const uint8_t* got, size_t length, const char* hex)
 // The numbers are those of examples in the standard.
 static void reference_values_have_their_bytes_both_ways(void** state)
 {
-    (void)state;
     const struct {
         crd_dcp_data_type type;
         int64_t integer;
@@ -97,7 +96,6 @@ static void reference_values_have_their_bytes_both_ways(void** state)
 
 static void strings_and_binaries_have_their_length_before_them(void** state)
 {
-    (void)state;
     text a = {"beef", 4}, b = {{0x39, 0xE6, 0x29, 0xD2}, 4}, c = {"", 0};
     crd_dcp_slot slots[] = {text_slot(CRD_DCP_STRING, &a, 16), text_slot(CRD_DCP_BINARY, &b, 4),
                             text_slot(CRD_DCP_STRING, &c, 0)};
@@ -114,7 +112,6 @@ static void strings_and_binaries_have_their_length_before_them(void** state)
 
 static void a_group_of_all_kinds_is_read_as_it_was_captured(void** state)
 {
-    (void)state;
     // the inputs of tests/dcp/golden/nrt_udp.txt
     const char* hex = "0000000000002840000000000000e03f04000000626565660400000039e629d2020000803f"
                       "0000004000004040";
@@ -139,7 +136,6 @@ static void a_group_of_all_kinds_is_read_as_it_was_captured(void** state)
 
 static void float32_is_the_nearest_to_the_double(void** state)
 {
-    (void)state;
     double x[] = {0.1, 1 + 0x1p-24, 1 + 3 * 0x1p-24, 1e300, -1e300, 1e-60, -0.0, NAN, INFINITY};
     enum { N = sizeof x / sizeof *x };
     const double want[N] = {(double)0.1f, 1,   1 + 0x1p-22, INFINITY, -INFINITY, 0,
@@ -175,7 +171,6 @@ static const char* const allowed[CRD_DCP_DATA_TYPE_COUNT] = {
 
 static void conversions_are_those_that_lose_nothing(void** state)
 {
-    (void)state;
     for (int from = 0; from < CRD_DCP_DATA_TYPE_COUNT; from++) {
         for (int to = 0; to < CRD_DCP_DATA_TYPE_COUNT; to++) {
             if (crdi_dcp_converts(from, to) != (allowed[from][to] == 'X')) {
@@ -190,7 +185,6 @@ static void conversions_are_those_that_lose_nothing(void** state)
 
 static void converted_numbers_keep_their_value(void** state)
 {
-    (void)state;
     const int64_t low[] = {0, 0, 0, 0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN};
     const int64_t high[] = {UINT8_MAX, UINT16_MAX, UINT32_MAX, -1,
                             INT8_MAX,  INT16_MAX,  INT32_MAX,  INT64_MAX};
@@ -223,7 +217,6 @@ static void converted_numbers_keep_their_value(void** state)
 
 static void types_that_do_not_convert_change_nothing(void** state)
 {
-    (void)state;
     double x[] = {1, 2}, payload[] = {3, 4};
     int64_t n = 5;
     const crd_dcp_slot slots[] = {reals(CRD_DCP_FLOAT64, x, 1), integers(CRD_DCP_UINT8, &n, 1)};
@@ -240,7 +233,6 @@ static void types_that_do_not_convert_change_nothing(void** state)
 
 static void put_counts_everything_and_stays_in_its_room(void** state)
 {
-    (void)state;
     double x[] = {1, 2, 3};
     int64_t n = -1;
     text t = {"abc", 3};
@@ -269,7 +261,6 @@ static void put_counts_everything_and_stays_in_its_room(void** state)
 
 static void every_wrong_length_is_refused_and_changes_nothing(void** state)
 {
-    (void)state;
     double x[2] = {1, 2};
     int64_t n = 5;
     text t = {"abc", 3}, u = {"d", 1};
@@ -299,7 +290,6 @@ static void every_wrong_length_is_refused_and_changes_nothing(void** state)
 
 static void lengths_of_strings_are_taken_for_hostile(void** state)
 {
-    (void)state;
     text t = {"keep", 4};
     const crd_dcp_slot s = text_slot(CRD_DCP_STRING, &t, 8);
     const uint8_t type = CRD_DCP_STRING;
@@ -319,7 +309,6 @@ static void lengths_of_strings_are_taken_for_hostile(void** state)
 
 static void a_string_beyond_its_max_size_is_a_fault_of_the_payload(void** state)
 {
-    (void)state;
     text t = {"keep", 4};
     int64_t n = 5;
     const crd_dcp_slot slots[] = {text_slot(CRD_DCP_STRING, &t, 8), integers(CRD_DCP_UINT8, &n, 1)};
@@ -335,7 +324,6 @@ static void a_string_beyond_its_max_size_is_a_fault_of_the_payload(void** state)
 
 static void nothing_is_read_from_an_empty_payload(void** state)
 {
-    (void)state;
     double x = 1;
     const crd_dcp_slot s = reals(CRD_DCP_FLOAT64, &x, 0);
     const uint8_t type = CRD_DCP_FLOAT64;
@@ -351,7 +339,6 @@ static void nothing_is_read_from_an_empty_payload(void** state)
 
 static void joined_slots_have_the_same_bytes(void** state)
 {
-    (void)state;
     double x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     int64_t n[4] = {1, 2, 3, 4};
     text t = {"ab", 2};

@@ -322,7 +322,6 @@ static void run(int which, uint8_t transport, sabotage wrong, const char* only,
 
 static void our_slave_passes_every_case_in_every_variant(void** state)
 {
-    (void)state;
     static crdi_dcp_conform_result results[MOST];
     static bool played[MOST];
     for (int which = 0; which < VARIANTS; which++) {
@@ -347,7 +346,6 @@ static void our_slave_passes_every_case_in_every_variant(void** state)
 
 static void every_case_finds_a_slave_that_does_something_wrong(void** state)
 {
-    (void)state;
     static crdi_dcp_conform_result all[MOST];
     int count = 0, by[SABOTAGES] = {0};
     run(PLAIN, CRD_DCP_UDP, HONEST, NULL, all, &count);
@@ -373,7 +371,6 @@ static void every_case_finds_a_slave_that_does_something_wrong(void** state)
 
 static void what_the_reference_implementation_does_wrong_fails_with_its_clause(void** state)
 {
-    (void)state;
     static const char* const wrong[] = {"alive.requests", "register.length", "seq.clear",
                                         "seq.reset", "data.missed.many"};
     static crdi_dcp_conform_result results[MOST];
@@ -391,7 +388,6 @@ static void what_the_reference_implementation_does_wrong_fails_with_its_clause(v
 
 static void a_slave_that_is_gone_is_started_again_if_somebody_can(void** state)
 {
-    (void)state;
     static crdi_dcp_conform_result results[MOST];
     for (int can = 0; can < 2; can++) {
         static place p;
@@ -421,7 +417,6 @@ static void a_slave_that_is_gone_is_started_again_if_somebody_can(void** state)
 
 static void a_case_that_lost_a_packet_is_played_again(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_conform_result results[MOST];
     open_place(&p, NULL, CRD_DCP_UDP, HONEST);
@@ -440,7 +435,6 @@ static void a_case_that_lost_a_packet_is_played_again(void** state)
 
 static void a_network_that_damages_everything_is_survived(void** state)
 {
-    (void)state;
     static crdi_dcp_conform_result results[MOST];
     for (uint64_t seed = 1; seed <= 4; seed++) {
         static place p;
@@ -479,7 +473,6 @@ static void occupy(place* p)
 
 static void a_slave_of_somebody_else_is_left_alone_unless_taken_over(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_conform_result results[MOST];
     int count = 9;
@@ -505,7 +498,6 @@ static void a_slave_of_somebody_else_is_left_alone_unless_taken_over(void** stat
 
 static void wrong_options_and_nobody_are_told(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_conform_result results[MOST];
     int count = 0;
@@ -546,7 +538,6 @@ static void count_case(void* user, const crdi_dcp_conform_result* r)
 
 static void it_ends_when_it_is_told_and_without_memory(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_conform_result results[MOST];
     int count = 0;

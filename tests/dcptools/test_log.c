@@ -128,7 +128,6 @@ static const char inf_state[] = "80010007", state_ack[] = "b201000700";
 
 static void all_kinds_of_frames_are_unwrapped(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     const frame ip = udp_frame(&master, &slave, inf_state);
@@ -176,7 +175,6 @@ static void all_kinds_of_frames_are_unwrapped(void** state)
 
 static void what_is_not_dcp_is_left_out(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     const crd_dcp_address dns = {0x08080808, 53, CRD_DCP_UDP};
@@ -200,7 +198,6 @@ static void what_is_not_dcp_is_left_out(void** state)
 
 static void ports_that_are_named_are_dcp_and_others_are_not(void** state)
 {
-    (void)state;
     static watcher w;
     static const uint16_t ports[] = {40002, 7};
     open_watcher(&w, ports, 2, NULL);
@@ -230,7 +227,6 @@ static size_t stream_bytes(const char* const* pdus, int count, uint8_t* out)
 
 static void streams_are_put_together_from_any_pieces_in_any_order(void** state)
 {
-    (void)state;
     static watcher w;
     const crd_dcp_address a = {0x0A000001, 5000, CRD_DCP_TCP}, b = {0x0A000002, 80, CRD_DCP_TCP};
     uint8_t bytes[256];
@@ -269,7 +265,6 @@ static void streams_are_put_together_from_any_pieces_in_any_order(void** state)
 
 static void a_stream_that_was_met_late_or_has_a_gap_goes_on_at_a_whole_pdu(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     const crd_dcp_address a = {0x0A000001, 5000, CRD_DCP_TCP}, b = {0x0A000002, 80, CRD_DCP_TCP};
@@ -305,7 +300,6 @@ static void a_stream_that_was_met_late_or_has_a_gap_goes_on_at_a_whole_pdu(void*
 
 static void streams_of_others_are_left_alone(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     const crd_dcp_address a = {0x0A000001, 5000, CRD_DCP_TCP}, b = {0x0A000002, 80, CRD_DCP_TCP};
@@ -329,7 +323,6 @@ static void streams_of_others_are_left_alone(void** state)
 
 static void garbage_between_known_ends_does_not_end_a_stream(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     const crd_dcp_address a = {0x0A000001, 5000, CRD_DCP_TCP}, b = {0x0A000002, 80, CRD_DCP_TCP};
@@ -448,7 +441,6 @@ static crd_status read_bytes(watcher* w, const uint8_t* bytes, size_t length)
 
 static void captures_of_every_form_are_read(void** state)
 {
-    (void)state;
     static watcher w;
     static maker m;
     const frame f[] = {udp_frame(&master, &slave, inf_state),
@@ -485,7 +477,6 @@ static void captures_of_every_form_are_read(void** state)
 
 static void what_is_no_capture_is_said(void** state)
 {
-    (void)state;
     static watcher w;
     open_watcher(&w, NULL, 0, NULL);
     check_status(read_bytes(&w, (const uint8_t*)"time,x\n0,1\n", 11), CRD_E_UNSUPPORTED);
@@ -496,7 +487,6 @@ static void what_is_no_capture_is_said(void** state)
 
 static void reading_ends_when_it_is_enough(void** state)
 {
-    (void)state;
     static watcher w;
     static maker m;
     frame f[10];
@@ -514,7 +504,6 @@ static void reading_ends_when_it_is_enough(void** state)
 
 static void our_own_captures_are_read_back_bit_by_bit(void** state)
 {
-    (void)state;
     static watcher w;
     const char* path = TEST_BUILD_DIR "/test_log.pcapng";
     for (int tcp = 0; tcp < 2; tcp++) {
@@ -564,7 +553,6 @@ static void tell(watcher* w, crdi_dcp_pdu p)
 
 static void data_have_names_and_values_once_they_were_configured(void** state)
 {
-    (void)state;
     static watcher w;
     const crd_dcp_description d = rig_description();
     open_watcher(&w, NULL, 0, &d);
@@ -614,7 +602,6 @@ static void data_have_names_and_values_once_they_were_configured(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static maker m;
     const crd_dcp_address a = {0x0A000001, 5000, CRD_DCP_TCP}, b = {0x0A000002, 80, CRD_DCP_TCP};
     uint8_t bytes[256];

@@ -106,7 +106,6 @@ static void answer(place* p, crd_dcp_net* n, const crd_dcp_packet* got, crdi_dcp
 
 static void ranges_become_single_addresses(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     static crd_dcp_address out[CRDI_DCP_SCAN_MOST];
@@ -176,7 +175,6 @@ static crdi_dcp_scan_options look(place* p)
 
 static void a_scan_finds_slaves_their_states_and_descriptions_and_disturbs_nobody(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 1, .start = 1000});
     const crd_dcp_description first = rig_description();
@@ -219,7 +217,6 @@ static void a_scan_finds_slaves_their_states_and_descriptions_and_disturbs_nobod
 
 static void a_description_that_is_expected_is_the_only_one_tried(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 1, .start = 1000});
     const crd_dcp_description right = rig_description();
@@ -254,7 +251,6 @@ static void guarded(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
 
 static void a_slave_that_answers_its_master_only_is_seen(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 1, .start = 1000});
     p.talk = guarded;
@@ -280,7 +276,6 @@ static void careless(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
 
 static void a_slave_that_lets_itself_be_registered_is_deregistered_again(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 1, .start = 1000});
     p.talk = careless;
@@ -298,7 +293,6 @@ static void a_slave_that_lets_itself_be_registered_is_deregistered_again(void** 
 
 static void a_scan_asks_twice_over_a_bad_network_and_ends_when_it_is_told(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, &(testnet_faults){.delay = 0.002, .loss = 0.4, .seed = 1, .start = 1000});
     add_slave(&p, NULL, CRD_DCP_UDP);
@@ -350,7 +344,6 @@ static crdi_dcp_ping_options to_echo(place* p, int count)
 
 static void a_ping_counts_what_the_network_does_and_finds_the_clock_of_the_echo(void** state)
 {
-    (void)state;
     enum { COUNT = 2000 };
     static place p;
     static crdi_dcp_ping_sample s[COUNT];
@@ -391,7 +384,6 @@ static void a_ping_counts_what_the_network_does_and_finds_the_clock_of_the_echo(
 
 static void a_quiet_link_gives_exact_numbers(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_ping_sample s[400];
     open_place(&p, &(testnet_faults){.delay = 0.005, .seed = 7, .start = 1000});
@@ -418,7 +410,6 @@ static void a_quiet_link_gives_exact_numbers(void** state)
 
 static void a_slave_is_pinged_by_its_state(void** state)
 {
-    (void)state;
     static crdi_dcp_ping_sample s[3000];
     for (int i = 0; i < 3; i++) {
         static place p;
@@ -441,7 +432,6 @@ static void a_slave_is_pinged_by_its_state(void** state)
 
 static void refusals_are_answers_too(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_ping_sample s[50];
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 1, .start = 1000});
@@ -459,7 +449,6 @@ static void refusals_are_answers_too(void** state)
 
 static void a_ping_says_when_nobody_is_there_and_ends_when_it_is_told(void** state)
 {
-    (void)state;
     static place p;
     static crdi_dcp_ping_sample s[400];
     open_place(&p, &(testnet_faults){.delay = 0.002, .seed = 7, .start = 1000});
@@ -492,7 +481,6 @@ static void a_ping_says_when_nobody_is_there_and_ends_when_it_is_told(void** sta
 
 static void an_echo_answers_questions_only_and_nothing_longer(void** state)
 {
-    (void)state;
     static const uint8_t head[12] = {0xF0, 0, 0, 0xFF, 0xFF, 'C', 'R', 'D', 'P', 1, 0, 0};
     for (size_t length = 0; length < 100; length++) {
         uint8_t bytes[100] = {0};
@@ -521,7 +509,6 @@ static void an_echo_answers_questions_only_and_nothing_longer(void** state)
 
 static void advice_is_the_shortest_macro_step_that_holds_jitter_and_latency(void** state)
 {
-    (void)state;
     static const struct {
         double least, median, p999;
         int lost;

@@ -139,7 +139,6 @@ static void moments(int n, double* mean, double* deviation, double* correlation)
 
 static void delays_have_their_mean_spread_and_correlation(void** state)
 {
-    (void)state;
     static line l;
     static const double spread[] = {1 / 1.7320508, 1, 1}; // standard deviation over jitter
     for (int k = 0; k < 6; k++) {
@@ -164,7 +163,6 @@ static void delays_have_their_mean_spread_and_correlation(void** state)
 
 static void gamma_delays_have_the_tail_of_their_distribution(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = (crdi_dcp_path){.delay = 0.05, .jitter = 0.01, .distribution = CRDI_DCP_JITTER_GAMMA};
@@ -184,7 +182,6 @@ static void gamma_delays_have_the_tail_of_their_distribution(void** state)
 
 static void datagrams_are_lost_doubled_damaged_and_held_in_their_parts(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 11;
@@ -214,7 +211,6 @@ static void datagrams_are_lost_doubled_damaged_and_held_in_their_parts(void** st
 
 static void bursts_have_their_length_and_frequency(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = (crdi_dcp_path){.burst = 0.01, .burst_length = 8};
@@ -235,7 +231,6 @@ static void bursts_have_their_length_and_frequency(void** state)
 
 static void jitter_reorders_unless_the_path_keeps_the_order(void** state)
 {
-    (void)state;
     static line l;
     for (int keep = 0; keep < 2; keep++) {
         crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
@@ -266,7 +261,6 @@ static void jitter_reorders_unless_the_path_keeps_the_order(void** state)
 
 static void the_rate_is_kept_and_its_queue_is_bounded(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = (crdi_dcp_path){.rate = 100000, .queue = 10000};
@@ -285,7 +279,6 @@ static void the_rate_is_kept_and_its_queue_is_bounded(void** state)
 
 static void memory_is_bounded_and_what_finds_none_is_counted(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.memory = 4096; // 16 blocks: 4 packets of 4 blocks
@@ -301,7 +294,6 @@ static void memory_is_bounded_and_what_finds_none_is_counted(void** state)
 
 static void a_recording_of_latencies_is_played_over_and_over(void** state)
 {
-    (void)state;
     static line l;
     static const double time[] = {5, 5.1, 5.2, 5.3}, delay[] = {0.01, 0.02, NAN, 0.04};
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
@@ -336,7 +328,6 @@ static void a_recording_of_latencies_is_played_over_and_over(void** state)
 
 static void nothing_passes_in_a_cut(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there.delay = 0.05;
@@ -371,7 +362,6 @@ static void nothing_passes_in_a_cut(void** state)
 
 static void a_stream_stays_whole_and_a_loss_costs_it_time(void** state)
 {
-    (void)state;
     static line l;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = (crdi_dcp_path){.delay = 0.05,
@@ -396,7 +386,6 @@ static void a_stream_stays_whole_and_a_loss_costs_it_time(void** state)
 
 static void equal_seeds_give_equal_fates_and_a_change_of_one_setting_leaves_the_others(void** state)
 {
-    (void)state;
     static line l;
     static arrival first[3 * MANY];
     int n[3] = {0};
@@ -419,7 +408,6 @@ static void equal_seeds_give_equal_fates_and_a_change_of_one_setting_leaves_the_
 
 static void settings_that_make_no_sense_are_named(void** state)
 {
-    (void)state;
     static line l;
     open_line(&l, NULL, CRD_DCP_UDP);
     static const double backwards[] = {1, 0.5}, good[] = {0.1, 0.1}, bad[] = {0.1, -1};
@@ -734,7 +722,6 @@ static int ports_of(const crd_dcp_net* n)
 
 static void a_whole_session_passes_the_relay_with_its_data(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 5;
@@ -781,7 +768,6 @@ static void a_whole_session_passes_the_relay_with_its_data(void** state)
 
 static void ports_for_data_close_after_reset_clear_and_a_new_registration(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, NULL, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -815,7 +801,6 @@ static void ports_for_data_close_after_reset_clear_and_a_new_registration(void**
 
 static void ports_for_data_close_when_a_channel_is_silent_for_long(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.idle = 10;
@@ -833,7 +818,6 @@ static void ports_for_data_close_when_a_channel_is_silent_for_long(void** state)
 
 static void requests_that_follow_a_registration_at_once_keep_their_ports(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = o.back = (crdi_dcp_path){.delay = 0.1};
@@ -857,7 +841,6 @@ static void requests_that_follow_a_registration_at_once_keep_their_ports(void** 
 
 static void two_slaves_exchange_data_through_the_relay(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there = (crdi_dcp_path){.delay = 0.02};
@@ -911,7 +894,6 @@ static void two_slaves_exchange_data_through_the_relay(void** state)
 
 static void a_master_that_keeps_to_control_only_is_handed_on_word_by_word(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.control_only = true;
@@ -929,7 +911,6 @@ static void a_master_that_keeps_to_control_only_is_handed_on_word_by_word(void**
 
 static void addresses_that_are_not_the_relays_are_left_alone(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, NULL, CRD_DCP_UDP, 2, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -949,7 +930,6 @@ static void addresses_that_are_not_the_relays_are_left_alone(void** state)
 
 static void a_port_that_is_taken_is_said_and_counted(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.max_maps = 3;
@@ -972,7 +952,6 @@ static void a_port_that_is_taken_is_said_and_counted(void** state)
 
 static void answers_go_to_who_has_asked_and_strangers_do_not_rule(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, NULL, CRD_DCP_UDP, 1, false, false);
     crd_dcp_net *scout, *stranger;
@@ -1012,7 +991,6 @@ static void answers_go_to_who_has_asked_and_strangers_do_not_rule(void** state)
 
 static void a_stream_that_ends_on_one_side_ends_on_the_other(void** state)
 {
-    (void)state;
     static place p;
     open_place(&p, NULL, CRD_DCP_TCP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -1038,7 +1016,6 @@ static void a_stream_that_ends_on_one_side_ends_on_the_other(void** state)
 
 static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 9;
@@ -1088,7 +1065,6 @@ static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** st
 
 static void a_session_over_a_bad_relay_does_each_step_once(void** state)
 {
-    (void)state;
     static place p;
     crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 21;
@@ -1125,7 +1101,6 @@ static void a_session_over_a_bad_relay_does_each_step_once(void** state)
 
 static void one_net_serves_both_sides(void** state)
 {
-    (void)state;
     static line l;
     open_line(&l, NULL, CRD_DCP_UDP);
     crdi_dcp_relay* r = NULL;
@@ -1160,7 +1135,6 @@ static bool next_packet(crd_dcp_net* n, crd_dcp_packet* p)
 
 static void sockets_send_from_the_address_that_is_wanted(void** state)
 {
-    (void)state;
     check_allocator allocator;
     crd_context* ctx = check_context(&allocator);
     crd_dcp_net *a = NULL, *b = NULL;
@@ -1205,7 +1179,6 @@ static void sockets_send_from_the_address_that_is_wanted(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     bool done = false;
     for (int64_t n = 0; !done; n++) {
         check_allocator a;

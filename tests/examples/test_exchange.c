@@ -306,7 +306,6 @@ static void rk4(void* c, double t, double h, size_t n)
 
 static void only_what_is_offered_can_be_instantiated(void** state)
 {
-    (void)state;
     under_test = &crd_model_bouncing_ball;
     const struct {
         int interfaces;
@@ -416,7 +415,6 @@ static int call(void* c, int which)
 
 static void calls_out_of_order_are_errors_that_name_the_mode(void** state)
 {
-    (void)state;
 #define X(name, allowed) {#name, allowed},
     static const struct {
         const char* name;
@@ -445,7 +443,6 @@ static void calls_out_of_order_are_errors_that_name_the_mode(void** state)
 
 static void instances_for_co_simulation_have_no_model_exchange(void** state)
 {
-    (void)state;
     under_test = &crd_model_driven_oscillator;
     interfaces_under_test = FMU_AUTO;
     void* c = instantiate_as(false);
@@ -464,7 +461,6 @@ static void instances_for_co_simulation_have_no_model_exchange(void** state)
 
 static void wrong_numbers_of_states_and_times_are_named(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_driven_oscillator);
     update_info u;
     double x[3] = {0};
@@ -489,7 +485,6 @@ static double oscillator(double t, double u)
 
 static void an_importers_own_solver_meets_the_closed_form_and_co_simulation(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_driven_oscillator);
     update_info u;
     begin(c, &u);
@@ -517,7 +512,6 @@ static void an_importers_own_solver_meets_the_closed_form_and_co_simulation(void
 
 static void a_state_event_turns_the_velocity_round_and_says_so(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_bouncing_ball);
     update_info u;
     begin(c, &u);
@@ -559,7 +553,6 @@ static void a_state_event_turns_the_velocity_round_and_says_so(void** state)
 
 static void time_events_are_announced_and_change_what_is_discrete(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_pwm_lag);
     update_info u;
     begin(c, &u);
@@ -586,7 +579,6 @@ static void time_events_are_announced_and_change_what_is_discrete(void** state)
 
 static void both_limits_of_a_thermostat_have_their_indicator(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_thermostat);
     update_info u;
     begin(c, &u);
@@ -636,7 +628,6 @@ static double difference(void* c, uint32_t unknown, int state, double* x, size_t
 
 static void directional_derivatives_are_those_of_the_equations(void** state)
 {
-    (void)state;
     const crd_model* const models[] = {&crd_model_bouncing_ball,     &crd_model_van_der_pol,
                                        &crd_model_pwm_lag,           &crd_model_thermostat,
                                        &crd_model_driven_oscillator, &crd_model_heat_rod};
@@ -683,7 +674,6 @@ static void directional_derivatives_are_those_of_the_equations(void** state)
 
 static void array_states_come_element_by_element(void** state)
 {
-    (void)state;
     void* scalars = instantiate(&crd_model_heat_rod);
     update_info u;
     begin(scalars, &u);
@@ -713,7 +703,6 @@ static void array_states_come_element_by_element(void** state)
 
 static void a_restored_state_repeats_the_bits_in_every_mode(void** state)
 {
-    (void)state;
     void* c = instantiate(&crd_model_bouncing_ball);
     update_info u;
     void* s = NULL;
@@ -756,7 +745,6 @@ static int slope_at(void* c, double t)
 
 static void a_point_without_derivatives_is_discarded_and_another_one_tried(void** state)
 {
-    (void)state;
     update_info u;
     void* c = faulty(1, &u);
     const uint32_t x = reference("x");
@@ -776,7 +764,6 @@ static void a_point_without_derivatives_is_discarded_and_another_one_tried(void*
 
 static void an_event_iteration_that_goes_on_keeps_the_event_mode(void** state)
 {
-    (void)state;
     update_info u;
     void* c = faulty(5, &u);
     check_int(CALL(SetTime)(c, 0.5), OK);
@@ -818,7 +805,6 @@ static void an_event_iteration_that_goes_on_keeps_the_event_mode(void** state)
 
 static void wishes_of_events_and_completed_steps_are_passed_on(void** state)
 {
-    (void)state;
     update_info u;
     bool event, terminate;
     void* c = faulty(9, &u);

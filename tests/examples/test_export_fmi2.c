@@ -86,7 +86,6 @@ static fmi2Status set_integer(fmi2Component c, const char* name, int value)
 
 static void wrong_token_name_or_kind_gives_no_instance(void** state)
 {
-    (void)state;
     char token[40];
     under_test = &crd_model_chain;
     fmu_token(under_test, token);
@@ -102,7 +101,6 @@ static void wrong_token_name_or_kind_gives_no_instance(void** state)
 
 static void every_type_passes_through(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_types);
     check_near(get_real(c, "out_f64"), 0.1, 0);
     check_near(get_real(c, "par_out_f32"), 0.25, 0);
@@ -155,7 +153,6 @@ static void every_type_passes_through(void** state)
 
 static void wrong_references_and_causalities_are_named(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_lo_mono);
     const uint32_t none = 999, big = 0xffffffffu, solver = reference("solver");
     double x = 1;
@@ -172,7 +169,6 @@ static void wrong_references_and_causalities_are_named(void** state)
 /// What may be called when: a row per function, a column per phase.
 static void calls_out_of_order_are_errors(void** state)
 {
-    (void)state;
     enum { I = 1, M = 2, S = 4, T = 8 }; // instantiated, initialization mode, step mode, terminated
     const struct {
         int call, allowed;
@@ -248,7 +244,6 @@ static void calls_out_of_order_are_errors(void** state)
 
 static void steps_that_make_no_sense_are_errors(void** state)
 {
-    (void)state;
     const double bad[][2] = {{0, 0}, {0, -1}, {0, NAN}, {NAN, 1}, {0.5, 0.1}, {0, INFINITY}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fmi2Component c = start(&crd_model_chain);
@@ -271,7 +266,6 @@ static void steps_that_make_no_sense_are_errors(void** state)
 
 static void faults_come_as_their_codes(void** state)
 {
-    (void)state;
     const fmi2Status want[] = {fmi2OK,    fmi2Warning, fmi2Discard, fmi2Error,
                                fmi2Fatal, fmi2OK,      fmi2Discard};
     for (int mode = 0; mode < 7; mode++) {
@@ -303,7 +297,6 @@ static void faults_come_as_their_codes(void** state)
 
 static void a_failure_is_told_once_and_in_the_models_own_words_if_it_has_some(void** state)
 {
-    (void)state;
     static const char* const want[] = {[2] = "the step from 0.5 was discarded",
                                        [3] = "this step fails, as asked for",
                                        [4] = "the step from 0.5 failed"};
@@ -356,7 +349,6 @@ static crd_model_status count_event(void* self, const crd_model_host* host, doub
 
 static void events_show_in_outputs_at_once_and_may_end_the_run(void** state)
 {
-    (void)state;
     static const crd_model_variable rows[] = {
         {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(counter, y)},
     };
@@ -390,7 +382,6 @@ static void events_show_in_outputs_at_once_and_may_end_the_run(void** state)
 
 static void a_state_brings_back_the_same_bits(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_rot_2);
     const uint32_t u = reference("tau");
     const int one = 1;
@@ -434,7 +425,6 @@ static void a_state_brings_back_the_same_bits(void** state)
 
 static void reset_leads_back_to_the_start_values(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_chain);
     check_int(set_real(c, "u", 5), fmi2OK);
     check_int(fmi2DoStep(c, 0, 1, 1), fmi2OK);
@@ -450,7 +440,6 @@ static void reset_leads_back_to_the_start_values(void** state)
 
 static void derivatives_of_inputs_move_them_and_of_outputs_are_true(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_lo_fd2);
     const uint32_t f = reference("f"), x2 = reference("x2"), v2 = reference("v2");
     const int orders[] = {1, 2, 3};
@@ -477,7 +466,6 @@ static void derivatives_of_inputs_move_them_and_of_outputs_are_true(void** state
 
 static void feedthrough_is_fresh_and_has_its_directional_derivative(void** state)
 {
-    (void)state;
     fmi2Component c = instantiate(&crd_model_feedthrough);
     check_int(set_integer(c, "kind", 1), fmi2OK);
     check_int(set_real(c, "a", 2), fmi2OK);
@@ -502,7 +490,6 @@ static void feedthrough_is_fresh_and_has_its_directional_derivative(void** state
 
 static void log_categories_narrow_the_log(void** state)
 {
-    (void)state;
     fmi2Component c = start(&crd_model_faulty);
     const char* const wrong = "logNothing";
     const char* const right = "logStatusError";

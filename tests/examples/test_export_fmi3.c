@@ -87,7 +87,6 @@ static fmi3Status step(fmi3Instance c, double t, double h, step_result* r)
 
 static void every_type_passes_through(void** state)
 {
-    (void)state;
     fmi3Instance c = instantiate(&crd_model_types, false);
     initialize(c);
     PASSES(c, Float64, double, "f64", -1e300);
@@ -126,7 +125,6 @@ static void every_type_passes_through(void** state)
 
 static void strings_and_binaries_pass_through(void** state)
 {
-    (void)state;
     fmi3Instance c = instantiate(&crd_model_types, false);
     initialize(c);
     uint32_t r = reference("par_out_bin");
@@ -174,7 +172,6 @@ static void strings_and_binaries_pass_through(void** state)
 
 static void only_co_simulation_is_offered(void** state)
 {
-    (void)state;
     char token[40];
     under_test = &crd_model_chain;
     fmu_token(under_test, token);
@@ -203,7 +200,6 @@ static void only_co_simulation_is_offered(void** state)
 
 static void faults_come_as_their_codes(void** state)
 {
-    (void)state;
     const fmi3Status want[] = {fmi3OK,    fmi3Warning, fmi3Discard, fmi3Error,
                                fmi3Fatal, fmi3OK,      fmi3OK};
     for (int mode = 0; mode < 7; mode++) {
@@ -223,7 +219,6 @@ static void faults_come_as_their_codes(void** state)
 
 static void event_mode_and_early_return_bring_the_importer_to_the_impact(void** state)
 {
-    (void)state;
     fmi3Instance c = instantiate(&crd_model_events, true);
     fmi3Instance alone = instantiate(&crd_model_events, false);
     initialize(c);
@@ -290,7 +285,6 @@ static void give_inputs(void* environment, double time, bool set_requested, bool
 
 static void intermediate_update_is_exact_for_parabolas(void** state)
 {
-    (void)state;
     char token[40];
     under_test = &crd_model_lo_fd2;
     fmu_token(under_test, token);
@@ -319,7 +313,6 @@ static void intermediate_update_is_exact_for_parabolas(void** state)
 
 static void directional_and_adjoint_derivatives_are_transposed(void** state)
 {
-    (void)state;
     fmi3Instance c = instantiate(&crd_model_lo_ffspring, false);
     initialize(c);
     const uint32_t y = reference("f");
@@ -339,7 +332,6 @@ static void directional_and_adjoint_derivatives_are_transposed(void** state)
 
 static void states_and_output_derivatives_work_as_in_fmi_2(void** state)
 {
-    (void)state;
     fmi3Instance c = instantiate(&crd_model_rot_2, false);
     initialize(c);
     step_result out;

@@ -42,7 +42,6 @@ static void unpack_and_build(int version, const char* name)
 
 static void archives_build_from_their_own_sources(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         unpack_and_build(version, "lo_fd1");
         unpack_and_build(version, "types");
@@ -52,7 +51,6 @@ static void archives_build_from_their_own_sources(void** state)
 
 static void shared_objects_export_fmi_functions_alone(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         char command[1024], line[512];
         snprintf(command, sizeof command,
@@ -114,7 +112,6 @@ static _Noreturn void fail_in_mode(const char* path, const char* token, int mode
 
 static void faulty_fmu_really_crashes(void** state)
 {
-    (void)state;
     char path[512], token[64] = "", line[1024];
     FILE* p = popen("ls " TEST_BUILD_DIR "/fmus/stage/faulty/fmi2/binaries/*/faulty.so", "r");
     check(p && fgets(path, sizeof path, p));

@@ -133,7 +133,6 @@ static void closed_form(double t, double* x1, double* v1, double* x2, double* v2
 
 static void monolithic_linear_oscillator_follows_its_closed_form(void** state)
 {
-    (void)state;
     fmu* f = open_unit(&crd_model_lo_mono);
     begin(f);
     begin_steps(f);
@@ -152,7 +151,6 @@ static void monolithic_linear_oscillator_follows_its_closed_form(void** state)
 
 static void rk4_converges_with_fourth_order_to_the_exact_solution(void** state)
 {
-    (void)state;
     double errors[2];
     for (int k = 0; k < 2; k++) {
         fmu* f = open_unit(&crd_model_lo_mono);
@@ -280,7 +278,6 @@ static outcome run_coupling(const coupling* c)
 /// Rodriguez (2021), Fig. 5.29a: published with all digits at t = 1.
 static void force_displacement_at_1_ms_meets_the_spot_check(void** state)
 {
-    (void)state;
     const coupling c = {&crd_model_lo_fd1, &crd_model_lo_fd2, NULL, 1e-3, 1e-3, 1e-3, 0, 0};
     const outcome o = run_coupling(&c);
     check_digits(o.x1, -4.524954263, 1e-9);
@@ -292,7 +289,6 @@ static void force_displacement_at_1_ms_meets_the_spot_check(void** state)
 
 static void uncorrected_rows_of_the_thesis_are_reproduced(void** state)
 {
-    (void)state;
     FILE* file = fopen(TEST_SOURCE_DIR "/golden/cosim/thesis_none.csv", "r");
     check(file != NULL);
     char line[512], figure[32], problem[16];
@@ -394,7 +390,6 @@ static double coupled_error(double H, int order)
 
 static void exact_units_converge_with_the_order_of_their_inputs(void** state)
 {
-    (void)state;
     for (int order = 0; order <= 2; order++) {
         const double coarse = coupled_error(1e-3, order), fine = coupled_error(5e-4, order);
         print_message("inputs of order %d: %g at 1 ms, %g at 0.5 ms\n", order, coarse, fine);
@@ -406,7 +401,6 @@ static void exact_units_converge_with_the_order_of_their_inputs(void** state)
 
 static void nonlinear_oscillator_reproduces_its_rows(void** state)
 {
-    (void)state;
     const struct {
         double springs, c, energy_error;
     } rows[] = {{1, 0, 0.0872156}, {0, 0.001, 0.552153}};
@@ -453,7 +447,6 @@ static void nonlinear_oscillator_reproduces_its_rows(void** state)
 
 static void pendula_reproduce_their_row(void** state)
 {
-    (void)state;
     fmu* a = open_unit(&crd_model_pen_fd1);
     fmu* b = open_unit(&crd_model_pen_fd2);
     fmu* whole = open_unit(&crd_model_pen_mono);
@@ -499,7 +492,6 @@ static void pendula_reproduce_their_row(void** state)
 
 static void crane_starts_in_equilibrium_and_follows_the_reference(void** state)
 {
-    (void)state;
     fmu* f = open_unit(&crd_model_hc_mono);
     begin(f);
     begin_steps(f);
@@ -563,7 +555,6 @@ static double crane_error(const crd_model* mech, const crd_model* hyd, double H,
 
 static void crane_in_two_units_reproduces_the_thesis(void** state)
 {
-    (void)state;
     const double error = crane_error(&crd_model_hc_mech, &crd_model_hc_hyd, 0.01, 40, true);
     print_message("crane 10/0.25 ms: %.9g\n", error);
     check_digits(error, 1.96665e-3, 1e-5);
@@ -653,7 +644,6 @@ static void rotational_errors(double H, int order, int solver, double* tau_error
 
 static void rotational_oscillator_reproduces_the_published_errors(void** state)
 {
-    (void)state;
     const struct {
         int solver, order;
         double H, tau, omega;
@@ -678,7 +668,6 @@ static void rotational_oscillator_reproduces_the_published_errors(void** state)
 
 static void ecar_follows_the_reference_with_torque_inside_and_outside(void** state)
 {
-    (void)state;
     for (int inside = 0; inside < 2; inside++) {
         FILE* file = fopen(TEST_SOURCE_DIR "/golden/cosim/ecar.csv", "r");
         check(file != NULL);
@@ -719,7 +708,6 @@ static void ecar_follows_the_reference_with_torque_inside_and_outside(void** sta
 
 static void ball_bounces_when_its_closed_form_says(void** state)
 {
-    (void)state;
     fmu* f = open_unit(&crd_model_events);
     begin(f);
     begin_steps(f);
@@ -775,7 +763,6 @@ static double ball_height(double t, int* bounces)
 
 static void inner_solver_finds_every_bounce_of_the_ball(void** state)
 {
-    (void)state;
     const double steps[] = {0.01, 0.1}; // also when a step has many bounces
     for (int i = 0; i < 2; i++) {
         fmu* f = started(&crd_model_bouncing_ball);
@@ -795,7 +782,6 @@ static void inner_solver_finds_every_bounce_of_the_ball(void** state)
 
 static void inner_solver_meets_time_events_where_they_are(void** state)
 {
-    (void)state;
     const double steps[] = {1e-3, 0.07, 0.25}; // edges on, near and far from the grid
     for (int i = 0; i < 3; i++) {
         fmu* f = started(&crd_model_pwm_lag);
@@ -820,7 +806,6 @@ static void inner_solver_meets_time_events_where_they_are(void** state)
 
 static void inner_solver_switches_the_thermostat_at_its_limits(void** state)
 {
-    (void)state;
     fmu* f = started(&crd_model_thermostat);
     // Heating from 15 to 20.5, then falling to 19.5 and rising to 20.5 in turn.
     double next = 600 * log(15 / 9.5), T = 15;
@@ -876,7 +861,6 @@ static double driven_error(double h, int order)
 
 static void inner_solver_has_order_four_along_polynomial_inputs(void** state)
 {
-    (void)state;
     const double expected[] = {1, 2, 4}; // held, along a line, along the parabola
     for (int order = 0; order <= 2; order++) {
         const double rate = log2(driven_error(0.01, order) / driven_error(0.005, order));
@@ -886,7 +870,6 @@ static void inner_solver_has_order_four_along_polynomial_inputs(void** state)
 
 static void inner_solver_says_when_a_model_is_too_stiff_for_it(void** state)
 {
-    (void)state;
     fmu* f = open_unit(&crd_model_van_der_pol);
     set(f, "mu", 1000);
     begin(f);
@@ -903,7 +886,6 @@ static void inner_solver_says_when_a_model_is_too_stiff_for_it(void** state)
 
 static void inner_solver_leaves_nothing_behind_when_it_discards(void** state)
 {
-    (void)state;
     fmu* f = open_unit(&crd_model_faulty_me);
     set(f, "mode", 1);
     begin(f);
@@ -918,7 +900,6 @@ static void inner_solver_leaves_nothing_behind_when_it_discards(void** state)
 
 static void the_rod_cools_as_its_eigenvector(void** state)
 {
-    (void)state;
     fmu* f = started(&crd_model_heat_rod);
     const double s = sin(3.14159265358979323846 / 202),
                  first = sin(51 * 3.14159265358979323846 / 101);

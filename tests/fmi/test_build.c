@@ -34,7 +34,6 @@ static void clear(crd_context* ctx, crd_arena* arena, crdi_recipe* r)
 
 static void the_configuration_of_this_identifier_and_platform_is_taken(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_arena arena;
     crdi_recipe r;
@@ -58,7 +57,6 @@ static void the_configuration_of_this_identifier_and_platform_is_taken(void** st
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t n = 0;; n++) {
         check_allocator allocator;
         crd_context* ctx = check_context(&allocator);
@@ -80,7 +78,6 @@ static void every_allocation_may_fail(void** state)
 
 static void a_compiler_with_options_is_split_into_words(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_arena arena;
     crd_arena_init(&arena, ctx);

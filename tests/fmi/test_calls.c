@@ -6,7 +6,6 @@
 
 static void a_warning_is_told_once_per_function(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "warning", version);
@@ -58,7 +57,6 @@ static void a_warning_is_told_once_per_function(void** state)
 
 static void a_discarded_value_is_named(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "discard", version);
@@ -83,7 +81,6 @@ static void a_discarded_value_is_named(void** state)
 
 static void an_error_ends_the_run_of_an_instance_but_not_its_life(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "error", version);
@@ -121,7 +118,6 @@ static void an_error_ends_the_run_of_an_instance_but_not_its_life(void** state)
 
 static void a_number_that_is_no_status_counts_as_an_error(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "number", version);
@@ -137,7 +133,6 @@ static void a_number_that_is_no_status_counts_as_an_error(void** state)
 
 static void after_a_fatal_error_no_instance_of_the_fmu_is_called_again(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x, other;
         open_mock(&x, "fatal", version);
@@ -181,7 +176,6 @@ static void after_a_fatal_error_no_instance_of_the_fmu_is_called_again(void** st
 
 static void a_fatal_error_in_terminate_keeps_the_instance_from_being_freed(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "fatal_end", version);
@@ -196,7 +190,6 @@ static void a_fatal_error_in_terminate_keeps_the_instance_from_being_freed(void*
 
 static void a_step_discarded_by_fmi2_says_how_far_it_came(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "part", 2);
     crd_fmi* i = stepping(&x);
@@ -226,7 +219,6 @@ static void a_step_discarded_by_fmi2_says_how_far_it_came(void** state)
 
 static void a_step_discarded_by_fmi3_has_done_nothing(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "nothing", 3);
     crd_fmi* i = stepping(&x);
@@ -244,7 +236,6 @@ static void a_step_discarded_by_fmi3_has_done_nothing(void** state)
 
 static void a_pending_step_is_waited_for(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "pending", 2);
     crd_fmi* i = stepping(&x);
@@ -273,7 +264,6 @@ static void a_pending_step_is_waited_for(void** state)
 
 static void fmi3_says_where_a_step_ended_and_why(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "ended", 3);
     crd_fmi* i = stepping(&x);
@@ -454,7 +444,6 @@ static bool lead(fixture* x, crd_fmi* i, crd_fmi_state s)
 
 static void no_forbidden_call_reaches_the_fmu(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "forbidden", version);
@@ -483,7 +472,6 @@ static void no_forbidden_call_reaches_the_fmu(void** state)
 
 static void destroy_frees_in_every_state(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "destroy", version);
@@ -542,7 +530,6 @@ static bool on_update(void* user, double time, bool inputs_wanted, bool outputs_
 
 static void the_intermediate_update_may_set_and_get_what_was_asked_for(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "update", 3);
     visit v = {.x = &x};
@@ -599,7 +586,6 @@ static bool set_fails(void* user, double time, bool inputs_wanted, bool outputs_
 
 static void an_error_inside_the_intermediate_update_is_not_forgotten(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "update_error", 3);
     visit v = {.x = &x};
@@ -619,7 +605,6 @@ static void an_error_inside_the_intermediate_update_is_not_forgotten(void** stat
 
 static void event_mode_is_used_when_agreed(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "event", 3);
     const crd_fmi_options opt = {.event_mode = true};
@@ -648,7 +633,6 @@ static void event_mode_is_used_when_agreed(void** state)
 
 static void a_restored_instance_repeats_its_steps(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "saved", version);
@@ -682,7 +666,6 @@ static void a_restored_instance_repeats_its_steps(void** state)
 
 static void a_state_travels_as_bytes(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "bytes", version);

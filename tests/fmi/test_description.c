@@ -1094,7 +1094,6 @@ static void hostile_text_in_messages_is_short_and_printable(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* const documents[] = {
         FMI2("<UnitDefinitions><Unit name='u'><BaseUnit m='1'/></Unit></UnitDefinitions>"
              "<TypeDefinitions><SimpleType name='T'><Enumeration><Item name='a' value='1'/>"
@@ -1170,7 +1169,6 @@ static void* metered_realloc(void* user, void* p, size_t size)
 
 static void a_hundred_thousand_variables_take_less_than_40_mb(void** state)
 {
-    (void)state;
     enum { N = 100000 };
     char* xml = malloc(N * 200 + 1000);
     char* at = xml + sprintf(xml, "<fmiModelDescription fmiVersion='3.0' modelName='m' "

@@ -36,7 +36,6 @@ static crd_fmu* parse(crd_context* ctx, const char* xml)
 
 static void the_two_interfaces_keep_their_flags_apart(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_fmu* f = parse(
         ctx, "<fmiModelDescription fmiVersion='2.0' modelName='m' guid='g'"
@@ -74,7 +73,6 @@ static void the_two_interfaces_keep_their_flags_apart(void** state)
 
 static void fmi2_states_come_in_the_order_of_their_derivatives(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_fmu* f = parse(ctx, "<fmiModelDescription fmiVersion='2.0' modelName='m' guid='g'>"
                             "<ModelExchange modelIdentifier='me'/><ModelVariables>" //
@@ -100,7 +98,6 @@ static void fmi2_states_come_in_the_order_of_their_derivatives(void** state)
 
 static void fmi3_states_and_indicators_may_be_arrays(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_fmu* f = parse(
         ctx, "<fmiModelDescription fmiVersion='3.0' modelName='m' instantiationToken='g'>"
@@ -127,7 +124,6 @@ static void fmi3_states_and_indicators_may_be_arrays(void** state)
 
 static void bad_structures_are_refused_with_their_line(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
 #define MODEL2(variables, structure)                                                               \
     "<fmiModelDescription fmiVersion='2.0' modelName='m' guid='g'>\n"                              \
@@ -174,7 +170,6 @@ static void bad_structures_are_refused_with_their_line(void** state)
 
 static void a_run_calls_the_fmu_in_order(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "exchange", version);
@@ -325,7 +320,6 @@ static bool lead(fixture* x, crd_fmi* i, crd_fmi_state s)
 
 static void no_forbidden_call_reaches_the_fmu(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "forbidden_exchange", version);
@@ -361,7 +355,6 @@ static void no_forbidden_call_reaches_the_fmu(void** state)
 
 static void calls_of_model_exchange_need_such_an_instance(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "wrong", version);
@@ -383,7 +376,6 @@ static void calls_of_model_exchange_need_such_an_instance(void** state)
 
 static void a_point_may_be_discarded(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "discard", version);
@@ -418,7 +410,6 @@ static void a_point_may_be_discarded(void** state)
 
 static void events_tell_all_they_have(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "told", 2);
     crd_fmi* i = continuous(&x);
@@ -440,7 +431,6 @@ static void events_tell_all_they_have(void** state)
 
 static void counts_are_what_the_fmu_says(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "counts", version);
@@ -456,7 +446,6 @@ static void counts_are_what_the_fmu_says(void** state)
 
 static void states_of_an_instance_are_saved_with_their_mode(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "modes", version);
@@ -480,7 +469,6 @@ static void states_of_an_instance_are_saved_with_their_mode(void** state)
 
 static void each_interface_demands_its_own_functions(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         const char* platform = version == 2 ? PLATFORM2 : PLATFORM3;
         const char* attributes = version == 2 ? ALL2 : ALL3;
@@ -519,7 +507,6 @@ static void each_interface_demands_its_own_functions(void** state)
 
 static void every_failing_allocation_is_survived(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "exchange_memory", version);

@@ -8,7 +8,6 @@
 
 static void a_run_calls_the_fmu_in_the_order_of_the_standard(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "order", version);
@@ -45,7 +44,6 @@ static void a_run_calls_the_fmu_in_the_order_of_the_standard(void** state)
 
 static void name_token_and_flags_arrive_as_they_are(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "arguments", version);
@@ -71,7 +69,6 @@ static void name_token_and_flags_arrive_as_they_are(void** state)
 
 static void resources_come_as_a_uri_in_fmi2_and_as_a_path_in_fmi3(void** state)
 {
-    (void)state;
     fixture x;
     char want[1024];
     open_at(&x, "a b%\xc3\xbc#", 2, "mock2", PLATFORM2, ALL2);
@@ -94,7 +91,6 @@ static void resources_come_as_a_uri_in_fmi2_and_as_a_path_in_fmi3(void** state)
 
 static void the_other_name_of_the_platform_serves_too(void** state)
 {
-    (void)state;
     fixture x;
     open_at(&x, "tuple", 2, "mock2", PLATFORM3, ALL2);
     crd_fmi_destroy(instance_of(&x, NULL));
@@ -107,7 +103,6 @@ static void the_other_name_of_the_platform_serves_too(void** state)
 // Whether the tool is there shows when the library is loaded; many generators always say so.
 static void an_fmu_that_needs_its_tool_is_tried(void** state)
 {
-    (void)state;
     fixture x;
     open_at(&x, "tool", 2, "mock2", PLATFORM2, "needsExecutionTool=\"true\"");
     crd_fmi_destroy(instance_of(&x, NULL));
@@ -128,7 +123,6 @@ static void refused(fixture* x, crd_status want, const char* part)
 
 static void what_cannot_run_is_refused_with_a_sentence(void** state)
 {
-    (void)state;
     fixture x;
     open_at(&x, "elsewhere", 2, "mock2", "win64", ALL2);
     refused(&x, CRD_E_UNSUPPORTED, "binaries/" PLATFORM2 "/mock.so");
@@ -159,7 +153,6 @@ static void what_cannot_run_is_refused_with_a_sentence(void** state)
 
 static void an_fmu_that_refuses_is_quoted(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         for (int talks = 0; talks <= 1; talks++) {
             fixture x;
@@ -174,7 +167,6 @@ static void an_fmu_that_refuses_is_quoted(void** state)
 
 static void a_library_of_another_version_is_noted(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "version", 2);
     x.mock->version = "1.0";
@@ -185,7 +177,6 @@ static void a_library_of_another_version_is_noted(void** state)
 
 static void an_fmu_for_one_instance_per_process_gets_one(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_at(&x, version == 2 ? "once2" : "once3", version, version == 2 ? "mock2" : "mock3",
@@ -205,7 +196,6 @@ static void an_fmu_for_one_instance_per_process_gets_one(void** state)
 
 static void every_failing_allocation_is_survived(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "memory", version);
@@ -235,7 +225,6 @@ static void every_failing_allocation_is_survived(void** state)
 
 static void a_missing_optional_function_is_named_when_it_is_wanted(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_at(&x, version == 2 ? "lean2" : "lean3", version,
@@ -269,7 +258,6 @@ static void a_missing_optional_function_is_named_when_it_is_wanted(void** state)
 
 static void a_pending_step_without_get_status_is_a_failure(void** state)
 {
-    (void)state;
     fixture x;
     open_at(&x, "lean_pending", 2, "mock2_lean", PLATFORM2, ALL2);
     crd_fmi* i = stepping(&x);
@@ -283,7 +271,6 @@ static void a_pending_step_without_get_status_is_a_failure(void** state)
 
 static void what_the_description_does_not_offer_is_not_tried(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_at(&x, version == 2 ? "plain2" : "plain3", version, version == 2 ? "mock2" : "mock3",
@@ -316,7 +303,6 @@ static void what_the_description_does_not_offer_is_not_tried(void** state)
 
 static void inside_of_a_step_floats_may_be_set_and_values_read_as_the_fmu_permits(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "intermediate", 3);
     crd_fmi* i = instance_of(&x, NULL);
@@ -347,7 +333,6 @@ static void inside_of_a_step_floats_may_be_set_and_values_read_as_the_fmu_permit
 
 static void an_abandoned_instance_is_not_called_again(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "abandon", version);
@@ -362,7 +347,6 @@ static void an_abandoned_instance_is_not_called_again(void** state)
 
 static void ten_thousand_steps_allocate_nothing(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "steps", version);
@@ -400,7 +384,6 @@ static void* run_steps(void* user)
 
 static void two_instances_run_on_two_threads(void** state)
 {
-    (void)state;
     fixture a, b; // two libraries: the mock counts without locks
     open_mock(&a, "thread_a", 2);
     open_mock(&b, "thread_b", 3);

@@ -21,7 +21,6 @@ static void hear(void* user, int status, const char* category, const char* text)
 
 static void messages_are_worded_before_they_reach_us(void** state)
 {
-    (void)state;
     static char tail[6000];
     memset(tail, '#', sizeof tail - 1);
     const struct {
@@ -76,7 +75,6 @@ static void messages_are_worded_before_they_reach_us(void** state)
 
 static void without_a_logger_messages_go_to_the_log_of_the_context(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "context", version);
@@ -102,7 +100,6 @@ static void without_a_logger_messages_go_to_the_log_of_the_context(void** state)
 // would write through their arguments.
 static void an_environment_is_looked_up_and_never_followed(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "environment", version);
@@ -137,7 +134,6 @@ static void an_environment_is_looked_up_and_never_followed(void** state)
 
 static void an_error_is_not_hidden_by_a_warning_that_follows_it(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "hidden", 2);
     crd_fmi* i = instance_of(&x, NULL);
@@ -168,7 +164,6 @@ static void* chat(void* user)
 
 static void an_fmu_may_log_from_its_own_threads(void** state)
 {
-    (void)state;
     fixture x;
     open_mock(&x, "chat", 2);
     heard h = {0}; // written by the other thread alone while it runs

@@ -12,7 +12,6 @@
 
 static void texts_of_the_loader_are_understood(void** state)
 {
-    (void)state;
     check(crdi_python_missing("/tmp/x.so: undefined symbol: _Py_NoneStruct"));
     check(crdi_python_missing("undefined symbol: PyObject_Call"));
     check(!crdi_python_missing("undefined symbol: cblas_dgemm"));
@@ -22,7 +21,6 @@ static void texts_of_the_loader_are_understood(void** state)
 
 static void a_file_tells_whether_it_needs_python(void** state)
 {
-    (void)state;
     char path[] = "/tmp/test_python_XXXXXX";
     const int fd = mkstemp(path);
     check(!crdi_python_needed(path)); // empty
@@ -69,7 +67,6 @@ static int run_inside(const char* library, const char* scratch)
 
 static void python_works_inside_the_sandbox(void** state)
 {
-    (void)state;
     char scratch[] = "/tmp/test_python_XXXXXX", missing[128];
     crdi_sandbox_missing(missing, sizeof missing);
     unsetenv("CARDAN_LIBPYTHON");
@@ -96,7 +93,6 @@ static void python_works_inside_the_sandbox(void** state)
 
 static void what_the_user_names_is_taken(void** state)
 {
-    (void)state;
     setenv("CARDAN_LIBPYTHON", "/opt/libpython3.99.so", 1);
     check_text(crdi_python_library(), "/opt/libpython3.99.so");
     unsetenv("CARDAN_LIBPYTHON");

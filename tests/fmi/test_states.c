@@ -174,28 +174,24 @@ static void meet(crd_fmi_version version, bool exchange, const char* const* list
 
 static void every_fmi1_function_is_allowed_in_the_states_of_the_standard(void** state)
 {
-    (void)state;
     meet(CRD_FMI_1, false, list1);
     meet(CRD_FMI_1, true, list1x);
 }
 
 static void every_fmi2_function_is_allowed_in_the_states_of_the_standard(void** state)
 {
-    (void)state;
     meet(CRD_FMI_2, false, list2);
     meet(CRD_FMI_2, true, list2x);
 }
 
 static void every_fmi3_function_is_allowed_in_the_states_of_the_standard(void** state)
 {
-    (void)state;
     meet(CRD_FMI_3, false, list3);
     meet(CRD_FMI_3, true, list3x);
 }
 
 static void nothing_is_allowed_after_a_fatal_error(void** state)
 {
-    (void)state;
     for (int v = 1; v <= 3; v++) {
         for (int f = 0; f < crdi_fmi_function_count((crd_fmi_version)v); f++) {
             check(!crdi_fmi_allowed((crdi_fmi_kind){.version = v}, f, CRD_FMI_FATAL));
@@ -207,7 +203,6 @@ static void nothing_is_allowed_after_a_fatal_error(void** state)
 
 static void all_functions_have_distinct_names(void** state)
 {
-    (void)state;
     check_int(crdi_fmi_function_count(CRD_FMI_2), 44); // as many as the standards declare
     check_int(crdi_fmi_function_count(CRD_FMI_3), 75);
     for (int v = 2; v <= 3; v++) {
@@ -225,7 +220,6 @@ static void all_functions_have_distinct_names(void** state)
 
 static void fmi1_has_names_of_its_own_for_each_interface(void** state)
 {
-    (void)state;
     int functions[2] = {0};
     check_int(crdi_fmi_function_count(CRD_FMI_1), crdi_fmi_function_count(CRD_FMI_2));
     for (int exchange = 0; exchange <= 1; exchange++) {
@@ -341,7 +335,6 @@ static crd_fmi_state led_to(crd_fmi_version version, int kind, crd_fmi_state fro
 
 static void allowed_calls_lead_along_the_arrows_and_nowhere_else(void** state)
 {
-    (void)state;
     int moved = 0;
     for (int v = 1; v <= 3; v++) {
         for (int k = 0; k < KINDS; k++) {
@@ -365,7 +358,6 @@ static void allowed_calls_lead_along_the_arrows_and_nowhere_else(void** state)
 
 static void failures_lead_to_error_fatal_or_step_failed(void** state)
 {
-    (void)state;
     for (int v = 1; v <= 3; v++) {
         for (int k = 0; k < KINDS; k++) {
             const crdi_fmi_kind kind = kind_of(v, k);

@@ -213,7 +213,6 @@ static void drive(int version, int* seen)
 
 static void every_type_of_fmi2_goes_in_and_comes_back(void** state)
 {
-    (void)state;
     int seen[CRD_TYPE_COUNT] = {0};
     drive(2, seen);
     const crd_type wanted[] = {CRD_FLOAT64, CRD_INT32, CRD_BOOLEAN, CRD_ENUMERATION, CRD_STRING};
@@ -224,7 +223,6 @@ static void every_type_of_fmi2_goes_in_and_comes_back(void** state)
 
 static void every_type_of_fmi3_goes_in_and_comes_back(void** state)
 {
-    (void)state;
     int seen[CRD_TYPE_COUNT] = {0};
     drive(3, seen);
     for (int type = 0; type < CRD_CLOCK; type++) {

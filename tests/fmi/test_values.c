@@ -23,7 +23,6 @@ static const struct {
 
 static void integers_of_every_size_go_in_and_come_back(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "integers", version);
@@ -61,7 +60,6 @@ static void integers_of_every_size_go_in_and_come_back(void** state)
 
 static void a_number_too_large_for_its_type_is_refused_before_the_call(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "range", version);
@@ -93,7 +91,6 @@ static void a_number_too_large_for_its_type_is_refused_before_the_call(void** st
 
 static void texts_bytes_and_single_floats_go_in_and_come_back(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "texts", version);
@@ -136,7 +133,6 @@ static void texts_bytes_and_single_floats_go_in_and_come_back(void** state)
 
 static void derivatives_pass_through(void** state)
 {
-    (void)state;
     for (int version = 2; version <= 3; version++) {
         fixture x;
         open_mock(&x, "derivatives", version);

@@ -3,7 +3,6 @@
 
 static void a_regular_system_is_solved(void** state)
 {
-    (void)state;
     double a[] = {2, 1, 0, -1, 3, 1, 0, 4, -2}; // column by column
     const double want[] = {1.5, -2, 0.25};
     double b[3] = {0}, x[3], work[9];
@@ -21,7 +20,6 @@ static void a_regular_system_is_solved(void** state)
 
 static void the_line_of_least_squares_is_the_textbooks(void** state)
 {
-    (void)state;
     double a[] = {1, 1, 1, 1, 0, 1, 2, 3}; // 1, t
     double b[] = {1, 3, 2, 5}, x[2], work[4];
     check_int(crdi_num_least_squares(4, 2, a, b, 1e-12, x, work), 2);
@@ -35,7 +33,6 @@ static void the_line_of_least_squares_is_the_textbooks(void** state)
 
 static void dependent_columns_are_left_out(void** state)
 {
-    (void)state;
     double a[] = {1, 0, 0, 2, 0, 0, 1, 1, 0, 0, 0, 0};
     double b[] = {3, 4, 5}, x[4], work[16];
     check_int(crdi_num_least_squares(3, 4, a, b, 1e-10, x, work), 2);
@@ -48,7 +45,6 @@ static void dependent_columns_are_left_out(void** state)
 
 static void nearly_dependent_columns_keep_their_digits(void** state)
 {
-    (void)state;
     const double e = 1e-7; // normal equations would lose it: e^2 is below rounding beside 1
     double a[] = {1, e, 0, 1, 0, e};
     double b[] = {3, e, 2 * e}, x[2], work[4]; // x = 1, 2
@@ -59,7 +55,6 @@ static void nearly_dependent_columns_keep_their_digits(void** state)
 
 static void nothing_gives_nothing(void** state)
 {
-    (void)state;
     double b[] = {1, 2};
     check_int(crdi_num_least_squares(2, 0, NULL, b, 0, NULL, NULL), 0);
     double a[] = {NAN, 1, 0, 1}, x[2], work[4];

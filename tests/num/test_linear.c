@@ -4,7 +4,6 @@
 
 static void solves_a_row_major_system_that_needs_pivoting(void** state)
 {
-    (void)state;
     double a[] = {0, 2, 1, 1, 1, 0, 3, 0, 1}, b[] = {7, 3, 6}; // x = (1, 2, 3)
     int32_t pivots[3];
     check_ok(crdi_num_solve(3, a, b, pivots));
@@ -15,7 +14,6 @@ static void solves_a_row_major_system_that_needs_pivoting(void** state)
 
 static void a_singular_matrix_is_reported(void** state)
 {
-    (void)state;
     double a[] = {1, 2, 2, 4}, b[] = {1, 1};
     int32_t pivots[2];
     check_status(crdi_num_solve(2, a, b, pivots), CRD_E_CONVERGENCE);
@@ -23,7 +21,6 @@ static void a_singular_matrix_is_reported(void** state)
 
 static void complex_factors_give_determinant_and_solution(void** state)
 {
-    (void)state;
     // [0, 1; j, 2]: needs pivoting; determinant -j
     double a[] = {0, 0, 1, 0, 0, 1, 2, 0}, det[2];
     double b[] = {2, 0, 4, 1, 1, 0, 2, 0}; // two right-hand sides: x = (1, 2) and (0, 1)
@@ -43,7 +40,6 @@ static void complex_factors_give_determinant_and_solution(void** state)
 
 static void eigenvalues_of_a_rotation_with_decay(void** state)
 {
-    (void)state;
     double a[] = {-1, 3, -3, -1}, re[2], im[2];
     check_ok(crdi_num_eigenvalues(2, a, re, im));
     check_near(re[0], -1, 1e-14);
@@ -55,7 +51,6 @@ static void eigenvalues_of_a_rotation_with_decay(void** state)
 
 static void exponential_of_a_rotation_and_of_a_nilpotent_matrix(void** state)
 {
-    (void)state;
     for (double angle = 0.1; angle < 200; angle *= 7) { // with and without scaling
         double a[] = {0, angle, -angle, 0}, work[8];
         check_ok(crdi_num_expm(2, a, work));
@@ -73,7 +68,6 @@ static void exponential_of_a_rotation_and_of_a_nilpotent_matrix(void** state)
 
 static void fourier_transform_equals_its_sum(void** state)
 {
-    (void)state;
     enum { N = 64 };
     double x[2 * N], y[2 * N];
     for (int i = 0; i < 2 * N; i++) {

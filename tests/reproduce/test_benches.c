@@ -17,7 +17,6 @@ static const crdi_claim* find(const crdi_reproduction* r, const char* id)
 
 static void rows_hold_and_every_printed_number_has_a_verdict(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crdi_reproduction* r = NULL;

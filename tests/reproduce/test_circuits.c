@@ -86,7 +86,6 @@ static void a_run_has_a_cost(void** state)
 
 static void every_allocation_of_a_circuit_may_fail(void** state)
 {
-    (void)state;
     for (int problem = 0; problem < CRDI_PROBLEMS; problem++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -148,26 +147,14 @@ static void rows_keep_the_printed_digits_or_say_why_not(void** state)
     crdi_reproduction_destroy(r);
 }
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : 1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_set_up, check_tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(references_are_those_of_other_programs, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_run_has_a_cost, setup, teardown),
+        TEST(references_are_those_of_other_programs),
+        TEST(a_run_has_a_cost),
         cmocka_unit_test(every_allocation_of_a_circuit_may_fail),
-        cmocka_unit_test_setup_teardown(rows_keep_the_printed_digits_or_say_why_not, setup,
-                                        teardown),
+        TEST(rows_keep_the_printed_digits_or_say_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

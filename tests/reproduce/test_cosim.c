@@ -184,7 +184,6 @@ static const struct {
 
 static void defects_and_errors_with_fixed_steps_are_the_known_ones(void** state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof fixed_rows / sizeof *fixed_rows; i++) {
         char what[96];
         crdi_rotational_result r;
@@ -363,7 +362,6 @@ static const struct {
 
 static void the_controller_makes_the_known_steps(void** state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof variable_rows / sizeof *variable_rows; i++) {
         char what[96];
         crdi_rotational_result r;
@@ -405,7 +403,6 @@ static void see_path(void* user, double t, double step, const double y[2], const
 
 static void what_is_seen_is_the_run(void** state)
 {
-    (void)state;
     for (int variable = 0; variable < 2; variable++) {
         path p = {0};
         crdi_rotational_result r;

@@ -39,7 +39,6 @@ static void check_rows(const crdi_reproduction* r)
 
 static void benches_drive_in_one_process_and_as_processes_on_the_virtual_clock(void** state)
 {
-    (void)state;
     if (access(CYCLE, R_OK) != 0) { skip(); } // cmake/wltc.sh fetches it
     check_allocator a;
     crd_context* ctx = check_context(&a);
@@ -62,7 +61,6 @@ static void benches_drive_in_one_process_and_as_processes_on_the_virtual_clock(v
 
 static void a_cycle_that_is_not_there_is_named_with_what_fetches_it(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crdi_reproduction* r = NULL;

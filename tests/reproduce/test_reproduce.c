@@ -7,18 +7,6 @@
 
 #include <math.h>
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : 1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 // The curve under the half window is what the detector transforms: its spectrum is D.
 static void check_window(const crdi_figure* f)
 {
@@ -115,7 +103,6 @@ static void a_print_agrees_within_five_per_cent_or_its_last_digit(void** state)
                  {1, 1.2, CRDI_CLAIM_AT_MOST, CRDI_PRINT_REFUTED},
                  {1, none, CRDI_CLAIM_NEAR, CRDI_PRINT_REFUTED},
                  {50, 50, CRDI_CLAIM_SHOWN, CRDI_PRINT_INCOMPARABLE}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         crdi_claim c = {.id = "row",
                         .published = cases[i].published,
@@ -176,13 +163,12 @@ static void a_paper_that_nobody_wrote_is_named_with_its_neighbour(void** state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_set_up, check_tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(claims_are_within_their_tolerance_and_prints_have_a_verdict,
-                                        setup, teardown),
+        TEST(claims_are_within_their_tolerance_and_prints_have_a_verdict),
         cmocka_unit_test(a_print_agrees_within_five_per_cent_or_its_last_digit),
-        cmocka_unit_test_setup_teardown(a_claim_is_missed_beyond_its_tolerance, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_paper_that_nobody_wrote_is_named_with_its_neighbour,
-                                        setup, teardown),
+        TEST(a_claim_is_missed_beyond_its_tolerance),
+        TEST(a_paper_that_nobody_wrote_is_named_with_its_neighbour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

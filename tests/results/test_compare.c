@@ -4,20 +4,6 @@
 
 #include <stdio.h>
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static crd_table* parse(crd_context* ctx, const char* name, const char* text)
 {
     crd_table* t = NULL;
@@ -194,7 +180,6 @@ static void patterns_choose_signals(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_table* t = parse(ctx, "a.csv", "time,x\n0,1\n1,2\n");
@@ -312,7 +297,7 @@ static void empty_texts_equal_missing_numbers(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(equal_results_are_equal),
         TEST(signals_of_two_names_are_compared_in_pairs),

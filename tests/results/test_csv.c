@@ -22,7 +22,6 @@ static const char* value_field(crd_type type, const crd_word* word)
 
 static void texts_are_quoted_only_where_they_must_be(void** state)
 {
-    (void)state;
     check_text(text_field("motor.torque"), "motor.torque");
     check_text(text_field("x[1]"), "x[1]");
     check_text(text_field("x[1,2]"), "\"x[1,2]\"");
@@ -37,7 +36,6 @@ static void texts_are_quoted_only_where_they_must_be(void** state)
 
 static void numbers_are_written_by_their_type(void** state)
 {
-    (void)state;
     check_text(value_field(CRD_FLOAT64, &(crd_word){.real = 0.1}), "0.10000000000000001");
     check_text(value_field(CRD_FLOAT32, &(crd_word){.real = 0.5}), "0.5");
     check_text(value_field(CRD_INT32, &(crd_word){.integer = -7}), "-7");
@@ -51,7 +49,6 @@ static void numbers_are_written_by_their_type(void** state)
 
 static void strings_are_cut_at_a_whole_character_and_binaries_are_hexadecimal(void** state)
 {
-    (void)state;
     crd_word word[CRD_RECORD_BYTES];
     crd_word_set_bytes(word, "off", 3);
     check_text(value_field(CRD_STRING, word), "off");
@@ -83,7 +80,6 @@ static void strings_are_cut_at_a_whole_character_and_binaries_are_hexadecimal(vo
 
 static void whole_rows_end_at_line_ends_outside_of_quotes(void** state)
 {
-    (void)state;
     int64_t rows = -1;
     check_int(crdi_csv_whole_rows("1,2\n3,4\n5", 9, &rows), 8);
     check_int(rows, 2);

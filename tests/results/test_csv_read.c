@@ -4,34 +4,6 @@
 
 #include <stdio.h>
 
-static check_allocator memory;
-static char warning[512];
-
-static void keep_line(void* user, crd_level level, const char* text)
-{
-    (void)user;
-    (void)level;
-    snprintf(warning, sizeof warning, "%s", text);
-}
-
-static int make_context(void** state)
-{
-    memory = (check_allocator){.fail_at = -1};
-    crd_context_options opt = crd_context_defaults();
-    opt.realloc = check_realloc;
-    opt.realloc_user = &memory;
-    opt.log = keep_line;
-    *state = crd_context_create(&opt);
-    warning[0] = 0;
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static crd_status parse_exactly(crd_context* ctx, const char* text, crd_table** out)
 {
     const size_t n = strlen(text);
@@ -46,12 +18,12 @@ static crd_status parse_exactly(crd_context* ctx, const char* text, crd_table** 
 static void check_cycle(crd_context* ctx, const char* text, const char* unit)
 {
     crd_table* t = NULL;
-    warning[0] = 0;
+    check_log[0] = 0;
     if (parse_exactly(ctx, text, &t) < 0) { fail_msg("\"%s\" gave %s", text, crd_error_text(ctx)); }
     const int v = crd_table_find(t, "v");
-    if (v < 0 || t->rows != 2 || strcmp(t->columns[v].unit, unit) != 0 || warning[0]) {
+    if (v < 0 || t->rows != 2 || strcmp(t->columns[v].unit, unit) != 0 || check_log[0]) {
         fail_msg("\"%s\": column v at %d in '%s', %lld rows, %s", text, v,
-                 v < 0 ? "" : t->columns[v].unit, (long long)t->rows, warning);
+                 v < 0 ? "" : t->columns[v].unit, (long long)t->rows, check_log);
     }
     check_near(t->time[0], 0, 0);
     check_near(t->time[1], 0.5, 0);
@@ -126,7 +98,7 @@ static void times_are_turned_into_seconds(void** state)
         crd_table_destroy(t);
     }
     check_ok(parse_exactly(*state, "distance [m],v\n0,1\n", &t));
-    check_contains(warning, "f.csv:1: the column of times is in 'm'");
+    check_contains(check_log, "f.csv:1: the column of times is in 'm'");
     crd_table_destroy(t);
 }
 
@@ -218,7 +190,6 @@ static void every_beginning_of_a_file_is_read_or_refused(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const int64_t first = a.allocations, live = a.live;
@@ -242,24 +213,18 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_log_up, check_count_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(units_in_names_are_understood, make_context, drop_context),
-        cmocka_unit_test_setup_teardown(names_that_only_look_like_units_stay_names, make_context,
-                                        drop_context),
-        cmocka_unit_test_setup_teardown(the_same_signal_in_two_units_is_two_signals, make_context,
-                                        drop_context),
-        cmocka_unit_test_setup_teardown(a_row_of_units_may_do_without_brackets, make_context,
-                                        drop_context),
-        cmocka_unit_test_setup_teardown(times_are_turned_into_seconds, make_context, drop_context),
-        cmocka_unit_test_setup_teardown(time_need_not_be_the_first_column, make_context,
-                                        drop_context),
-        cmocka_unit_test_setup_teardown(comments_blanks_and_separators_at_the_end_do_not_matter,
-                                        make_context, drop_context),
-        cmocka_unit_test_setup_teardown(texts_of_spreadsheets_become_utf_8, make_context,
-                                        drop_context),
-        cmocka_unit_test_setup_teardown(what_cannot_be_meant_is_said, make_context, drop_context),
-        cmocka_unit_test_setup_teardown(every_beginning_of_a_file_is_read_or_refused, make_context,
-                                        drop_context),
+        TEST(units_in_names_are_understood),
+        TEST(names_that_only_look_like_units_stay_names),
+        TEST(the_same_signal_in_two_units_is_two_signals),
+        TEST(a_row_of_units_may_do_without_brackets),
+        TEST(times_are_turned_into_seconds),
+        TEST(time_need_not_be_the_first_column),
+        TEST(comments_blanks_and_separators_at_the_end_do_not_matter),
+        TEST(texts_of_spreadsheets_become_utf_8),
+        TEST(what_cannot_be_meant_is_said),
+        TEST(every_beginning_of_a_file_is_read_or_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

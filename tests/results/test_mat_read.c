@@ -9,35 +9,6 @@
 
 #define PATH TEST_BUILD_DIR "/mat_read.mat"
 
-static check_allocator memory;
-static char notes[4096];
-
-static void keep_line(void* user, crd_level level, const char* text)
-{
-    (void)user;
-    (void)level;
-    const size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", text);
-}
-
-static int make_context(void** state)
-{
-    memory = (check_allocator){.fail_at = -1};
-    crd_context_options opt = crd_context_defaults();
-    opt.realloc = check_realloc;
-    opt.realloc_user = &memory;
-    opt.log = keep_line;
-    *state = crd_context_create(&opt);
-    notes[0] = 0;
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static const enum mat_ft versions[] = {MAT_FT_MAT5, MAT_FT_MAT73, MAT_FT_MAT5};
 static const enum matio_compression compressions[] = {MAT_COMPRESSION_NONE, MAT_COMPRESSION_NONE,
                                                       MAT_COMPRESSION_ZLIB};
@@ -140,8 +111,8 @@ static void matrices_are_columns_with_an_index(void** state)
             check_near(column(t, "lying[1]")->values[i], i + 1, 0);
             check_near(column(t, "lying[2]")->values[i], 10 * (i + 1), 0);
         }
-        check_contains(notes, "'other' is left out: it has 4 values");
-        check_contains(notes, "'note' is left out");
+        check_contains(check_log, "'other' is left out: it has 4 values");
+        check_contains(check_log, "'note' is left out");
         crd_table_destroy(t);
     }
 }
@@ -253,7 +224,6 @@ static void files_that_were_cut_off_are_refused(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     mat_t* f = create(0);
     put(f, numbers("time", MAT_C_DOUBLE, 3, 1, times, 0));
     put(f, numbers("x", MAT_C_DOUBLE, 3, 1, squares, 0));
@@ -281,7 +251,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_log_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(vectors_beside_a_vector_of_times_are_columns),
         TEST(matrices_are_columns_with_an_index),

@@ -12,20 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static const crd_label labels[] = {{0, "off"}, {1, "on"}};
 
 static const crd_column columns[] = {
@@ -385,7 +371,6 @@ static void a_full_disk_is_reported_and_keeps_what_fits(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const char* path = TEST_BUILD_DIR "/mat_memory.mat";
@@ -425,7 +410,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(every_row_is_in_the_file_in_both_versions),
         TEST(a_recording_without_rows_can_be_opened),

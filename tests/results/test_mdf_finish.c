@@ -310,21 +310,7 @@ static void hostile_bytes_are_finished_or_stay_as_they_are(void** state)
     check(finished > HOSTILE / 10 && opened > HOSTILE / 20 && finished < HOSTILE);
 }
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_context, drop_context)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, check_count_up, check_count_down)
 
 int main(void)
 {

@@ -7,35 +7,6 @@
 
 #define PATH TEST_BUILD_DIR "/mdf_read.mf4"
 
-static check_allocator memory;
-static char notes[4096];
-
-static void keep_line(void* user, crd_level level, const char* text)
-{
-    (void)user;
-    (void)level;
-    const size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", text);
-}
-
-static int make_context(void** state)
-{
-    memory = (check_allocator){.fail_at = -1};
-    crd_context_options opt = crd_context_defaults();
-    opt.realloc = check_realloc;
-    opt.realloc_user = &memory;
-    opt.log = keep_line;
-    *state = crd_context_create(&opt);
-    notes[0] = 0;
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static const channel_spec time_channel = {"time", .type = 2, .sync = 1, .data_type = 4, .bits = 64};
 
 static crd_recording* open_file(crd_context* ctx, maker* m)
@@ -212,7 +183,7 @@ static void conversions_are_made_and_labels_kept(void** state)
     check_int(info->signals[3 - 1].label_count, 2);
     check_text(info->signals[3 - 1].labels[1].text, "on");
     check_int(info->signals[4 - 1].type, CRD_BOOLEAN);
-    check_contains(notes, "channel 'table': its conversion (type 4) is not made");
+    check_contains(check_log, "channel 'table': its conversion (type 4) is not made");
     crd_cursor* c = NULL;
     crd_block b;
     check_ok(crd_cursor_open(r, 0, (int[]){0, 1, 2, 4}, 4, &c));
@@ -333,7 +304,6 @@ static void listed_deflated_and_transposed_data_is_the_same(void** state)
 
 static void transposing_goes_back_for_all_shapes(void** state)
 {
-    (void)state;
     static uint8_t in[3000], out[3000];
     crdi_mdf_transpose((const uint8_t*)"abc", out, 3, UINT32_MAX); // less than a row, and at once
     check_int(memcmp(out, "abc", 3), 0);
@@ -460,11 +430,11 @@ static void what_cannot_be_read_is_left_out_with_a_note(void** state)
     check_int(info->signal_count, 2); // of the same name
     check_text(info->signals[0].name, "fine");
     check_text(info->signals[1].name, "fine");
-    check_contains(notes, "it has no channel of times");
-    check_contains(notes, "'bytes' is left out: it is neither a number nor a text");
-    check_contains(notes, "'array' is left out: arrays are not read");
-    check_contains(notes, "'stream' is left out");
-    check_contains(notes, "its times are in another group");
+    check_contains(check_log, "it has no channel of times");
+    check_contains(check_log, "'bytes' is left out: it is neither a number nor a text");
+    check_contains(check_log, "'array' is left out: arrays are not read");
+    check_contains(check_log, "'stream' is left out");
+    check_contains(check_log, "its times are in another group");
     crd_recording_close(r);
 }
 
@@ -478,7 +448,7 @@ static void many_notes_become_a_number(void** state)
     uint64_t channels[21];
     make_chain(&m, 0, make_group(&m, specs, 21, 0, 8, 0, channels));
     crd_recording_close(open_file(*state, &m));
-    check_contains(notes, "and 12 more like these");
+    check_contains(check_log, "and 12 more like these");
 }
 
 static void comments_programs_events_and_attachments_are_told(void** state)
@@ -577,7 +547,7 @@ static void a_cursor_hands_out_blocks_without_allocating(void** state)
     crd_recording* r = open_file(*state, &m);
     crd_cursor* c = NULL;
     check_ok(crd_cursor_open(r, 0, (int[]){0}, 1, &c));
-    const int64_t before = memory.allocations;
+    const int64_t before = check_memory.allocations;
     int64_t rows = 0;
     for (;;) {
         crd_block b;
@@ -593,7 +563,7 @@ static void a_cursor_hands_out_blocks_without_allocating(void** state)
         check(b.rows <= 65536);
     }
     check_int(rows, ROWS);
-    check_int(memory.allocations, before);
+    check_int(check_memory.allocations, before);
     crd_cursor_close(c);
     check_status(crd_cursor_open(r, 0, (int[]){1}, 1, &c), CRD_E_RANGE);
     crd_recording_close(r);
@@ -637,7 +607,7 @@ static void zeros_at_the_end_of_an_unfinished_file_are_no_rows(void** state)
     crd_table* t = read_file(*state, &m);
     check_int(t->rows, 4);
     check_int(t->columns[0].rows, 4);
-    check_contains(notes, "the file is unfinished");
+    check_contains(check_log, "the file is unfinished");
     crd_table_destroy(t);
 }
 
@@ -664,7 +634,7 @@ static void lists_of_unfinished_files_end_with_the_last_whole_block(void** state
         check_near(t->time[t->rows - 1], cut ? 1 : 3, 0);
         crd_table_destroy(t);
     }
-    check_contains(notes, "ends after 2 records");
+    check_contains(check_log, "ends after 2 records");
     free(m.bytes);
 }
 
@@ -901,7 +871,6 @@ static void what_is_no_mdf_file_is_said_to_be_none(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     maker m = make_file("MDF", 410);
     uint64_t channels[2], blocks[1];
     const uint64_t dg = make_simple(&m, 4, channels);
@@ -947,7 +916,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_log_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(integers_have_any_place_width_and_byte_order),
         TEST(reals_have_16_32_or_64_bits_in_both_byte_orders),

@@ -22,20 +22,6 @@ static const bool threaded = true;
 static const bool threaded = false;
 #endif
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 // ---- a small reader ----------------------------------------------------------------------------
 
 static uint8_t* bytes;
@@ -757,7 +743,6 @@ static int run_limited(const char* path, rlim_t limit)
 
 static void a_full_disk_stops_the_run_and_leaves_a_finished_file(void** state)
 {
-    (void)state;
     const char* path = TEST_BUILD_DIR "/mdf_limited.mf4";
     check_int(run_limited(path, 500), 2); // create says so
     static const rlim_t limits[] = {3000, 4 << 20, 10000003};
@@ -809,7 +794,6 @@ static int64_t counted_rows(const char* path)
 
 static void rows_and_events_reach_the_file_of_a_slow_run_that_is_killed(void** state)
 {
-    (void)state;
     const char* path = TEST_BUILD_DIR "/mdf_killed.mf4";
     unlink(path);
     int ends[2];
@@ -893,7 +877,6 @@ static bool run_and_die(const char* path, int at)
 
 static void a_file_can_be_read_whichever_write_was_the_last(void** state)
 {
-    (void)state;
     const char* path = TEST_BUILD_DIR "/mdf_dies.mf4";
     int at = 1; // the 0th is the head: create had not returned
     const int stride = threaded ? 8 : 1;
@@ -917,20 +900,19 @@ static void nothing_is_allocated_between_create_and_destroy(void** state)
     const crd_recorder_options opt = options(TEST_BUILD_DIR "/mdf_zero.mf4");
     crd_recorder* r = NULL;
     check_ok(crd_recorder_create(*state, &opt, &r));
-    const int64_t before = memory.allocations, live = memory.live;
+    const int64_t before = check_memory.allocations, live = check_memory.live;
     for (int64_t i = 0; i < 300000; i++) {
         check(record(r, i));
     }
     crd_recorder_event(r, CRD_EVENT_STOP, 0, "end");
     check_ok(crd_recorder_finish(r));
-    check_int(memory.allocations, before);
-    check_int(memory.live, live);
+    check_int(check_memory.allocations, before);
+    check_int(check_memory.live, live);
     crd_recorder_destroy(r);
 }
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     static const crd_raster rasters[] = {{"fast ones", 1e-3}, {"slow ones", 1}};
@@ -967,7 +949,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(every_row_is_in_the_file_bit_by_bit),
         TEST(a_file_without_columns_has_the_times),

@@ -278,7 +278,6 @@ static void a_plot_that_cannot_be_written_says_why(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const int64_t first = a.allocations, live = a.live;

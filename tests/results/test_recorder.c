@@ -11,20 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static const crd_column reals[] = {
     {.name = "a", .unit = "m", .description = "", .type = CRD_FLOAT64},
     {.name = "b", .unit = "", .description = "", .type = CRD_FLOAT64},
@@ -312,19 +298,18 @@ static void nothing_is_allocated_between_create_and_destroy(void** state)
     const crd_recorder_options opt = options(TEST_BUILD_DIR "/recorder_zero.csv");
     crd_recorder* r = NULL;
     check_ok(crd_recorder_create(*state, &opt, &r));
-    const int64_t before = memory.allocations, live = memory.live;
+    const int64_t before = check_memory.allocations, live = check_memory.live;
     for (int64_t i = 0; i < 10000; i++) {
         check(record(r, i));
     }
     check_ok(crd_recorder_finish(r));
-    check_int(memory.allocations, before);
-    check_int(memory.live, live);
+    check_int(check_memory.allocations, before);
+    check_int(check_memory.live, live);
     crd_recorder_destroy(r);
 }
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const crd_recorder_options opt = options(TEST_BUILD_DIR "/recorder_memory.csv");
@@ -383,7 +368,7 @@ static void signals_stay_with_the_threads_that_expect_them(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(every_row_that_was_handed_over_is_in_the_file_after_finish),
         TEST(a_full_ring_makes_the_run_wait_and_loses_nothing),

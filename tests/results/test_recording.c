@@ -9,20 +9,6 @@
 
 #define FOLDER TEST_BUILD_DIR "/"
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static void write_text(const char* path, const char* text)
 {
     FILE* f = fopen(path, "wb");
@@ -330,7 +316,6 @@ static void what_a_killed_writer_left_is_read(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* path = FOLDER "recording_memory.csv";
     write_text(path, "time,x,mode\n0,1,on\n1,2,off\n");
     check_allocator a;
@@ -359,7 +344,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(a_csv_file_is_a_recording_with_one_group),
         TEST(a_file_without_signals_is_a_recording),

@@ -858,7 +858,6 @@ static void a_result_is_never_overwritten(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* csv = write_text("evil.csv", evil_csv);
     for (int i = 0; i < 4; i++) {
         const int format = i % 2;

@@ -5,20 +5,6 @@
 
 enum { TEXT = 1 << 16 };
 
-static check_allocator memory;
-
-static int make_context(void** state)
-{
-    *state = check_context(&memory);
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static crd_table* parse(crd_context* ctx, const char* name, const char* text)
 {
     crd_table* t = NULL;
@@ -159,7 +145,6 @@ static void three_runs_show_the_order(void** state)
 
 static void observed_orders_have_bounds(void** state)
 {
-    (void)state;
     check_near(crd_richardson_order(4, 1, 2, 2), 2, 1e-12);
     check_near(crd_richardson_order(256, 1, 2, 2), 8, 1e-9);
     check_near(crd_richardson_order(pow(2, 0.1), 1, 2, 2), 0.1, 1e-9);
@@ -437,7 +422,6 @@ static void what_makes_no_sense_is_said(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     const crd_table* runs[] = {parse(ctx, "a.csv", "time,x\n0,1\n1,2\n2,3\n"),
@@ -465,7 +449,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_count_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(two_runs_and_the_order_give_the_errors_of_both),
         TEST(order_is_1_and_the_ratio_is_seen_in_the_rows_unless_given),

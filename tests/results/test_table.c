@@ -4,34 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static check_allocator memory;
-static char warning[512];
-
-static void keep_line(void* user, crd_level level, const char* text)
-{
-    (void)user;
-    (void)level;
-    snprintf(warning, sizeof warning, "%s", text);
-}
-
-static int make_context(void** state)
-{
-    memory = (check_allocator){.fail_at = -1};
-    crd_context_options opt = crd_context_defaults();
-    opt.realloc = check_realloc;
-    opt.realloc_user = &memory;
-    opt.log = keep_line;
-    *state = crd_context_create(&opt);
-    warning[0] = 0;
-    return 0;
-}
-
-static int drop_context(void** state)
-{
-    crd_context_destroy(*state);
-    return memory.live == 0 ? 0 : -1;
-}
-
 static crd_table* parse(crd_context* ctx, const char* text)
 {
     crd_table* t = NULL;
@@ -95,7 +67,7 @@ static void the_usual_dialects_are_read_alike(void** state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         check_table(*state, texts[i], 2, 2);
     }
-    check_text(warning, "");
+    check_text(check_log, "");
 }
 
 static void units_come_from_the_names_or_from_the_second_line(void** state)
@@ -160,9 +132,9 @@ static void an_incomplete_last_line_is_left_out_with_a_warning(void** state)
         "time,x,y\n0,1.5,3\n0.5,-2,4e-5\n-",         "time,x,y\n0,1.5,3\n0.5,-2,4e-5\n0.7,1.2,\"a",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        warning[0] = 0;
+        check_log[0] = 0;
         check_table(*state, texts[i], 2, 2);
-        check_contains(warning, "f.csv:4: the last line is incomplete");
+        check_contains(check_log, "f.csv:4: the last line is incomplete");
     }
     check_table(*state, "time,x,y\n0,1", 0, 2);
 }
@@ -272,7 +244,6 @@ static void files_that_are_not_there_are_not_found(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* path = TEST_BUILD_DIR "/table_memory.csv";
     FILE* f = fopen(path, "wb");
     fputs("time,x [m],mode,y\n0,1,on,2\n1,2,off,3\n", f);
@@ -300,7 +271,7 @@ static void every_allocation_may_fail(void** state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, check_log_up, check_count_down)
     const struct CMUnitTest tests[] = {
         TEST(the_usual_dialects_are_read_alike),
         TEST(units_come_from_the_names_or_from_the_second_line),

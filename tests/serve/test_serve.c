@@ -30,7 +30,6 @@ static void check_no_findings(hand* h)
 
 static void every_type_is_described_without_findings(void** state)
 {
-    (void)state;
     for (int version = 0; version <= 3; version++) {
         if (version == 1) { continue; }
         hand h;
@@ -77,7 +76,6 @@ static void every_type_is_described_without_findings(void** state)
 
 static void settings_are_start_values_and_equal_fmus_have_equal_uuids(void** state)
 {
-    (void)state;
     uint8_t uuid[16] = {0};
     for (int i = 0; i < 3; i++) {
         hand h;
@@ -111,7 +109,6 @@ static void settings_are_start_values_and_equal_fmus_have_equal_uuids(void** sta
 
 static void options_shape_the_description(void** state)
 {
-    (void)state;
     hand h;
     const crd_dcp_address at[] = {{0x7F000001, 9000, CRD_DCP_TCP}, {0xC0A80207, 9001, CRD_DCP_UDP}};
     crdi_serve_options opt = crdi_serve_defaults();
@@ -144,7 +141,6 @@ static void options_shape_the_description(void** state)
 
 static void signals_and_recordings_are_slaves_too(void** state)
 {
-    (void)state;
     hand h;
     hand_context(&h);
     crd_signal_spec y = crd_signal_spec_defaults();
@@ -306,7 +302,6 @@ static void compare_with_direct(hand* h)
 
 static void a_run_has_the_bits_of_the_unit_stepped_directly(void** state)
 {
-    (void)state;
     for (int version = 0; version <= 4; version++) { // 4: FMI 2, Model Exchange
         if (version == 1) { continue; }
         hand h;
@@ -327,7 +322,6 @@ static void a_run_has_the_bits_of_the_unit_stepped_directly(void** state)
 
 static void steps_allocate_nothing(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 3, "types", NULL);
     hand_open(&h, NULL);
@@ -352,7 +346,6 @@ static void steps_allocate_nothing(void** state)
 
 static void strings_binaries_and_arrays_pass(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 3, "types", NULL);
     hand_open(&h, NULL);
@@ -405,7 +398,6 @@ static void strings_binaries_and_arrays_pass(void** state)
 
 static void structural_parameters_size_the_arrays(void** state)
 {
-    (void)state;
     hand h;
     hand_context(&h);
     crd_unit_spec u = crd_unit_spec_defaults();
@@ -469,7 +461,6 @@ static void structural_parameters_size_the_arrays(void** state)
 
 static void one_master_after_the_other_finds_a_fresh_unit(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 3, "lo_fd2", NULL);
     hand_open(&h, NULL);
@@ -497,7 +488,6 @@ static void one_master_after_the_other_finds_a_fresh_unit(void** state)
 
 static void an_error_before_anything_ran_leaves_the_unit_as_it_was(void** state)
 {
-    (void)state;
     hand h;
     crdi_serve_options opt = crdi_serve_defaults();
     opt.heartbeat = 1;
@@ -525,7 +515,6 @@ static void an_error_before_anything_ran_leaves_the_unit_as_it_was(void** state)
 
 static void in_soft_real_time_the_clock_makes_the_steps(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 0, "", &crd_model_lo_fd2);
     hand_open(&h, NULL);
@@ -581,7 +570,6 @@ static void add_oscillator(crd_system* s)
 
 static void a_system_has_its_free_inputs_and_runs_as_the_master_runs_it(void** state)
 {
-    (void)state;
     hand h;
     hand_context(&h);
     add_oscillator(h.sys);
@@ -641,7 +629,6 @@ static void a_system_has_its_free_inputs_and_runs_as_the_master_runs_it(void** s
 
 static void connectors_of_a_package_name_what_they_lead_to(void** state)
 {
-    (void)state;
     hand h;
     hand_context(&h);
     add_oscillator(h.sys);
@@ -674,7 +661,6 @@ static void connectors_of_a_package_name_what_they_lead_to(void** state)
 
 static void a_system_with_steps_of_its_own_is_refused(void** state)
 {
-    (void)state;
     hand h;
     hand_context(&h);
     add_oscillator(h.sys);
@@ -705,7 +691,6 @@ static void faulty_run(hand* h, int mode, double when)
 
 static void a_failing_or_crashing_fmu_ends_in_error_and_a_reset_makes_a_new_one(void** state)
 {
-    (void)state;
     // error, fatal, segmentation fault, exit
     static const int modes[] = {3, 4, 7, 12};
     static const char* const says[] = {"this step fails, as asked for", "fmi", "crashed in fmi",
@@ -734,7 +719,6 @@ static void a_failing_or_crashing_fmu_ends_in_error_and_a_reset_makes_a_new_one(
 
 static void messages_of_a_unit_become_log_entries(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 3, "faulty", NULL);
     hand_open(&h, NULL);
@@ -749,7 +733,6 @@ static void messages_of_a_unit_become_log_entries(void** state)
 
 static void a_bad_start_and_a_wish_to_stop_are_told(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 2, "faulty", NULL);
     hand_open(&h, NULL);
@@ -776,7 +759,6 @@ static void a_bad_start_and_a_wish_to_stop_are_told(void** state)
 
 static void a_description_that_fits_is_used_with_its_start_values(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 3, "types", NULL);
     hand_open_with(&h, NULL);
@@ -809,7 +791,6 @@ static void a_description_that_fits_is_used_with_its_start_values(void** state)
 
 static void a_description_that_does_not_fit_is_refused_with_the_reason(void** state)
 {
-    (void)state;
     static const struct {
         const char *xml, *says;
     } rows[] = {
@@ -843,7 +824,6 @@ static void a_description_that_does_not_fit_is_refused_with_the_reason(void** st
 
 static void create_survives_every_failing_allocation(void** state)
 {
-    (void)state;
     for (int what = 0; what < 2; what++) { // one unit, a system
         hand h;
         if (what == 0) {
@@ -873,7 +853,6 @@ static void create_survives_every_failing_allocation(void** state)
 
 static void preparing_survives_every_failing_allocation(void** state)
 {
-    (void)state;
     hand h;
     hand_unit(&h, 0, "", &crd_model_types);
     hand_open(&h, NULL);

@@ -101,7 +101,6 @@ static crd_dcp_slot* slot(world* w, int slave, const char* name)
 
 static void every_type_goes_there_and_back(void** state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         world w;
         // Datagrams that overtake each other are another story.
@@ -162,7 +161,6 @@ static void every_type_goes_there_and_back(void** state)
 // The oscillator cut in two, both sides behind DCP, coupled by the session: as if there were none.
 static void two_slaves_in_a_session_are_coupled(void** state)
 {
-    (void)state;
     double found[2][2] = {{0}};
     for (int turn = 0; turn < 2; turn++) { // with another session after it
         world w;
@@ -198,7 +196,6 @@ static void two_slaves_in_a_session_are_coupled(void** state)
 
 static void in_real_time_a_slave_that_leaves_says_so(void** state)
 {
-    (void)state;
     world w;
     world_open(&w, NULL);
     add_slave(&w, &crd_model_lo_fd2, CRD_DCP_UDP, CRD_DCP_SRT, 100);
@@ -263,7 +260,6 @@ static void ask(crd_dcp_net* from, const crd_dcp_address* to, crdi_dcp_pdu p)
 // A slave is busy with a step for longer than the heartbeat; the master asked meanwhile.
 static void heartbeats_that_come_during_a_long_step_count(void** state)
 {
-    (void)state;
     static const crd_model_variable rows[] = {
         {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .variability = CRD_CONTINUOUS}};
     const crd_model model = {.name = "slow",

@@ -236,7 +236,6 @@ fail:
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* ssv = put("m.ssv", SET(IN_UNIT("Q", "200", "cm") VALUE("b.j", "9 8")));
     const char* ssm =
         put("m.ssm", MAP("<ssm:MappingEntry source='Q' target='b.j'><ssc:LinearTransformation "

@@ -1214,7 +1214,6 @@ static void only_what_is_used_gets_connectors_on_request(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static const char text[] =
         "cardan: 1\n"
         "units:\n"

@@ -5,18 +5,6 @@
 
 #include <stdio.h>
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 // ---- a system to stand on ----------------------------------------------------------------------
 
 static const char* base_path; // as the last call of base got them
@@ -377,7 +365,6 @@ static void groups_must_know_units_that_come_later(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static const char text[] =
         "cardan: 1\n"
         "system: car.ssp\n"
@@ -427,5 +414,5 @@ int main(void)
         cmocka_unit_test(groups_must_know_units_that_come_later),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

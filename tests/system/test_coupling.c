@@ -6,18 +6,6 @@
 
 #include <stdio.h>
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 // ---- YAML as JSON ------------------------------------------------------------------------------
 
 static void check_json(crd_context* ctx, const char* yaml, const char* json)
@@ -279,7 +267,6 @@ static void a_broken_element_file_is_named(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     write_element_file();
     static const char text[] =
         UNITS "  - { from: a.y, to: b.u, coupling: eros }\n"
@@ -324,5 +311,5 @@ int main(void)
         cmocka_unit_test(a_broken_element_file_is_named),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -11,18 +11,6 @@ typedef struct mistake {
     const char *part, *other; // fragments of the message
 } mistake;
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 // Each row's text is put between head and tail; lines are those of the whole.
 static void refused(crd_context* ctx, const char* head, const mistake* m, const char* tail)
 {
@@ -506,5 +494,5 @@ int main(void)
         cmocka_unit_test(wrong_results_are_refused),
         cmocka_unit_test(hostile_texts_do_not_reach_the_message_whole),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -5,18 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static crd_system* parse_run(crd_context* ctx, const char* run)
 {
     char text[600];
@@ -223,5 +211,5 @@ int main(void)
         cmocka_unit_test(the_file_of_exchanged_samples_is_beside_the_description),
         cmocka_unit_test(mistakes_are_told_with_line_value_and_what_is_right),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

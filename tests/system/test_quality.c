@@ -5,18 +5,6 @@
 
 #include <stdio.h>
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 #define UNITS                                                                                      \
     "cardan: 1\nunits:\n  motor: { fmu: a.fmu }\n  mass1: { fmu: b.fmu }\n  g: { signal: { "       \
     "shape: step } }\n"
@@ -594,7 +582,6 @@ static void bonds_are_made_by_hand(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     static const char more[] = "bonds: [ { name: b, action: mass1.f, flow: motor.v },\n"
                                "         [mass2.f, mass1.v] ]\n";
     int failures = 0;
@@ -664,5 +651,5 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_hundred_thousand_bonds_are_read),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -227,7 +227,6 @@ static crd_status below(crd_system* s, const char* path, const char* variant, cr
 
 static void the_examples_of_the_page_are_accepted(void** state)
 {
-    (void)state;
     const char* page = page_text();
     crd_context* ctx = crd_context_create(NULL);
     int examples = 0;
@@ -248,7 +247,6 @@ static void the_examples_of_the_page_are_accepted(void** state)
 
 static void the_page_names_every_key(void** state)
 {
-    (void)state;
     const char* page = page_text();
     int count = 0;
     const crdi_table* const* tables = crdi_system_tables(&count);

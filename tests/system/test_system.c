@@ -7,18 +7,6 @@
 
 #define NOWHERE ((crd_place){"", 0})
 
-static int set_up(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static crd_system* parse_at(crd_context* ctx, const char* path, const char* text)
 {
     crd_system* s = NULL;
@@ -777,7 +765,6 @@ static const char* many_parameters(void)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     const char* const texts[] = {everything, many_parameters(), with_stand_in};
     for (int k = 0; k < 3; k++) {
         int failures = 0;
@@ -841,7 +828,6 @@ fail:
 
 static void every_allocation_may_fail_on_the_other_ways_too(void** state)
 {
-    (void)state;
     FILE* f = fopen(LOADED, "w");
     check(f != NULL);
     fputs(everything, f);
@@ -902,5 +888,5 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_allocation_may_fail_on_the_other_ways_too),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -60,7 +60,6 @@ static double time_to(crdi_plant* p, const char* signal, double value, double mo
 
 static void powers_of_a_steady_point_are_those_of_the_loss_formula(void** state)
 {
-    (void)state;
     const crdi_plant p = em_at(3000, 100, 350);
     const double w = 100 * M_PI; // 3000 1/min
     check_near(is(&p, "speed"), 3000, 0.01);
@@ -79,7 +78,6 @@ static void powers_of_a_steady_point_are_those_of_the_loss_formula(void** state)
 
 static void torque_has_the_envelope_of_peak_torque_power_and_voltage(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(1500, 400, 350);
     check_near(is(&p, "torque_calc"), 250, 1e-3);
     p = em_at(6000, 400, 400);
@@ -93,7 +91,6 @@ static void torque_has_the_envelope_of_peak_torque_power_and_voltage(void** stat
 
 static void winding_derates_the_torque_from_140_degC_on(void** state)
 {
-    (void)state;
     static const double points[][2] = {
         {139, 1}, {150, (1 + 40.0 / 85) / 2}, {160, 40.0 / 85}, {170, 20.0 / 85}, {185, 0}};
     for (int i = 0; i < 5; i++) {
@@ -106,7 +103,6 @@ static void winding_derates_the_torque_from_140_degC_on(void** state)
 
 static void forty_kilowatts_are_continuous_and_eighty_five_are_not(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(3500, 0, 360);
     heat_all(&p, 60);
     set(&p, "oil_ref", 60);
@@ -131,7 +127,6 @@ static void forty_kilowatts_are_continuous_and_eighty_five_are_not(void** state)
 
 static void oil_takes_the_times_of_table_3(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(100, 0, 60);
     heat_all(&p, 25);
     p.thermal_scale = 20;
@@ -147,7 +142,6 @@ static void oil_takes_the_times_of_table_3(void** state)
 // kJ/K from 25 degC, while copper and iron at 100/min heat it with 133 W.
 static void oil_gets_as_cold_as_a_start_in_winter(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(100, 0, 60);
     heat_all(&p, 25);
     p.thermal_scale = 20;
@@ -166,7 +160,6 @@ static void oil_gets_as_cold_as_a_start_in_winter(void** state)
 
 static void oil_is_held_within_a_kelvin_under_load(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(3000, 150, 360);
     heat_all(&p, 70);
     set(&p, "oil_ref", 70);
@@ -194,7 +187,6 @@ static double excursion(double rpm)
 
 static void load_machine_is_slow_near_standstill(void** state)
 {
-    (void)state;
     const double fast = excursion(2000), slow = excursion(5);
     // symmetrical optimum with 3 ms: 100 N m/(0.33 kg m^2 111 1/s) = 26 1/min, of which it uses
     // most
@@ -204,7 +196,6 @@ static void load_machine_is_slow_near_standstill(void** state)
 
 static void speed_follows_a_ramp_of_a_gear_shift(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(3000, 50, 360);
     double rpm = 3000, worst = 0;
     for (int i = 0; i < 250; i++) { // 3000 to 2000 1/min in 0.25 s
@@ -220,7 +211,6 @@ static void speed_follows_a_ramp_of_a_gear_shift(void** state)
 
 static void torque_and_power_stay_in_the_envelope_whatever_is_asked_for(void** state)
 {
-    (void)state;
     crdi_plant p;
     crdi_plant_init(&p, &crdi_plant_em, 1);
     uint32_t random = 12345;
@@ -255,7 +245,6 @@ static void torque_and_power_stay_in_the_envelope_whatever_is_asked_for(void** s
 
 static void engine_gives_its_full_load_and_drags_without_pedal(void** state)
 {
-    (void)state;
     static const double points[][2] = {{1200, 400}, {3000, 400}, {5000, 400}, {5800, 370.4}};
     crdi_plant p;
     crdi_plant_init(&p, &crdi_plant_ice, 1);
@@ -282,7 +271,6 @@ static void engine_gives_its_full_load_and_drags_without_pedal(void** state)
 
 static void torque_of_the_engine_comes_through_throttle_and_manifold(void** state)
 {
-    (void)state;
     crdi_plant p;
     crdi_plant_init(&p, &crdi_plant_ice, 1);
     set(&p, "speed_ref", 2000);
@@ -299,7 +287,6 @@ static void torque_of_the_engine_comes_through_throttle_and_manifold(void** stat
 
 static void media_of_the_engine_come_to_their_temperatures(void** state)
 {
-    (void)state;
     crdi_plant p;
     crdi_plant_init(&p, &crdi_plant_ice, 1);
     set(&p, "speed_ref", 800);
@@ -320,7 +307,6 @@ static void media_of_the_engine_come_to_their_temperatures(void** state)
 
 static void small_motors_have_the_numbers_of_table_6_1(void** state)
 {
-    (void)state;
     crdi_plant p;
     crdi_plant_init(&p, &crdi_plant_back_to_back, 1);
     set(&p, "voltage_ref", 35);
@@ -352,7 +338,6 @@ static void small_motors_have_the_numbers_of_table_6_1(void** state)
 
 static void noise_has_its_deviation_and_mean_and_values_their_steps(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(2000, 80, 350);
     const int i = at(&p, "torque_calc"); // 0.2 N m, no low-pass
     double sum = 0, squares = 0;
@@ -371,7 +356,6 @@ static void noise_has_its_deviation_and_mean_and_values_their_steps(void** state
 
 static void measured_torque_is_late_by_its_dead_time(void** state)
 {
-    (void)state;
     crdi_plant p = em_at(2000, 0, 350);
     set(&p, "torque_ref", 100);
     const int i = at(&p, "torque");
@@ -392,7 +376,6 @@ static void measured_torque_is_late_by_its_dead_time(void** state)
 
 static void equal_seeds_give_equal_bits_and_others_do_not(void** state)
 {
-    (void)state;
     crdi_plant a, b, c;
     crdi_plant_init(&a, &crdi_plant_em, 7);
     crdi_plant_init(&b, &crdi_plant_em, 7);

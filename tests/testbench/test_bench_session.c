@@ -323,7 +323,6 @@ static void check_order(place* p, trace t)
 
 static void each_bench_runs_stops_in_order_and_runs_again(void** state)
 {
-    (void)state;
     for (int kind = 0; kind < CRDI_TESTBENCH_BATTERY; kind++) { // those with a shaft
         const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
@@ -346,7 +345,6 @@ static void each_bench_runs_stops_in_order_and_runs_again(void** state)
 
 static void test_cases_outside_of_the_limits_are_refused_before_anything_turns(void** state)
 {
-    (void)state;
     static const struct {
         crdi_testbench_kind kind;
         const char *planned, *initial, *says;
@@ -375,7 +373,6 @@ static void test_cases_outside_of_the_limits_are_refused_before_anything_turns(v
 
 static void preparation_waits_for_the_checklist(void** state)
 {
-    (void)state;
     crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.start_up = 2;
     place p;
@@ -391,7 +388,6 @@ static void preparation_waits_for_the_checklist(void** state)
 
 static void conditioning_takes_the_time_of_table_3_or_less_by_its_speed_up(void** state)
 {
-    (void)state;
     static const double speed_ups[] = {20, 100};
     for (int i = 0; i < 2; i++) {
         crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
@@ -416,7 +412,6 @@ static void conditioning_takes_the_time_of_table_3_or_less_by_its_speed_up(void*
 
 static void machine_itself_can_be_the_medium_that_is_conditioned(void** state)
 {
-    (void)state;
     crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.speed_up = 200;
     place p;
@@ -429,7 +424,6 @@ static void machine_itself_can_be_the_medium_that_is_conditioned(void** state)
 
 static void engine_is_conditioned_while_it_is_motored(void** state)
 {
-    (void)state;
     crdi_testbench_options o = options(CRDI_TESTBENCH_ICE);
     o.speed_up = 1000;
     place p;
@@ -505,7 +499,6 @@ static double drive_into_fault(place* p, double fault_at, double* held)
 
 static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof fault_cases / sizeof *fault_cases; i++) {
         const fault_case* c = &fault_cases[i];
         crdi_testbench_options o = options(c->kind);
@@ -539,7 +532,6 @@ static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
 
 static void sensor_that_protects_nothing_may_be_lost(void** state)
 {
-    (void)state;
     crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.fault_count = 1;
     o.faults[0] =
@@ -557,7 +549,6 @@ static void sensor_that_protects_nothing_may_be_lost(void** state)
 
 static void master_that_falls_silent_is_noticed_by_the_watchdog(void** state)
 {
-    (void)state;
     for (int kind = 0; kind < CRDI_TESTBENCH_BATTERY; kind++) { // those with a shaft
         const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
@@ -579,7 +570,6 @@ static void master_that_falls_silent_is_noticed_by_the_watchdog(void** state)
 
 static void master_that_sends_what_is_no_number_is_as_good_as_silent(void** state)
 {
-    (void)state;
     for (int kind = 0; kind < CRDI_TESTBENCH_BATTERY; kind++) { // those with a shaft
         const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
@@ -602,7 +592,6 @@ static void master_that_sends_what_is_no_number_is_as_good_as_silent(void** stat
 
 static void second_master_is_not_heard_by_a_bench_that_runs(void** state)
 {
-    (void)state;
     enum { OTHER = 0x0A000003 };
     const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     place p;
@@ -656,7 +645,6 @@ static void look(void* user, double time)
 
 static void observer_sees_each_step_and_each_phase(void** state)
 {
-    (void)state;
     const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     place p;
     open_place(&p, &o);
@@ -683,7 +671,6 @@ static void observer_sees_each_step_and_each_phase(void** state)
 
 static void in_steps_a_run_repeats_bit_by_bit(void** state)
 {
-    (void)state;
     double results[2][3];
     for (int turn = 0; turn < 2; turn++) {
         const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
@@ -709,7 +696,6 @@ static void in_steps_a_run_repeats_bit_by_bit(void** state)
 
 static void descriptions_have_no_findings(void** state)
 {
-    (void)state;
     for (int kind = 0; kind < CRDI_TESTBENCH_KIND_COUNT; kind++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -740,7 +726,6 @@ static bool send_nowhere(void* user, const crd_dcp_address* to, const uint8_t* b
 
 static void each_allocation_may_fail(void** state)
 {
-    (void)state;
     const crd_dcp_link link = {.send = send_nowhere};
     for (int64_t n = 0;; n++) {
         check_allocator a;
@@ -762,7 +747,6 @@ static void each_allocation_may_fail(void** state)
 
 static void faults_and_options_that_make_no_sense_are_refused(void** state)
 {
-    (void)state;
     static const struct {
         crdi_testbench_kind kind;
         const char *text, *says;

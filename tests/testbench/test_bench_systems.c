@@ -170,7 +170,6 @@ static const crdi_testbench_kind small[] = {CRDI_TESTBENCH_BACK_TO_BACK};
 // 8 A are 0.389 N.m, of which 0.2 N.m were agreed: 4.115 A.
 static void in_current_mode_what_was_agreed_of_the_torque_holds(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, small, 1);
     begin(&p,
@@ -199,7 +198,6 @@ static void in_current_mode_what_was_agreed_of_the_torque_holds(void** state)
 
 static void a_current_that_leaves_nothing_is_refused(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, small, 1);
     const char text[] = SMALL("torque 0..0.1 N.m; current 5..6 A", "", "");
@@ -232,7 +230,6 @@ static void note_speed(place* p)
 // 150 rad at 1000 1/min (104.7 rad/s) take 1.43 s and the ends of the way.
 static void in_position_mode_the_load_goes_there_with_the_agreed_speed(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, small, 1);
     p.look = note_speed;
@@ -261,7 +258,6 @@ static void watch_it_slow_down(place* p)
 // turn nothing back, and it stands within 4 s.
 static void a_stop_on_the_way_to_a_position_only_slows_down(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, small, 1);
     begin(&p, TO_A_POSITION);
@@ -282,7 +278,6 @@ static void a_stop_on_the_way_to_a_position_only_slows_down(void** state)
 
 static void between_speed_and_position_nothing_changes_while_it_turns(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, small, 1);
     p.look = note_speed;
@@ -341,7 +336,6 @@ static void watch_contactors(place* p)
 static void
 a_battery_closes_its_contactors_over_a_pre_charge_and_opens_them_at_no_current(void** state)
 {
-    (void)state;
     place p;
     open_place(&p, battery_alone, 1);
     p.look = watch_contactors;
@@ -371,7 +365,6 @@ a_battery_closes_its_contactors_over_a_pre_charge_and_opens_them_at_no_current(v
 // kept to that by the bench, and its master is told.
 static void limits_of_the_battery_move_with_charge_and_temperature(void** state)
 {
-    (void)state;
     place p;
     open_place_with(&p, battery_alone, 1, 0.1);
     begin(&p,
@@ -458,7 +451,6 @@ static bool at_rest(const place* p, int i)
 
 static void three_benches_share_a_link_and_a_fourth_is_configuration(void** state)
 {
-    (void)state;
     for (int count = 3; count <= 4; count++) {
         place p;
         begin_hybrid(&p, count);
@@ -475,7 +467,6 @@ static void three_benches_share_a_link_and_a_fourth_is_configuration(void** stat
 // The master is gone, or its network: each by its own watchdog, 0.5 s behind the last data.
 static void when_the_master_falls_silent_all_three_come_down_by_themselves(void** state)
 {
-    (void)state;
     place p;
     begin_hybrid(&p, 3);
     pass(&p, 0.55 + 8);
@@ -491,7 +482,6 @@ static void when_the_master_falls_silent_all_three_come_down_by_themselves(void*
 // which a bench is missed (3 s) and that of their stops (8 s).
 static void when_one_of_three_dies_the_others_come_down(void** state)
 {
-    (void)state;
     for (int dies = 0; dies < 3; dies++) {
         place p;
         begin_hybrid(&p, 3);

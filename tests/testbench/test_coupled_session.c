@@ -277,7 +277,6 @@ static crd_table* read_record(place* p)
 
 static void a_case_outside_of_the_limits_is_refused_before_anything_turns(void** state)
 {
-    (void)state;
     place p;
     const crdi_testbench_options em = options_of(EM);
     open_place(&p, &em);
@@ -327,7 +326,6 @@ static void run_and_abort(place* p, double* begin)
 
 static void a_session_goes_as_figure_7_shows_and_once_more_from_alive(void** state)
 {
-    (void)state;
     place p;
     crdi_testbench_options em = options_of(EM);
     em.start_up = 2; // until its supply is on: the checklist waits
@@ -368,7 +366,6 @@ static void a_session_goes_as_figure_7_shows_and_once_more_from_alive(void** sta
 
 static void when_one_bench_fails_the_other_stops_and_the_record_says_why(void** state)
 {
-    (void)state;
     place p;
     crdi_testbench_options em = options_of(EM);
     em.fault_count = 1;
@@ -399,7 +396,6 @@ static void when_one_bench_fails_the_other_stops_and_the_record_says_why(void** 
 
 static void a_session_that_never_comes_about_is_recorded_too(void** state)
 {
-    (void)state;
     place p;
     const crdi_testbench_options em = options_of(EM);
     open_place(&p, &em);
@@ -417,7 +413,6 @@ static void a_session_that_never_comes_about_is_recorded_too(void** state)
 
 static void record_survives_strange_names_and_each_allocation_that_fails(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crdi_board* b = NULL;

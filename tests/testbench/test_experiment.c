@@ -11,7 +11,6 @@ static crdi_bench_experiment* smooth; // the other plant
 
 static int make_shared(void** state)
 {
-    (void)state;
     ctx = crd_context_create(NULL);
     crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
     o.plant = CRDI_BENCH_SMOOTH;
@@ -23,7 +22,6 @@ static int make_shared(void** state)
 
 static int drop_shared(void** state)
 {
-    (void)state;
     crdi_bench_experiment_destroy(shared);
     crdi_bench_experiment_destroy(smooth);
     crd_context_destroy(ctx);
@@ -85,7 +83,6 @@ static void run(part* p, double seconds, double h)
 
 static void the_engine_gives_what_is_asked_for_and_holds_its_speed(void** state)
 {
-    (void)state;
     part b = make("pt_testbed");
     *of(&b, "noise") = *of(&b, "resolution") = 0;
     begin(&b);
@@ -102,7 +99,6 @@ static void the_engine_gives_what_is_asked_for_and_holds_its_speed(void** state)
 
 static void the_ignition_is_faster_than_the_throttle(void** state)
 {
-    (void)state;
     double after[2];
     for (int way = 0; way < 2; way++) {
         part b = make("pt_testbed");
@@ -123,7 +119,6 @@ static void the_ignition_is_faster_than_the_throttle(void** state)
 // A ramp comes out of the measurement's filter late by its delay, whatever the delay.
 static void the_low_pass_delays_by_what_it_says(void** state)
 {
-    (void)state;
     static const double delays[] = {5e-3, 10e-3, 25e-3};
     for (int i = 0; i < 3; i++) {
         part b = make("pt_testbed");
@@ -142,7 +137,6 @@ static void the_low_pass_delays_by_what_it_says(void** state)
 
 static void noise_has_its_size_and_comes_from_the_seed(void** state)
 {
-    (void)state;
     double last[3];
     for (int i = 0; i < 3; i++) {
         part b = make("pt_testbed");
@@ -168,7 +162,6 @@ static void noise_has_its_size_and_comes_from_the_seed(void** state)
 
 static void the_driveline_swings_as_stiffness_and_inertias_say(void** state)
 {
-    (void)state;
     part c = make("pt_accelerate");
     *of(&c, "begin") = 100; // nobody drives
     *of(&c, "shift_at") = 1000;
@@ -203,7 +196,6 @@ static void the_driveline_swings_as_stiffness_and_inertias_say(void** state)
 
 static void the_gearbox_takes_the_torque_away_at_its_time(void** state)
 {
-    (void)state;
     part c = make("pt_accelerate");
     *of(&c, "shift_down") = *of(&c, "shift_open") = 0.15;
     *of(&c, "shift_up") = 0.3;
@@ -222,7 +214,6 @@ static void the_gearbox_takes_the_torque_away_at_its_time(void** state)
 
 static void parameters_that_make_no_sense_are_refused(void** state)
 {
-    (void)state;
     part b = make("pt_testbed"), c = make("pt_accelerate");
     *of(&b, "filter_delay") = 0;
     check_int(b.model->initialize(b.self, &host, 0), CRD_MODEL_ERROR);
@@ -238,7 +229,6 @@ static void parameters_that_make_no_sense_are_refused(void** state)
 
 static void the_latency_is_six_macro_steps_all_the_time(void** state)
 {
-    (void)state;
     const crdi_bench_run* zoh = &shared->runs[CRDI_BENCH_ZOH];
     check_int(shared->k, 6);
     check_int(shared->count, 1200);
@@ -253,7 +243,6 @@ static void the_latency_is_six_macro_steps_all_the_time(void** state)
 
 static void ideal_coupling_hands_the_torque_over_as_it_is(void** state)
 {
-    (void)state;
     const crdi_bench_run* ideal = &shared->runs[CRDI_BENCH_IDEAL];
     for (int64_t n = 0; n < shared->count; n++) {
         assert_true(ideal->received[n] == ideal->sent[n]);
@@ -264,7 +253,6 @@ static void ideal_coupling_hands_the_torque_over_as_it_is(void** state)
 // Sprague and Geers by their formula, from the series.
 static void errors_are_those_of_the_series(void** state)
 {
-    (void)state;
     for (int i = CRDI_BENCH_ZOH; i < CRDI_BENCH_CASES; i++) {
         const crdi_bench_run* r = &shared->runs[i];
         double yy = 0, ee = 0, ye = 0;
@@ -281,7 +269,6 @@ static void errors_are_those_of_the_series(void** state)
 
 static void the_torque_is_gone_during_the_shift(void** state)
 {
-    (void)state;
     const crdi_bench_experiment* const both[] = {shared, smooth};
     for (int i = 0; i < 2; i++) {
         const crdi_bench_run* zoh = &both[i]->runs[CRDI_BENCH_ZOH];
@@ -299,7 +286,6 @@ static void the_torque_is_gone_during_the_shift(void** state)
 // switching are better than without in the paper, and better than FOH.
 static void edges_have_the_signs_of_table_2(void** state)
 {
-    (void)state;
     const crdi_bench_run* r = shared->runs;
     check_near(100 * r[CRDI_BENCH_ZOH].metrics.C, 4.53, 0.5);
     assert_true(r[CRDI_BENCH_EROS].change > 0.1);
@@ -314,7 +300,6 @@ static void edges_have_the_signs_of_table_2(void** state)
 // Asked: half of ZOH's error after one run to learn from. It is another run: the seeds differ.
 static void commands_that_were_learned_in_a_run_halve_the_error(void** state)
 {
-    (void)state;
     const crdi_bench_experiment* const both[] = {shared, smooth};
     for (int p = 0; p < 2; p++) {
         const crdi_bench_run *r = &both[p]->runs[CRDI_BENCH_COMMANDS],
@@ -329,7 +314,6 @@ static void commands_that_were_learned_in_a_run_halve_the_error(void** state)
 
 static void edges_have_the_order_of_table_2_but_for_switching(void** state)
 {
-    (void)state;
     const crdi_bench_run* r = shared->runs;
     const double optimal = r[CRDI_BENCH_OPTIMAL].metrics.C;
     assert_true(r[CRDI_BENCH_TRAINED].metrics.C < optimal);
@@ -342,7 +326,6 @@ static void edges_have_the_order_of_table_2_but_for_switching(void** state)
 
 static void edges_have_the_effects_of_table_3(void** state)
 {
-    (void)state;
     const crdi_bench_run *ideal = &shared->runs[CRDI_BENCH_IDEAL],
                          *zoh = &shared->runs[CRDI_BENCH_ZOH];
     check_near(ideal->peak - zoh->peak, -0.30, 0.1);
@@ -354,7 +337,6 @@ static void edges_have_the_effects_of_table_3(void** state)
 
 static void the_smooth_plant_is_the_one_it_was(void** state)
 {
-    (void)state;
     const crdi_bench_run* zoh = &smooth->runs[CRDI_BENCH_ZOH];
     check_near(100 * zoh->metrics.C, 4.53, 0.5);
     check_near(100 * zoh->metrics.M, 0.01, 0.3);
@@ -371,7 +353,6 @@ static void the_smooth_plant_is_the_one_it_was(void** state)
 
 static void the_energy_comes_nearer_to_that_of_ideal_coupling(void** state)
 {
-    (void)state;
     static const int which[] = {CRDI_BENCH_OPTIMAL, CRDI_BENCH_TRAINED, CRDI_BENCH_LEAST_SQUARES,
                                 CRDI_BENCH_AUTO};
     const crdi_bench_experiment* const both[] = {shared, smooth};
@@ -389,7 +370,6 @@ static void the_energy_comes_nearer_to_that_of_ideal_coupling(void** state)
 // Goals say "met" where the numbers are, and not else.
 static void goals_follow_from_the_numbers(void** state)
 {
-    (void)state;
     assert_true(shared->goal_count > 8);
     for (int i = 0; i < shared->goal_count; i++) {
         const crdi_bench_goal* g = &shared->goals[i];
@@ -408,7 +388,6 @@ static bool has_remark(const crdi_bench_experiment* e, const char* begin)
 // A pair is remarked on if and only if its order is another one; of equal ones there is none.
 static void remarks_follow_from_the_numbers(void** state)
 {
-    (void)state;
     for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_TRAINED; i++) {
         for (int j = CRDI_BENCH_ZOH; j <= CRDI_BENCH_TRAINED; j++) {
             const crdi_bench_run *a = &shared->runs[i], *b = &shared->runs[j];
@@ -431,7 +410,6 @@ static void remarks_follow_from_the_numbers(void** state)
 
 static void options_that_make_no_sense_are_refused(void** state)
 {
-    (void)state;
     const double nan = NAN;
     const struct {
         double latency, jitter, step;
@@ -466,7 +444,6 @@ static void options_that_make_no_sense_are_refused(void** state)
 // Each of them would take minutes: some on the way, and then none.
 static void allocations_may_fail(void** state)
 {
-    (void)state;
     crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
     o.step = 0.05;
     for (int64_t fail_at = 0;; fail_at = fail_at < 2 ? fail_at + 1 : 12 * fail_at) {

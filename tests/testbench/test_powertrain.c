@@ -96,7 +96,6 @@ static part running_engine(double rpm, double pedal)
 
 static void engine_reaches_its_published_corner_points(void** state)
 {
-    (void)state;
     static const double points[][2] = {{600, 180},    {1000, 325}, {1200, 400}, {5000, 400},
                                        {5800, 370.4}, {6500, 310}, {8000, 310}};
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
@@ -114,7 +113,6 @@ static void engine_reaches_its_published_corner_points(void** state)
 
 static void engine_burns_what_its_willans_line_says(void** state)
 {
-    (void)state;
     part e = running_engine(3000, 0.5); // 200 N.m
     run(&e, 300);
     // (200 + 44.1661) 314.159 / 0.409167
@@ -129,7 +127,6 @@ static void engine_burns_what_its_willans_line_says(void** state)
 
 static void engine_torque_follows_the_pedal_with_its_lag(void** state)
 {
-    (void)state;
     part e = running_engine(2000, 0.25);
     check_near(get(&e, "torque"), 0, 0);
     run(&e, 8); // one lag of 80 ms
@@ -142,7 +139,6 @@ static void engine_torque_follows_the_pedal_with_its_lag(void** state)
 
 static void engine_needs_its_time_and_fuel_to_start(void** state)
 {
-    (void)state;
     part e = make("pt_engine");
     set(&e, "speed_ref", 1500 * RPM);
     begin(&e);
@@ -179,7 +175,6 @@ static part warm_machine(double torque, double speed, double winding)
 // - 44.1655
 static void engine_with_the_signals_of_a_bench_drags_without_throttle(void** state)
 {
-    (void)state;
     part e = make("pt_engine");
     set(&e, "throttle", 1);
     set(&e, "speed_ref", 3000 * RPM);
@@ -198,7 +193,6 @@ static void engine_with_the_signals_of_a_bench_drags_without_throttle(void** sta
 
 static void clutch_closes_when_the_bench_has_come_to_the_speed_of_the_car(void** state)
 {
-    (void)state;
     part c = make("pt_clutch");
     set(&c, "bench_torque_max", 400);
     set(&c, "bench_torque", 150);
@@ -236,7 +230,6 @@ static void clutch_closes_when_the_bench_has_come_to_the_speed_of_the_car(void**
 
 static void clutch_turns_the_part_that_is_wanted_into_a_throttle(void** state)
 {
-    (void)state;
     part c = make("pt_clutch");
     set(&c, "bench_torque_max", 400);
     set(&c, "bench_speed", 3000 * RPM);
@@ -258,7 +251,6 @@ static void clutch_turns_the_part_that_is_wanted_into_a_throttle(void** state)
 
 static void machine_envelope_knows_speed_voltage_and_temperature(void** state)
 {
-    (void)state;
     static const struct {
         double speed, voltage, winding, most;
     } points[] = {
@@ -286,7 +278,6 @@ static void machine_envelope_knows_speed_voltage_and_temperature(void** state)
 
 static void machine_loses_what_the_map_says_and_its_powers_add_up(void** state)
 {
-    (void)state;
     part m = warm_machine(100, 300, 60);
     run(&m, 1);
     check_near(get(&m, "loss"), 120 + 360 + 315 + 550, 1e-9);
@@ -304,7 +295,6 @@ static void machine_loses_what_the_map_says_and_its_powers_add_up(void** state)
 
 static void machine_settles_at_forty_kilowatts(void** state)
 {
-    (void)state;
     part m = warm_machine(40e3 / 300, 300, 60);
     run(&m, 400000); // 4000 s
     // T_w = 60 + Q_cu / 25 + Q / 220, solved for T_w with Q_cu = 977.8 (1 + 0.0039 (T_w - 60))
@@ -319,7 +309,6 @@ static void machine_settles_at_forty_kilowatts(void** state)
 
 static void machine_derates_under_its_peak_after_a_minute_or_two_and_never_comes_back(void** state)
 {
-    (void)state;
     part m = warm_machine(250, 340, 90);
     double before = 1, began = 0;
     for (int i = 0; i < 30000; i++) {
@@ -337,7 +326,6 @@ static void machine_derates_under_its_peak_after_a_minute_or_two_and_never_comes
 
 static void machine_takes_its_temperature_from_outside_when_told(void** state)
 {
-    (void)state;
     part m = make("pt_machine");
     set(&m, "external", 1);
     set(&m, "winding_in", 170);
@@ -353,7 +341,6 @@ static void machine_takes_its_temperature_from_outside_when_told(void** state)
 
 static void battery_current_solves_its_quadratic(void** state)
 {
-    (void)state;
     part b = make("pt_battery");
     set(&b, "aux", 0);
     begin(&b);
@@ -368,7 +355,6 @@ static void battery_current_solves_its_quadratic(void** state)
 
 static void battery_voltage_sags_by_all_its_resistances(void** state)
 {
-    (void)state;
     part b = make("pt_battery");
     set(&b, "aux", 0);
     set(&b, "capacity_ah", 1e9);
@@ -384,7 +370,6 @@ static void battery_voltage_sags_by_all_its_resistances(void** state)
 
 static void battery_keeps_to_its_currents_and_counts_what_it_could_not_give(void** state)
 {
-    (void)state;
     part b = make("pt_battery");
     set(&b, "soc_start", 0.5);
     begin(&b);
@@ -408,7 +393,6 @@ static void battery_keeps_to_its_currents_and_counts_what_it_could_not_give(void
 
 static void vehicle_coasts_against_its_road_load(void** state)
 {
-    (void)state;
     part c = make("pt_vehicle");
     set(&c, "speed_start", 20);
     set(&c, "gear", 6);
@@ -422,7 +406,6 @@ static void vehicle_coasts_against_its_road_load(void** state)
 
 static void vehicle_gearbox_multiplies_and_loses(void** state)
 {
-    (void)state;
     part c = make("pt_vehicle");
     begin(&c);
     set(&c, "engine_torque", 60);
@@ -446,7 +429,6 @@ static void vehicle_gearbox_multiplies_and_loses(void** state)
 
 static void vehicle_interrupts_the_torque_for_a_quarter_of_a_second(void** state)
 {
-    (void)state;
     part c = make("pt_vehicle");
     set(&c, "speed_start", 10);
     begin(&c);
@@ -469,7 +451,6 @@ static void vehicle_interrupts_the_torque_for_a_quarter_of_a_second(void** state
 
 static void vehicle_stands_on_its_brakes_and_never_rolls_back(void** state)
 {
-    (void)state;
     part c = make("pt_vehicle");
     set(&c, "speed_start", 3);
     begin(&c);
@@ -488,7 +469,6 @@ static void vehicle_stands_on_its_brakes_and_never_rolls_back(void** state)
 
 static void vehicle_energies_close_to_rounding(void** state)
 {
-    (void)state;
     part c = make("pt_vehicle");
     begin(&c);
     for (int i = 0; i < 3000; i++) {
@@ -512,7 +492,6 @@ static void vehicle_energies_close_to_rounding(void** state)
 
 static void driver_asks_for_resistance_acceleration_and_error(void** state)
 {
-    (void)state;
     part d = make("pt_driver");
     set(&d, "speed", 10);
     set(&d, "target", 10);
@@ -535,7 +514,6 @@ static void driver_asks_for_resistance_acceleration_and_error(void** state)
 
 static void driver_holds_the_car_at_a_stop(void** state)
 {
-    (void)state;
     part d = make("pt_driver");
     begin(&d);
     run(&d, 100);
@@ -569,7 +547,6 @@ static part made_controller(double force)
 
 static void controller_drives_electrically_below_its_threshold(void** state)
 {
-    (void)state;
     part c = made_controller(1000);
     run(&c, 60);
     const double wanted = 1000 / (0.9457 * 20) + 3; // 55.9 N.m, 11 kW
@@ -582,7 +559,6 @@ static void controller_drives_electrically_below_its_threshold(void** state)
 
 static void controller_shifts_the_load_point_with_the_engine_on(void** state)
 {
-    (void)state;
     part c = made_controller(2000); // 108.7 N.m, 21.7 kW: above 16 kW
     run(&c, 1);
     check_int(get(&c, "engine_on"), 1);
@@ -605,7 +581,6 @@ static void controller_shifts_the_load_point_with_the_engine_on(void** state)
 
 static void controller_keeps_the_sum_while_the_engine_lags(void** state)
 {
-    (void)state;
     part c = made_controller(3000);
     set(&c, "engine_lag", 0.08);
     set(&c, "engine_running", 1);
@@ -623,7 +598,6 @@ static void controller_keeps_the_sum_while_the_engine_lags(void** state)
 
 static void controller_boosts_beyond_the_full_load(void** state)
 {
-    (void)state;
     part c = made_controller(9000); // 478.8 N.m
     set(&c, "engine_running", 1);
     run(&c, 60);
@@ -635,7 +609,6 @@ static void controller_boosts_beyond_the_full_load(void** state)
 
 static void controller_recuperates_within_limits_and_brakes_the_rest(void** state)
 {
-    (void)state;
     part c = made_controller(-1000);
     run(&c, 60);
     check_near(get(&c, "machine_torque"), -1000 * 0.9457 / 20 + 3, 1e-9);
@@ -655,7 +628,6 @@ static void controller_recuperates_within_limits_and_brakes_the_rest(void** stat
 
 static void controller_lets_the_engine_run_its_six_seconds(void** state)
 {
-    (void)state;
     part c = made_controller(2000);
     run(&c, 1);
     set(&c, "force", 200);
@@ -682,7 +654,6 @@ static void controller_lets_the_engine_run_its_six_seconds(void** state)
 
 static void controller_shifts_by_speed_and_load_and_not_too_often(void** state)
 {
-    (void)state;
     part c = made_controller(100);
     set(&c, "shift_interval", 1.2);
     set(&c, "shaft_speed", 2000 * RPM);
@@ -706,7 +677,6 @@ static void controller_shifts_by_speed_and_load_and_not_too_often(void** state)
 
 static void models_refuse_parameters_that_make_no_sense(void** state)
 {
-    (void)state;
     static const struct {
         const char *model, *parameter, *says;
         double value;

@@ -383,7 +383,6 @@ static void die_in(const sheet* like, crd_dcp_state state, double after, death h
 
 static void wherever_a_master_dies_the_machine_comes_to_rest_in_time(void** state)
 {
-    (void)state;
     static const crd_dcp_state states[] = {
         CRD_DCP_CONFIGURATION, CRD_DCP_PREPARING,   CRD_DCP_PREPARED,      CRD_DCP_CONFIGURING,
         CRD_DCP_CONFIGURED,    CRD_DCP_INITIALIZED, CRD_DCP_SYNCHRONIZING, CRD_DCP_SYNCHRONIZED,
@@ -464,7 +463,6 @@ static int drive_anything(hand* h, uint64_t* seed, int values)
 
 static void no_set_value_leads_out_of_the_envelope(void** state)
 {
-    (void)state;
     uint64_t seed = 42;
     const int wanted = whole ? 1000000 : 20000;
     hand* h = make(&em, 3);
@@ -559,7 +557,6 @@ static void act(hand* h, uint64_t* seed)
 // the limits of the bench, and left alone it comes to rest.
 static void whatever_comes_goes_by_the_table(void** state)
 {
-    (void)state;
     uint64_t seed = 99;
     const int sequences = whole ? 100000 : 300;
     int64_t runs = 0;

@@ -216,7 +216,6 @@ static crd_dcp_state one_dies(int dies, double at, double pause)
 
 static void when_one_of_two_benches_dies_the_other_comes_to_rest(void** state)
 {
-    (void)state;
     bool met[CRD_DCP_STATE_COUNT + 1] = {false};
     int sessions = 0;
     (void)one_dies(0, INFINITY, INFINITY);
@@ -271,7 +270,6 @@ static void dies_beside_a_busy_master(int dies, double pause)
 
 static void a_master_that_is_busy_keeps_no_bench_turning_when_another_dies(void** state)
 {
-    (void)state;
     for (int dies = 0; dies < BENCHES; dies++) {
         dies_beside_a_busy_master(dies, 0.1);
         dies_beside_a_busy_master(dies, 1);
@@ -282,7 +280,6 @@ static void a_master_that_is_busy_keeps_no_bench_turning_when_another_dies(void*
 // Who is stopped first is not the one that does not answer.
 static void a_bench_that_is_conditioned_is_stopped_before_a_dead_one_is_waited_for(void** state)
 {
-    (void)state;
     for (int dies = 0; dies < BENCHES; dies++) {
         field f;
         open_field(&f, dies, INFINITY, INFINITY);

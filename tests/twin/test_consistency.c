@@ -33,7 +33,6 @@ static counts judge_many(double scale, double r, int width, bool correlated)
 
 static void right_sequences_are_called_consistent(void** state)
 {
-    (void)state;
     const double correlations[] = {0, 0.5, 0.9, 0.99, 1};
     check(judge_many(1, 0, 1, false).consistent >= 0.97 * RUNS);
     check(judge_many(1, 0, 3, false).consistent >= 0.97 * RUNS);
@@ -45,7 +44,6 @@ static void right_sequences_are_called_consistent(void** state)
 
 static void wrong_sequences_are_called_by_name(void** state)
 {
-    (void)state;
     check(judge_many(1.3, 0, 1, false).confident >= 0.97 * RUNS);
     check(judge_many(0.8, 0, 1, false).cautious >= 0.97 * RUNS);
     check(judge_many(2, 0.9, 2, true).confident >= 0.9 * RUNS);
@@ -54,7 +52,6 @@ static void wrong_sequences_are_called_by_name(void** state)
 
 static void bounds_and_shares_are_those_of_the_distribution(void** state)
 {
-    (void)state;
     static double z[2 * ROWS]; // the second of two a row
     noise seeded = {.state = 5};
     for (int i = 0; i < ROWS; i++) {
@@ -72,7 +69,6 @@ static void bounds_and_shares_are_those_of_the_distribution(void** state)
 
 static void what_is_not_there_is_not_judged(void** state)
 {
-    (void)state;
     const double nan = (double)NAN, z[4] = {nan, nan, nan, 1};
     const crd_consistency c = crd_consistency_judge(z, 1, 1, 3, true);
     check_int(c.count, 0);
@@ -85,7 +81,6 @@ static void what_is_not_there_is_not_judged(void** state)
 
 static void quantities_that_follow_from_others_do_not_count(void** state)
 {
-    (void)state;
     crd_context* ctx = crd_context_create(NULL);
     const char text[] = "rc\nv1 in 0 1\nr1 in a 1\nc1 a 0 1\nr2 a b 1\nc2 b 0 2\n"
                         ".output a=v(a) b=v(b) sum={v(a)+v(b)}\n.end\n";

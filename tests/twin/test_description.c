@@ -5,18 +5,6 @@
 
 #include <stdio.h>
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static const char rc[] = "rc\n.thermal\nheat q0 1 10\nresistance r1 1 2 1\nresistance r2 2 3 2\n"
                          "resistance r3 3 0 3\ncapacity c1 2 0.1\ncapacity c2 3 0.2\n.endthermal\n"
                          ".output top=t(1)\n.end\n";
@@ -123,7 +111,6 @@ static void what_is_wrong_is_told_with_its_line_and_key(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -149,5 +136,5 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_with_its_line_and_key),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

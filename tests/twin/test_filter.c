@@ -5,18 +5,6 @@
 
 #include <stdio.h>
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 // Two capacities in a row (Rodriguez 2021, 4.3) in K above the air; %s is the source.
 static const char circuit[] = "rc\n.thermal\nheat q0 1 %s\nresistance r1 1 2 1\n"
                               "resistance r2 2 3 2\nresistance r3 3 0 3\n"
@@ -578,7 +566,6 @@ static void times_that_do_not_go_on_are_refused(void** state)
 
 static void a_step_allocates_nothing(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_netlist* n = netlist(ctx, "10");
@@ -608,7 +595,6 @@ static void a_step_allocates_nothing(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -654,5 +640,5 @@ int main(void)
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -412,7 +412,6 @@ static void what_makes_no_model_is_refused(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int once = 0; once < 2; once++) {
         bool good = false;
         for (int fail_at = 0; !good; fail_at++) {

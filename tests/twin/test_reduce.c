@@ -2,18 +2,6 @@
 #include "cardan/twin.h"
 #include "check.h"
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static crd_netlist* netlist(crd_context* ctx, const char* text)
 {
     crd_netlist* n = NULL;
@@ -254,7 +242,6 @@ static void what_is_not_linear_is_refused_by_name(void** state)
 
 static void a_new_value_allocates_nothing(void** state)
 {
-    (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
     crd_netlist* n = netlist(ctx, rc_thermal);
@@ -276,7 +263,6 @@ static void a_new_value_allocates_nothing(void** state)
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t at = 0;; at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -306,5 +292,5 @@ int main(void)
         cmocka_unit_test(a_new_value_allocates_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }

@@ -7,18 +7,6 @@
 
 #include <stdio.h>
 
-static int setup(void** state)
-{
-    *state = crd_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int teardown(void** state)
-{
-    crd_context_destroy(*state);
-    return 0;
-}
-
 static crd_netlist* netlist(crd_context* ctx, const char* text)
 {
     crd_netlist* n = NULL;
@@ -446,5 +434,5 @@ int main(void)
         cmocka_unit_test(capacitors_do_not_show_in_the_steady_state),
         cmocka_unit_test(the_inverter_hides_two_of_its_eight_values),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_set_up, check_tear_down);
 }
