@@ -1,4 +1,5 @@
 #include "shared/base.h"
+#include "shared/base_path.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -146,6 +147,30 @@ bool crdi_ends_with(const char* text, const char* ending)
 {
     const size_t n = strlen(text), k = strlen(ending);
     return n > k && strcasecmp(text + n - k, ending) == 0;
+}
+
+size_t crdi_folder_length(const char* path)
+{
+    const char* slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+const char* crdi_path_stem(const char* path, size_t* length)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') {
+        begin--;
+    }
+    size_t dot = end;
+    while (dot > begin && path[dot] != '.') {
+        dot--;
+    }
+    *length = dot > begin ? dot - begin : end - begin;
+    return path + begin;
 }
 
 crd_status crdi_check_plain(crd_context* ctx, const char* address, bool loopback, bool has_key,

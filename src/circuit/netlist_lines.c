@@ -1,5 +1,6 @@
 // Files into cards, cards into definitions.
 #include "circuit/netlist.h"
+#include "shared/base_path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -493,8 +494,7 @@ static crd_status include(crdi_parser* p, const crdi_card* card, crdi_scan* s)
                               CRDI_INCLUDES_MOST);
     }
     const char* from = p->out->files[card->file];
-    const char* slash = strrchr(from, '/');
-    const int folder = slash && *w.p != '/' ? (int)(slash - from) + 1 : 0;
+    const int folder = *w.p != '/' ? (int)crdi_folder_length(from) : 0;
     char* path = crdi_arena_format(&p->work, "%.*s%.*s", folder, from, (int)w.n, w.p);
     if (!path) { return CRD_E_MEMORY; }
     int32_t file;

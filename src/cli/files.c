@@ -3,6 +3,7 @@
 #include "cardan/system.h"
 #include "cli/cli.h"
 #include "shared/archive.h"
+#include "shared/base_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,20 +186,9 @@ const char* crdi_file_stem(crd_arena* a, const char* path)
         free(folder);
         return copy;
     }
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/') {
-        end--;
-    }
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') {
-        begin--;
-    }
-    size_t dot = end;
-    while (dot > begin + 1 && path[dot - 1] != '.') {
-        dot--;
-    }
-    const size_t length = dot > begin + 1 ? dot - 1 - begin : end - begin;
-    return crdi_arena_text(a, path + begin, length);
+    size_t length;
+    const char* stem = crdi_path_stem(path, &length);
+    return crdi_arena_text(a, stem, length);
 }
 
 static crd_status load_fmu(crd_context* ctx, const char* path, crd_system** out)

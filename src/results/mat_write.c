@@ -12,6 +12,7 @@
 #include "results/mat_read.h"
 #include "results/recorder.h"
 #include "shared/base.h"
+#include "shared/base_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -712,8 +713,7 @@ static crd_status find_file(mat_sink* m)
 static crd_status open_store(mat_sink* m)
 {
     crd_context* ctx = m->base.ctx;
-    const char* slash = strrchr(m->base.path, '/');
-    const int length = slash ? (int)(slash - m->base.path) + 1 : 0;
+    const int length = (int)crdi_folder_length(m->base.path);
     char* folder = crdi_format(ctx, "%.*s.", length, m->base.path);
     if (!folder) { return CRD_E_MEMORY; }
     m->store = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);

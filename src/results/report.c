@@ -1,6 +1,7 @@
 // The report from outside to inside: open what belongs to the runs, read every recording once,
 // group the signals into plots, write the file beside its place and put it there.
 #include "results/report.h"
+#include "shared/base_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,10 +100,7 @@ static crd_status make_label(crdi_report* r, int i)
 {
     crdi_report_part* p = &r->parts[i];
     p->label = p->run->label;
-    if (!p->label || !*p->label) {
-        const char* slash = strrchr(p->info->path, '/');
-        p->label = slash ? slash + 1 : p->info->path;
-    }
+    if (!p->label || !*p->label) { p->label = p->info->path + crdi_folder_length(p->info->path); }
     for (int k = 0; k < i; k++) {
         if (strcmp(r->parts[k].label, p->label) != 0) { continue; }
         p->label = crdi_arena_format(&r->arena, "%s (%d)", p->label, i + 1);

@@ -1,6 +1,7 @@
 // The report as Markdown: headings and tables, plots and drawing as SVG files in a folder beside
 // it. Sites that show Markdown leave out pictures that stand in it as data, so they are files.
 #include "results/report.h"
+#include "shared/base_path.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,10 +12,8 @@
 // "a/report.md" -> folder "a/report-plots", and its name in links
 static crd_status make_folder(crdi_report* r)
 {
-    const char* slash = strrchr(r->path, '/');
-    const char* base = slash ? slash + 1 : r->path;
-    const char* dot = strrchr(base, '.');
-    const size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    size_t length;
+    const char* base = crdi_path_stem(r->path, &length);
     r->folder_name = crdi_arena_format(&r->arena, "%.*s-plots", (int)length, base);
     r->folder = crdi_arena_format(&r->arena, "%.*s%s", (int)(base - r->path), r->path,
                                   r->folder_name ? r->folder_name : "");

@@ -1,5 +1,6 @@
 // A slave description from the variables that are served.
 #include "serve/serve.h"
+#include "shared/base_path.h"
 
 #include <float.h>
 #include <math.h>
@@ -274,10 +275,9 @@ fail:
 // "a/b/motor.fmu" -> "motor"
 static const char* file_stem(describer* w, const char* path)
 {
-    const char* slash = strrchr(path, '/');
-    const char* name = slash ? slash + 1 : path;
-    const char* dot = strrchr(name, '.');
-    return crdi_arena_text(w->a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    size_t length;
+    const char* name = crdi_path_stem(path, &length);
+    return crdi_arena_text(w->a, name, length);
 }
 
 // NULL: that of the file.

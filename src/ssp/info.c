@@ -1,4 +1,5 @@
 // What is in a package, for listings: nothing is unpacked, no other file is opened.
+#include "shared/base_path.h"
 #include "ssp/read.h"
 
 #include <dirent.h>
@@ -105,8 +106,7 @@ static crd_status info_list_folder(describer* d, const char* path, const char* v
 // An .ssd on its own: only itself, or a sibling that was asked for.
 static crd_status list_file(describer* d, const char* path, const char* variant)
 {
-    const char* slash = strrchr(path, '/');
-    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    const size_t n = crdi_folder_length(path);
     const char* folder = crdi_arena_text(&d->info->arena, path, n);
     crd_status st = folder ? CRD_OK : CRD_E_MEMORY;
     DIR* dir = variant && folder ? opendir(n ? folder : ".") : NULL;

@@ -9,6 +9,7 @@
 //   VectorSum
 //                are units of their own that run after all simulators, so that they add no delay
 #include "cardan/model.h"
+#include "shared/base_path.h"
 #include "ssp/read.h"
 
 #include <limits.h>
@@ -211,9 +212,8 @@ static crd_status read_groups(osp* o, simulator* s, const crdi_xml_element* e)
 {
     crd_status st = CRD_OK;
     CRD_TRY(read_variables(o, s));
-    const char* slash = strrchr(s->path, '/');
-    const char* file = slash ? slash + 1 : s->path;
-    const int folder = (int)(file - s->path);
+    const int folder = (int)crdi_folder_length(s->path);
+    const char* file = s->path + folder;
     const int stem = (int)(crdi_ends_with(file, ".fmu") ? strlen(file) - 4 : strlen(file));
     for (int k = 0; k < 4 && !s->groups; k++) {
         char path[PATH_MAX];
@@ -709,10 +709,8 @@ crd_status crdi_osp_read(crd_system* s, const char* path)
     crd_arena_init(&o.r.arena, s->ctx);
     crdi_map_init(&o.simulator_map, s->ctx);
     crdi_map_init(&o.function_map, s->ctx);
-    const char* slash = strrchr(path, '/');
     o.d.path = path;
-    o.d.folder = o.d.shown_folder =
-        crdi_arena_text(&o.r.arena, path, slash ? (size_t)(slash - path) + 1 : 0);
+    o.d.folder = o.d.shown_folder = crdi_arena_text(&o.r.arena, path, crdi_folder_length(path));
     o.d.shown = crdi_ssp_keep(&o.r, path);
     if (!o.d.folder || !o.d.shown) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_ssp_read_file(s->ctx, path, path, &text));

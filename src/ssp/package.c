@@ -1,4 +1,5 @@
 // Where things are: packages, variants, sources, documents.
+#include "shared/base_path.h"
 #include "ssp/read.h"
 
 #include <ctype.h>
@@ -182,12 +183,6 @@ fail:
     return st;
 }
 
-static size_t folder_length(const char* path)
-{
-    const char* slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 static crd_status in_folder(crdi_ssp_reader* r, const char* folder, const char* shown,
                             const char* variant, crdi_ssp_place* out)
 {
@@ -206,7 +201,7 @@ static crd_status in_folder(crdi_ssp_reader* r, const char* folder, const char* 
 static crd_status sibling(crdi_ssp_reader* r, const char* path, const char* variant,
                           crdi_ssp_place* out)
 {
-    const size_t n = folder_length(path);
+    const size_t n = crdi_folder_length(path);
     const char* folder = n ? crdi_arena_text(&r->arena, path, n) : "./";
     if (!folder) { return CRD_E_MEMORY; }
     crdi_names names = {0};
@@ -414,9 +409,9 @@ crd_status crdi_ssp_add_text(crdi_ssp_reader* r, const char* text, size_t length
     crdi_document* d = crdi_arena_new(&r->arena, 1, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     d->path = crdi_arena_text(&r->arena, path, strlen(path));
-    d->folder = crdi_arena_text(&r->arena, path, folder_length(path));
+    d->folder = crdi_arena_text(&r->arena, path, crdi_folder_length(path));
     d->shown = crdi_ssp_keep(r, shown);
-    d->shown_folder = crdi_arena_text(&r->arena, shown, folder_length(shown));
+    d->shown_folder = crdi_arena_text(&r->arena, shown, crdi_folder_length(shown));
     d->root = root;
     crdi_map_init(&d->ids, r->ctx);
     if (!d->path || !d->folder || !d->shown || !d->shown_folder) { return CRD_E_MEMORY; }

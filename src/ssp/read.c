@@ -1,5 +1,6 @@
 // A package into a system: all stations in order.
 #include "ssp/read.h"
+#include "shared/base_path.h"
 
 #include <limits.h>
 #include <math.h>
@@ -213,9 +214,8 @@ static crd_status move_results(crdi_ssp_reader* r, const crdi_document* d, const
         strncmp(out->path, d->folder, n) != 0) {
         return CRD_OK;
     }
-    const char* slash = strrchr(package, '/');
-    const int folder = slash ? (int)(slash - package) + 1 : 0;
-    out->path = crdi_arena_format(&r->s->arena, "%.*s%s", folder, package, out->path + n);
+    out->path = crdi_arena_format(&r->s->arena, "%.*s%s", (int)crdi_folder_length(package), package,
+                                  out->path + n);
     return out->path ? CRD_OK : CRD_E_MEMORY;
 }
 

@@ -7,6 +7,7 @@
 // stays at the root and the dots of its name become "_", with a number if need be.
 #include "ssp/write.h"
 #include "shared/base_names.h"
+#include "shared/base_path.h"
 #include "shared/system.h"
 
 #include <math.h>
@@ -627,11 +628,9 @@ static crd_status make_title(crdi_pack_writer* w)
     const crd_system* s = w->s;
     const char* title = s->title && s->title[0] ? s->title : s->file;
     if (title == s->file) { // its name without folder and ending
-        const char* slash = strrchr(title, '/');
-        if (slash) { title = slash + 1; }
-        const char* dot = strrchr(title, '.');
-        title = crdi_arena_text(&w->arena, title,
-                                dot && dot > title ? (size_t)(dot - title) : strlen(title));
+        size_t length;
+        title = crdi_path_stem(title, &length);
+        title = crdi_arena_text(&w->arena, title, length);
         if (!title) { return CRD_E_MEMORY; }
     }
     if (!title[0]) { title = s->unit_count == 1 ? s->units[0].name : "system"; }

@@ -1,4 +1,5 @@
 // FMUs and recordings under resources/, each file once.
+#include "shared/base_path.h"
 #include "ssp/write.h"
 
 #include <ctype.h>
@@ -115,24 +116,13 @@ static crd_status pack_file(crdi_pack_writer* w, int unit)
         return crdi_fail(w->ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "unit '%s': %s: %s",
                          u->name, path, strerror(errno));
     }
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/') {
-        end--;
-    }
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') {
-        begin--;
-    }
-    size_t dot = end;
-    while (dot > begin && path[dot] != '.') {
-        dot--;
-    }
+    size_t length;
+    const char* name = crdi_path_stem(path, &length);
     const bool folder = S_ISDIR(info.st_mode);
-    const size_t stem_length = dot > begin ? dot - begin : end - begin;
-    const char* stem = crdi_pack_plain_name(w, path + begin, stem_length);
+    const char* stem = crdi_pack_plain_name(w, name, length);
     const char* ending = ".fmu";
     if (u->source != CRD_UNIT_FMU) {
-        ending = crdi_pack_plain_name(w, path + begin + stem_length, end - begin - stem_length);
+        ending = crdi_pack_plain_name(w, name + length, strcspn(name + length, "/"));
         if (ending && ending[0] == '_') { // the dot in front
             ending = crdi_arena_format(&w->arena, ".%s", ending + 1);
         }

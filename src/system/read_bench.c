@@ -1,4 +1,5 @@
 // Bench files: a unit becomes a bench by its roles, limits, checklist, and the order of its stop.
+#include "shared/base_path.h"
 #include "system/read.h"
 
 #include <math.h>
@@ -212,7 +213,6 @@ crd_status crdi_bench_file_load(crd_context* ctx, const char* path, crd_arena* a
     crdi_node* tree = NULL;
     crd_text_init(&bytes, ctx);
     CRD_TRY(crdi_read_file(ctx, path, &bytes));
-    const char* slash = strrchr(path, '/');
     *out = (crdi_bench_file){.file = path,
                              .tolerance = NAN,
                              .induced = NAN,
@@ -230,7 +230,7 @@ crd_status crdi_bench_file_load(crd_context* ctx, const char* path, crd_arena* a
                      .arena = arena,
                      .scratch = arena,
                      .file = path,
-                     .folder_length = slash ? (size_t)(slash - path) + 1 : 0};
+                     .folder_length = crdi_folder_length(path)};
     CRD_TRY(read_bench_file(&r, tree, out));
 fail:
     crd_text_clear(&bytes);

@@ -1,5 +1,6 @@
 #include "cardan/system.h"
 #include "shared/archive.h"
+#include "shared/base_path.h"
 #include "system/read.h"
 
 #include <ctype.h>
@@ -149,13 +150,12 @@ void crd_system_destroy(crd_system* s)
 
 static crdi_reader reader_for(crd_system* s, const char* file, crd_arena* scratch)
 {
-    const char* slash = strrchr(file, '/');
     return (crdi_reader){.ctx = s->ctx,
                          .system = s,
                          .arena = &s->arena,
                          .scratch = scratch,
                          .file = file,
-                         .folder_length = slash ? (size_t)(slash - file) + 1 : 0};
+                         .folder_length = crdi_folder_length(file)};
 }
 
 static crd_status parse_on(crd_context* ctx, const char* text, size_t length, const char* path,
@@ -264,23 +264,10 @@ static crd_status of_file(crd_context* ctx, const char* path, crd_unit_source so
 {
     // The unit is called after the file: letters and digits of its name up to the last dot.
     char name[64];
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/') {
-        end--;
-    }
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') {
-        begin--;
-    }
-    for (size_t i = end; i > begin + 1; i--) {
-        if (path[i - 1] == '.') {
-            end = i - 1;
-            break;
-        }
-    }
-    size_t n = 0;
-    for (size_t i = begin; i < end && n + 1 < sizeof name; i++) {
-        const unsigned char c = (unsigned char)path[i];
+    size_t n = 0, length;
+    const char* stem = crdi_path_stem(path, &length);
+    for (size_t i = 0; i < length && n + 1 < sizeof name; i++) {
+        const unsigned char c = (unsigned char)stem[i];
         const bool later = n > 0 && (isdigit(c) || c == '-');
         name[n] = c < 0x80 && (isalpha(c) || later) ? (char)c : '_';
         n++;

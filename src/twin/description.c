@@ -1,6 +1,7 @@
 // Twins out of descriptions.
 #include "cardan/twin.h"
 #include "shared/base.h"
+#include "shared/base_path.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -397,10 +398,9 @@ static crd_status twin_description_load(reader* r, const crdi_json* top)
     if (named) {
         st = text(r, named, &d->circuit);
         if (st < 0) { return st; }
-        const char* slash = r->file ? strrchr(r->file, '/') : NULL;
-        if (slash && d->circuit[0] != '/') {
-            d->circuit = crdi_arena_format(&d->arena, "%.*s/%s", (int)(slash - r->file), r->file,
-                                           d->circuit);
+        if (r->file && d->circuit[0] != '/') {
+            d->circuit = crdi_arena_format(&d->arena, "%.*s%s", (int)crdi_folder_length(r->file),
+                                           r->file, d->circuit);
             if (!d->circuit) { return CRD_E_MEMORY; }
         }
     }

@@ -117,12 +117,6 @@ static crd_status choose_output(report* r, const crdi_list* files, const char* e
                                    "the system description");
 }
 
-static bool has_ending(const char* path, const char* ending)
-{
-    const size_t n = strlen(path), k = strlen(ending);
-    return n > k && strcasecmp(path + n - k, ending) == 0;
-}
-
 // ---- a picture of some signals -----------------------------------------------------------------
 
 typedef struct line { // a signal of a run, read whole
@@ -284,18 +278,18 @@ static crd_status check_endings(report* r, bool picture, bool markdown)
     static const char* const pages[] = {".html", ".htm"};
     const char* path = r->options->output;
     if (!path || strncmp(path, "/dev/", 5) == 0) { return CRD_OK; }
-    const bool svg = has_ending(path, ".svg");
+    const bool svg = crdi_ends_with(path, ".svg");
     if (picture && !svg) {
         return crdi_fail(r->cli->ctx, CRD_E_UNSUPPORTED,
                          "%s: --plot draws SVG, the name should end in .svg", path);
     }
-    if (!picture && (svg || has_ending(path, ".pdf"))) {
+    if (!picture && (svg || crdi_ends_with(path, ".pdf"))) {
         return crdi_fail(
             r->cli->ctx, CRD_E_UNSUPPORTED, "%s: reports are written as HTML or Markdown%s", path,
             svg ? "; --plot SIGNAL draws a picture" : "; a browser prints the HTML as PDF");
     }
-    const bool page = has_ending(path, pages[0]) || has_ending(path, pages[1]);
-    if (!picture && ((markdown && page) || (!markdown && has_ending(path, ".md")))) {
+    const bool page = crdi_ends_with(path, pages[0]) || crdi_ends_with(path, pages[1]);
+    if (!picture && ((markdown && page) || (!markdown && crdi_ends_with(path, ".md")))) {
         return crdi_fail(r->cli->ctx, CRD_E_RANGE, "%s does not go with --format %s", path,
                          markdown ? "md" : "html");
     }
@@ -309,7 +303,7 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
     const report_options* o = options;
     const bool picture = o->plot.count > 0;
     const bool markdown =
-        o->format == 1 || (o->format < 0 && o->output && has_ending(o->output, ".md"));
+        o->format == 1 || (o->format < 0 && o->output && crdi_ends_with(o->output, ".md"));
     crd_status st = CRD_OK;
     crd_arena_init(&r.arena, cli->ctx);
     crd_text_init(&r.what, cli->ctx);
