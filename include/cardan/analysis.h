@@ -472,6 +472,7 @@ typedef struct crd_varied_report {
     crd_sure worst;      ///< over all sequences with at most `burst` losses in a row
     double low, high;    ///< growth per step of the worst sequence lies between them
     const char* by;      ///< what showed that it is stable: "norm", "small gain"; else ""
+    double gain;         ///< around the loop, of what sequences may change; < 1: small gain; NaN
     const char* stopped; ///< why no more effort was made; NULL: it was not needed
     int period;          ///< of the sequence that grows by `low` per step, 0: none was found
     int* ages;           ///< (period x link_count) age of the newest sample

@@ -235,6 +235,9 @@ typedef struct crd_coupling_report {
     int command_count;
     bool commands_found; ///< nobody has named them
     double ahead;        ///< s that estimates are of a later time at the source: the way there
+    double scale;        ///< largest magnitude of the signal; 0: it is not known, nor what follows
+    double relative;     ///< RMS over the run of what the unit was told less the signal / scale
+    double error_rms;    ///< estimated error of the source's output (linearised); NaN: not known
 } crd_coupling_report;
 
 /// One real connection (one element of it if it is an array) and how far its input missed its
@@ -361,9 +364,10 @@ typedef struct crd_master_report {
     crd_control_report control;
     crd_iteration_report iteration;
     crd_guard_report guard;
-    double worst_defect;       ///< largest `relative` of the flows; NaN: one broke, or none
-    double worst_energy;       ///< largest |relative| of the bonds; NaN: none
-    const char* error_note;    ///< why errors are not estimated, "" if they are
+    double worst_defect;    ///< largest `relative` of flows and couplings; NaN: one broke, or none
+    double worst_error;     ///< largest error_rms / scale of both; NaN: none is known
+    double worst_energy;    ///< largest |relative| of the bonds; NaN: none
+    const char* error_note; ///< why errors are not estimated, "" if they are
     const char* const* advice; ///< sentences: what dominates and what would help
     int advice_count;
     const struct crd_pace_report* pace; ///< never NULL; ->on tells

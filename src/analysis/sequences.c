@@ -56,6 +56,7 @@ static crd_status find_worst(crd_loop_model* m, crd_varied_report* out)
     out->stopped = s.stopped;
     if (s.stopped) { goto fail; }
     CRD_TRY(crdi_small_gain(&s, &g));
+    out->gain = g.known ? g.loop : (double)NAN;
     out->allowed = g.allowed > 0 ? 0.999 * g.allowed : g.allowed; // four digits may be rounded up
     CRD_TRY(crdi_radius_bound(&s, worst_effort, &r));
     out->low = r.low;
@@ -147,6 +148,7 @@ crd_status crd_analysis_varied(crd_loop_model* m, crd_varied_report* out)
     crd_status st = CRD_OK;
     crd_varied_report r = {.by = "",
                            .high = INFINITY,
+                           .gain = NAN,
                            .moment = NAN,
                            .drawn = NAN,
                            .drawn_error = NAN,

@@ -53,7 +53,9 @@ static int depth_of(crd_predictor p, int gives)
 static void size_link(const crdi_macro* m, crdi_macro_link* k)
 {
     const crdi_macro_unit *from = &m->units[k->from_unit], *to = &m->units[k->to_unit];
-    k->kept = 1 + (m->strict || k->predictor >= CRD_PREDICT_AB2 ? 0 : from->gives);
+    // Means of values need no derivatives, but what is known already (Gauss-Seidel) has them.
+    const bool values = k->predictor >= CRD_PREDICT_AB2 && m->phases < 2;
+    k->kept = 1 + (m->strict || values ? 0 : from->gives);
     if (k->textbook) { k->kept = 1; }
     k->depth = k->tap_count ? k->tap_count : depth_of(k->predictor, k->kept - 1);
     const int differences = to->refresh && !m->strict ? to->takes - (k->kept - 1) : 0;

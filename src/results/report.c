@@ -55,14 +55,23 @@ static crd_status load_json(crdi_report* r, const crdi_report_part* p, const cha
     return CRD_OK;
 }
 
-// A tenth of a signal or of the energy is missing, a defect is not a number, or steps were left
-// that do not fit.
+bool crdi_report_adds_up(const crdi_json* verdict)
+{
+    const double defect = crdi_json_get_number(verdict, "worst_defect");
+    return *crdi_json_get_text(verdict, "error_note") && defect >= 0.1 * CRDI_MUCH_ERROR &&
+           crdi_json_get_number(crdi_json_get_object(verdict, "guard"), "loops") > 0;
+}
+
+// A tenth of a signal or of the energy is missing, or is error by the estimate, a defect is not a
+// number, or steps were left that do not fit.
 static bool is_poor(const crdi_json* verdict)
 {
-    const double limit = 0.1;
+    const double limit = CRDI_MUCH_ERROR;
     const double defect = crdi_json_get_number(verdict, "worst_defect");
-    const bool known = crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0;
-    return (known && !(defect < limit)) || crdi_json_get_number(verdict, "worst_energy") >= limit ||
+    const bool known = crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0 || !isnan(defect);
+    return (known && !(defect < limit)) || crdi_report_adds_up(verdict) ||
+           crdi_json_get_number(verdict, "worst_energy") >= limit ||
+           crdi_json_get_number(verdict, "worst_error") >= limit ||
            crdi_json_get_number(crdi_json_get_object(verdict, "iteration"), "failed") > 0;
 }
 

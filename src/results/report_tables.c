@@ -115,8 +115,16 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
     }
     const double defect = crdi_json_get_number(p->verdict, "worst_defect");
     if (isfinite(defect)) {
-        snprintf(more + n, sizeof more - n, ", largest defect %s %%",
-                 crdi_number_text(number, 100 * defect, 2));
+        n += (size_t)snprintf(more + n, sizeof more - n, ", largest defect %s %%",
+                              crdi_number_text(number, 100 * defect, 2));
+    }
+    if (crdi_report_adds_up(p->verdict)) {
+        n += (size_t)snprintf(more + n, sizeof more - n, ", errors not known");
+    }
+    const double error = crdi_json_get_number(p->verdict, "worst_error");
+    if (error >= CRDI_MUCH_ERROR) {
+        snprintf(more + n, sizeof more - n, ", estimated error %s %%",
+                 crdi_number_text(number, 100 * error, 2));
     }
     crdi_doc_verdict(d, p->state);
     if (r->part_count > 1) {
@@ -536,6 +544,8 @@ static const crdi_doc_column coupling_columns[] = {
     [COUPLING_ERRORS] = {CRDI_NUMBER("C / %", "C", 4)},
     {CRDI_NUMBER("RMS", "rms", 4)},
     {CRDI_NUMBER("Worst", "worst", 4)},
+    {CRDI_PERCENT("Of scale", "relative")},
+    {CRDI_NUMBER("Est. error", "error_rms", 3)},
 };
 
 // Algorithms that were only computed beside the one in use.

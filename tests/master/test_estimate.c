@@ -932,9 +932,39 @@ static void a_source_has_no_error_and_needs_no_derivatives(void** state)
     check_ratio(rms, sqrt(sum / 20), 0.005);
 }
 
-static void a_coupling_is_not_followed(void** state)
+// What was told is known whatever the link does: late, lost, out of order, learned.
+static void errors_over_late_links_are_known(void** state)
 {
-    static const char element[] = "{\"algorithm\": \"zoh\"}";
+    static const char* const elements[] = {"{\"algorithm\": \"zoh\"}", "{\"algorithm\": \"foh\"}",
+                                           "{\"algorithm\": \"eros\"}",
+                                           "{\"algorithm\": \"auto\"}"};
+    for (int i = 0; i < 8; i++) {
+        const bool bad = i % 2;
+        const crd_coupling_spec c = {.element = elements[i / 2],
+                                     .place = {"test", 1},
+                                     .channel = {.step = NAN,
+                                                 .burst = 1,
+                                                 .seed = 1,
+                                                 .delay = bad ? 5e-3 : 2e-3,
+                                                 .jitter = bad ? 3e-3 : 0,
+                                                 .loss = bad ? 0.1 : 0},
+                                     .has_channel = true};
+        truth w = uncut_oscillator(0);
+        crd_system* s = oscillator(*state, 1e-3, CRD_PREDICTION_HOLD, 0);
+        s->run.stop = 2;
+        s->run.guard.action = CRD_GUARD_NONE;
+        for (int k = 0; k < s->connection_count; k++) {
+            s->connections[k].coupling = &c;
+        }
+        const errors e = run(*state, s, &w);
+        check_errors(&e, 0.1);
+    }
+}
+
+// The source is late by itself: what it was, only it knows.
+static void a_late_source_is_not_followed(void** state)
+{
+    static const char element[] = "{\"algorithm\": \"foh\", \"latency\": \"200 ms\"}";
     char note[512];
     double rms = 0;
     const crd_coupling_spec c = {
@@ -945,7 +975,8 @@ static void a_coupling_is_not_followed(void** state)
     wire(s, b, "y", a, "u");
     look_at(*state, s, "first.y", &rms, note);
     check(isnan(rms));
-    check_contains(note, "the connection first.y -> second.u has a coupling: run it again");
+    check_contains(note, "the connection first.y -> second.u has a coupling, and nobody knows the "
+                         "signal itself: run it again");
 }
 
 static void too_many_states_are_left_alone(void** state)
@@ -1117,7 +1148,8 @@ int main(void)
         cmocka_unit_test(a_unit_without_derivatives_is_named),
         cmocka_unit_test(a_unit_that_may_hide_states_is_named),
         cmocka_unit_test(a_source_has_no_error_and_needs_no_derivatives),
-        cmocka_unit_test(a_coupling_is_not_followed),
+        cmocka_unit_test(errors_over_late_links_are_known),
+        cmocka_unit_test(a_late_source_is_not_followed),
         cmocka_unit_test(too_many_states_are_left_alone),
         cmocka_unit_test(who_does_not_monitor_pays_nothing),
         cmocka_unit_test(looking_at_fmus_leaves_them_where_they_are),

@@ -2,6 +2,7 @@
 // and a pendulum that falls by itself.
 #include "models.h"
 
+#include "master/guard/watch.h"
 #include "unit/standby/standby.h"
 
 #include <stdio.h>
@@ -191,6 +192,180 @@ static void every_loop_that_diverges_is_named(void** state)
         check_contains(g.r->guard.text, "first.f -> second.f");
         clear_away(&g);
     }
+}
+
+// How many steps there will be is not known beforehand, nor is there a map; the estimate tells.
+static void controlled_steps_that_explode_are_said_at_the_end(void** state)
+{
+    (void)state;
+    static const crd_guard_action actions[] = {CRD_GUARD_AUTO, CRD_GUARD_WARN, CRD_GUARD_NONE};
+    for (int i = 0; i < 3; i++) {
+        rig g;
+        oscillator(&g, 20e-3, 20);
+        g.s->run.control.on = true;
+        g.s->run.control.tolerance = 1e3;
+        g.s->run.control.first = g.s->run.control.floor = g.s->run.control.ceiling = 20e-3;
+        g.s->run.control.reject = INFINITY;
+        g.s->run.guard.action = actions[i];
+        run(&g);
+        check_state(&g, CRD_GUARD_DIVERGED, CRD_END_STOP_TIME);
+        check_contains(g.r->guard.text, "by its coupling");
+        check(g.r->worst_defect > 100); // of what the signal was before, not of 1e10 m
+        clear_away(&g);
+    }
+}
+
+// Elements that learn, on a channel that loses: there is no map.
+static void late_links_that_learn_are_said_at_the_end(void** state)
+{
+    (void)state;
+    const crd_coupling_spec late = {
+        .element = "{\"algorithm\": \"rls\"}",
+        .channel = {.step = NAN, .burst = 1, .seed = 1, .delay = 25e-3, .loss = 0.05},
+        .has_channel = true,
+    };
+    rig g;
+    oscillator(&g, 5e-3, 20);
+    for (int i = 0; i < g.s->connection_count; i++) {
+        g.s->connections[i].coupling = &late;
+    }
+    run(&g);
+    check_int(g.r->guard.mapped, 0);
+    check_state(&g, CRD_GUARD_DIVERGED, CRD_END_STOP_TIME);
+    check_contains(g.r->guard.text, "by its coupling: by the estimate ");
+    check(g.r->worst_error > 1 && g.r->worst_defect > 1);
+    clear_away(&g);
+}
+
+// Limits are for links with elements, too.
+static void limits_act_on_late_links(void** state)
+{
+    (void)state;
+    const crd_coupling_spec late = {
+        .element = "{\"algorithm\": \"zoh\"}",
+        .channel = {.step = NAN, .burst = 1, .seed = 1, .delay = 5e-3},
+        .has_channel = true,
+    };
+    for (int i = 0; i < 2; i++) {
+        rig g;
+        oscillator(&g, 1e-3, 2);
+        for (int k = 0; k < g.s->connection_count; k++) {
+            g.s->connections[k].coupling = &late;
+        }
+        g.s->run.guard = (crd_guard_spec){.action = CRD_GUARD_WARN,
+                                          .max_defect = i ? NAN : 1e-2,
+                                          .max_energy = NAN,
+                                          .max_error = i ? 1e-2 : NAN,
+                                          .place = {"", 0}};
+        run(&g);
+        check_state(&g, CRD_GUARD_LIMIT, CRD_END_GUARD);
+        check_contains(g.r->guard.text, i ? "--max-error = 1 %" : "--max-defect = 1 %");
+        clear_away(&g);
+    }
+}
+
+// Growth per step of second.x2 over the second half of a run, of its largest defects.
+static double growth_of(crd_prediction predict, double step, double* foretold)
+{
+    double max[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        rig g;
+        oscillator(&g, step, (i + 1) * 100 * step);
+        for (int k = 0; k < g.s->connection_count; k++) {
+            g.s->connections[k].predict = predict;
+        }
+        g.s->run.scheme = CRD_SCHEME_GAUSS_SEIDEL;
+        g.s->run.guard.action = CRD_GUARD_WARN;
+        run(&g);
+        for (int k = 0; k < g.r->flow_count; k++) {
+            if (strcmp(g.r->flows[k].from, "second.x2") == 0) { max[i] = g.r->flows[k].max; }
+        }
+        *foretold = isnan(g.r->guard.growth) ? 1 : g.r->guard.growth;
+        clear_away(&g);
+    }
+    return pow(max[1] / max[0], 0.01);
+}
+
+// In Gauss-Seidel order known inputs are interpolated with their derivatives, whatever is used to
+// predict the others.
+static void the_map_of_gauss_seidel_is_what_runs(void** state)
+{
+    (void)state;
+    static const crd_prediction how[] = {CRD_PREDICTION_AB2,     CRD_PREDICTION_AB3,
+                                         CRD_PREDICTION_AB4,     CRD_PREDICTION_TAYLOR1,
+                                         CRD_PREDICTION_TAYLOR2, CRD_PREDICTION_QUADRATIC};
+    int grew = 0;
+    for (int i = 0; i < 12; i++) {
+        double foretold = 0;
+        const double seen = growth_of(how[i / 2], i % 2 ? 0.1 : 0.06, &foretold);
+        print_message("  %s %g s: grows by %.4f a step, foretold %.4f\n",
+                      crd_prediction_name(how[i / 2]), i % 2 ? 0.1 : 0.06, seen, foretold);
+        if (seen > 1.05 || foretold > 1.05) { check_near(log(seen), log(foretold), 0.02); }
+        grew += seen > 1.05;
+    }
+    check(grew >= 4);
+}
+
+static crdi_growth_watch stretches(double (*f)(double), double from)
+{
+    crdi_growth_watch w;
+    crdi_growth_start(&w, 0);
+    for (int i = 0; i < 1600; i++) {
+        crdi_growth_note(&w, f(from + (1 - from) * (i + 1) / 1600.0), i / 100);
+    }
+    return w;
+}
+
+static double explosion(double t)
+{
+    return 1e-3 * exp(14 * t);
+}
+
+static double fourth_power(double t)
+{
+    return t * t * t * t;
+}
+
+static double quarter_wave(double t)
+{
+    return sin(1.5707 * t);
+}
+
+static void what_explodes_does_so_evenly(void** state)
+{
+    (void)state;
+    crdi_growth_watch w = stretches(explosion, 0);
+    check(crdi_growth_of_blocks(&w, 16) > 1e5 && crdi_growth_is_even(&w, 16));
+    crdi_growth_fold_blocks(&w); // half as many, twice as long
+    check(crdi_growth_of_blocks(&w, 8) > 1e5 && crdi_growth_is_even(&w, 8));
+    check_near(w.block[7], explosion(1), 1e-9);
+    check(w.block[8] == 0);
+    w = stretches(fourth_power, 0);
+    check(crdi_growth_of_blocks(&w, 16) > 1e4 && !crdi_growth_is_even(&w, 16));
+    w = stretches(quarter_wave, 0);
+    check(!crdi_growth_is_even(&w, 16));
+}
+
+// A signal that began to move out of nothing made those beside it 1e-17 of what they are: "5.2e+17
+// % of scale" in a report.
+static void who_began_to_move_is_no_measure_for_others(void** state)
+{
+    (void)state;
+    crdi_growth_watch seen, other;
+    double size = 1e-17;
+    crdi_growth alarm = CRDI_GROWTH_NONE;
+    crdi_growth_start(&seen, size);
+    crdi_growth_start(&other, 100);
+    for (int n = 0; n < 200 && alarm == CRDI_GROWTH_NONE; n++, size *= -1.9) {
+        crdi_growth_step(&other, 0.01, 100, 0, 0);
+        alarm = crdi_growth_step(&seen, size, size, 0, 0);
+    }
+    check_int(alarm, CRDI_GROWTH_UNRESOLVED);
+    check(seen.calm < 0.1 * seen.size);
+    check_near(crdi_growth_calm_of(&seen, &seen, 1), seen.calm, 0);
+    check_near(crdi_growth_calm_of(&other, &seen, 1), 100, 0);
+    seen.calm = 0;
+    check_near(crdi_growth_calm_of(&seen, &seen, 1), 1e-12 * seen.size, 1e-30);
 }
 
 static void limits_act_while_it_runs(void** state)
@@ -427,6 +602,12 @@ int main(void)
         cmocka_unit_test(energy_decides_where_nothing_else_does),
         cmocka_unit_test(a_warning_goes_on_and_what_explodes_unwatched_is_said_at_the_end),
         cmocka_unit_test(every_loop_that_diverges_is_named),
+        cmocka_unit_test(controlled_steps_that_explode_are_said_at_the_end),
+        cmocka_unit_test(late_links_that_learn_are_said_at_the_end),
+        cmocka_unit_test(limits_act_on_late_links),
+        cmocka_unit_test(the_map_of_gauss_seidel_is_what_runs),
+        cmocka_unit_test(what_explodes_does_so_evenly),
+        cmocka_unit_test(who_began_to_move_is_no_measure_for_others),
         cmocka_unit_test(limits_act_while_it_runs),
         cmocka_unit_test(a_ladder_is_climbed_to_its_end),
         cmocka_unit_test(a_ladder_needs_its_rungs),

@@ -104,13 +104,22 @@ static void put_worst(const varied* w)
     const crd_varied_report* r = &w->r;
     crdi_result* o = crdi_object(w->o, "worst_case");
     crdi_put(o, TEXT("verdict", sure_word(r->worst)), REAL("growth_low", r->low),
-             REAL("growth_high", r->high), TEXT("by", r->by[0] ? r->by : NULL),
-             TEXT("stopped", r->stopped));
+             REAL("growth_high", r->high), REAL("gain", r->gain),
+             TEXT("by", r->by[0] ? r->by : NULL), TEXT("stopped", r->stopped));
     crdi_say(w->out, "\nworst case: ");
     switch (r->worst) {
     case CRD_SURE_STABLE:
-        crdi_say(w->out, "stable for every sequence (by %s; growth per step %.6g to %.6g)\n",
-                 r->by[0] == 'n' ? "quadratic norms" : r->by, r->low, r->high);
+        if (r->by[0] == 'n') {
+            crdi_say(w->out,
+                     "stable for every sequence (by quadratic norms; growth per step %.6g to "
+                     "%.6g)\n",
+                     r->low, r->high);
+        } else {
+            crdi_say(w->out,
+                     "stable for every sequence, of each link on its own and of all together (by "
+                     "small gain: what sequences change comes back %.3g times as large at most)\n",
+                     r->gain);
+        }
         break;
     case CRD_SURE_UNSTABLE:
         crdi_say(w->out, "unstable for the sequence below: it grows by %.4g %% per step\n",
@@ -233,7 +242,8 @@ static void note(notes* n, bool holds, const char* text)
 
 static void find_notes(const varied* w, notes* n)
 {
-    bool detects = false, believes = false, slopes = false, assumed = false;
+    bool detects = false, believes = false, slopes = false;
+    double longer = 0; // chance of a run of losses that is longer than those of the worst case
     int random = 0;
     for (int i = 0; i < w->m->element_count; i++) {
         const crd_loop_element* e = &w->m->elements[i];
@@ -241,14 +251,18 @@ static void find_notes(const varied* w, notes* n)
         detects = detects || e->detects;
         believes = believes || (e->believes && spreads(&e->variation));
         slopes = slopes || (l && l->A && l->m > 1);
-        assumed = assumed || e->variation.loss > 0;
+        longer = fmax(longer, pow(e->variation.loss, e->variation.burst + 1));
         random += spreads(&e->variation);
     }
     note(n, true, "units that are not linear, limits of signals, quantised values");
     note(
         n, detects,
         "detection of discontinuities: histories are taken as they came, gaps as filled on a line");
-    note(n, assumed, "the worst case of more losses in a row than are given above");
+    note(n, longer > 0,
+         crdi_worded(w->o,
+                     "the worst case of more losses in a row than are given above (the chance of "
+                     "that is %.2g for each sample)",
+                     longer));
     note(n, random > 1, "links that share packets: each is late and loses on its own");
     note(n, random > 0, "a channel whose delays depend on each other, and one that gets worse");
     note(n, believes,

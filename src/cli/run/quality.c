@@ -291,7 +291,7 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
     quality_put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
     put_guard(crdi_object(out, "guard"), &r->guard);
     crdi_put(out, REAL("worst_defect", r->worst_defect), REAL("worst_energy", r->worst_energy),
-             TEXT("error_note", r->error_note));
+             REAL("worst_error", r->worst_error), TEXT("error_note", r->error_note));
     crdi_put_texts(out, "advice", r->advice, r->advice_count);
     show_flows(aside, r, flows);
     show_bonds(aside, r, bonds);
@@ -302,6 +302,17 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
 }
 
 // ---- limits ------------------------------------------------------------------------------------
+
+// A connection with an element, as one that has none.
+static crd_flow_report flow_of(const crd_coupling_report* c)
+{
+    return (crd_flow_report){.from = c->from,
+                             .to = c->to,
+                             .unit = "",
+                             .scale = c->scale,
+                             .relative = c->relative,
+                             .error_rms = c->error_rms};
+}
 
 static crd_status fail_defect(crd_context* ctx, const crd_flow_report* f, double limit)
 {
@@ -347,8 +358,17 @@ crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r,
 {
     const double max_defect = limits->max_defect, max_energy = limits->max_energy;
     // Written so that what is not a number does not pass.
-    if (!isnan(max_defect) && r->flow_count && !(r->worst_defect <= max_defect)) {
+    if (!isnan(max_defect) && r->flow_count && !(r->flows[0].relative <= max_defect)) {
         return fail_defect(ctx, &r->flows[0], max_defect);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_flow_report f = flow_of(&r->couplings[i]);
+        if (!isnan(max_defect) && f.scale > 0 && !(f.relative <= max_defect)) {
+            return fail_defect(ctx, &f, max_defect);
+        }
+        if (f.error_rms > limits->max_error * f.scale) { // never above NaN
+            return fail_error(ctx, &f, limits->max_error);
+        }
     }
     if (!isnan(max_energy) && r->bond_count && !(r->worst_energy <= max_energy)) {
         return fail_energy(ctx, &r->bonds[0], max_energy);

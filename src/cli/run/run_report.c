@@ -75,7 +75,8 @@ static void show_tap(crdi_result* lines, const crd_coupling_report* c, int index
     crdi_put(crdi_row(lines), TEXT("coupling", name),
              TEXT("algorithm", crdi_worded(lines, "%s%s", t->label, index ? " (shadow)" : "")),
              REAL("C", 100 * t->metrics.C), REAL("rms", t->metrics.rms),
-             REAL("worst", t->metrics.worst));
+             REAL("worst", t->metrics.worst), REAL("relative", index ? (double)NAN : c->relative),
+             REAL("error", index ? (double)NAN : c->error_rms));
 }
 
 static void show_couplings(crdi_result* aside, const crd_master_report* r,
@@ -86,6 +87,8 @@ static void show_couplings(crdi_result* aside, const crd_master_report* r,
                                          {">C [%]", "C", "%.4g"}, // NaN: nothing could be compared
                                          {">rms", "rms", "%.4g"},
                                          {">worst", "worst", "%.4g"},
+                                         {">of scale", "relative", "100*%.2g %%"},
+                                         {">est. error", "error", "%.3g"},
                                          {0}};
     static const crdi_column samples[] = {
         {"samples for", "to", "%s"}, {">k", "k_mean", "%.2f"},
@@ -294,6 +297,8 @@ static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c
     const crd_coupling_counts* n = &c->taps[0].counts;
     crdi_put(j, TEXT("from", c->from), TEXT("to", c->to), REAL("step", c->step));
     put_tap(j, c, &c->taps[0]);
+    crdi_put(j, REAL("scale", c->scale > 0 ? c->scale : (double)NAN), REAL("relative", c->relative),
+             REAL("error_rms", c->error_rms));
     crdi_put(j, REAL("k_mean", c->k_mean), INT("k_max", c->k_max), REAL("ahead", c->ahead));
     crdi_put(j, INT("sent", c->sent), INT("lost", c->lost), INT("repeated", c->repeated),
              INT("filled", n->filled), INT("late", n->late), INT("too_late", n->too_late),

@@ -78,7 +78,7 @@ typedef struct crdi_connection {
     int couple;                       // index of its coupling, -1: none
     bool routed;                      // run: goes from unit to unit, the master cannot change it
     crdi_prediction* prediction;      // run: by its kind, NULL: none
-    crdi_observed* observed;          // run: copy or scale, if defects are monitored
+    crdi_observed* observed;          // run: copy, scale or coupled, if defects are monitored
     crdi_coupled* coupled;            // run
     const struct crdi_paired* paired; // it is one of a pair, NULL: it is not
 } crdi_connection;
@@ -166,10 +166,12 @@ struct crdi_network {
 /// The defect of a connection that holds: y is taken as a line between two samples.
 struct crdi_observed {
     crdi_connection* of;
-    const double* from; // in the source's outputs
-    const double* to;   // in the target's inputs: what was written
+    const double* from;  // in the source's outputs
+    const double* to;    // in the target's inputs: what was written
+    const double* slope; // likewise of its derivatives, NULL: it is held
     double gain, offset;
     double last;          // run: sample before, in the input's unit
+    double rise;          // run: of the input over the last step
     double bias;          // run: mean of u - y over the last step
     double integral, max; // run: of the square of the defect; of its magnitude
     double size;          // run: largest magnitude
@@ -289,6 +291,7 @@ struct crdi_coupled {
     bool swapped;                       // run: the element was replaced ...
     double swapped_at;                  // run: ... when, s
     char label[96];                     // run: of the element in use, with that time
+    crdi_observed seen;                 // run: what of->observed points to
 };
 
 /// One element that passes as it is, or as gain * x + offset.
@@ -415,6 +418,9 @@ void crdi_convert(const crdi_conversion* c);
 crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
 // copy.c
 void crdi_observed_start(crd_master* m);
+void crdi_observed_begin(crdi_observed* w);
+/// A step of the source of length h has ended at t.
+void crdi_observe(crdi_observed* w, double t, double h);
 double crdi_observed_scale(const crdi_observed* w);
 // predict.c
 void crdi_connections_mark_predicted(crdi_plan* plan); ///< their members, too

@@ -16,10 +16,11 @@ static crd_status scale_begin(crd_master* m, crdi_rows rows, double t)
 
 // u is what the input was over the last piece, y a line between its samples: the mean square of a
 // line from a to b is (a^2 + a b + b^2) / 3.
-static void copy_observe(crdi_observed* w, double t, double h)
+void crdi_observe(crdi_observed* w, double t, double h)
 {
     const double y = w->gain * *w->from + w->offset;
-    const double a = *w->to - w->last, b = *w->to - y;
+    w->rise = w->slope ? h * *w->slope : 0;
+    const double a = *w->to - w->last, b = *w->to + w->rise - y;
     w->integral += h * (a * a + a * b + b * b) * (1.0 / 3);
     w->bias = 0.5 * (a + b);
     const double larger = fmax(fabs(a), fabs(b));
@@ -37,20 +38,24 @@ static void observe_all(crd_master* m, int64_t n, double t)
     for (int i = 0; i < m->connections.observed_count; i++) {
         crdi_observed* w = &m->connections.observed[i];
         if (!plan->times.multirate) {
-            copy_observe(w, t, m->clock.h);
+            crdi_observe(w, t, m->clock.h);
             continue;
         }
         const int64_t every = plan->members[w->of->from.member].ticks;
-        if (n % every == 0) { copy_observe(w, t, (double)every * plan->times.tick); }
+        if (n % every == 0) { crdi_observe(w, t, (double)every * plan->times.tick); }
     }
+}
+
+void crdi_observed_begin(crdi_observed* w)
+{
+    w->last = w->gain * *w->from + w->offset;
+    w->size = fabs(w->last);
 }
 
 void crdi_observed_start(crd_master* m)
 {
     for (int i = 0; i < m->connections.observed_count; i++) {
-        crdi_observed* w = &m->connections.observed[i];
-        w->last = w->gain * *w->from + w->offset;
-        w->size = fabs(w->last);
+        crdi_observed_begin(&m->connections.observed[i]);
     }
 }
 

@@ -272,6 +272,10 @@ static void accept_all(crd_master* m, int64_t n, double t)
     if (m->connections.learning) { crdi_learning_watch(m, n); }
     for (int i = 0; i < m->connections.coupled_count; i++) {
         crdi_coupled* c = &m->connections.coupled[i];
+        const int64_t every = c->source->ticks;
+        if (c->of->observed && n > 0 && n % every == 0) {
+            crdi_observe(&c->seen, t, every > 1 ? (double)every * m->plan->times.tick : m->clock.h);
+        }
         if (c->setpoints && n % c->every == 0) { crdi_setpoints_take(c, t); }
         if (c->script) {
             if (n % c->every == 0) { note_scripted(c); }
@@ -289,6 +293,10 @@ static void accept_all(crd_master* m, int64_t n, double t)
 
 void crdi_coupled_start(crd_master* m)
 {
+    for (int i = 0; i < m->connections.coupled_count; i++) {
+        crdi_coupled* c = &m->connections.coupled[i];
+        if (c->of->observed) { crdi_observed_begin(&c->seen); }
+    }
     accept_all(m, 0, m->clock.time);
 }
 
@@ -422,7 +430,10 @@ void crdi_coupled_report(crd_master* m)
             .command_count = c->setpoints ? c->setpoints->count : 0,
             .commands_found = c->setpoints && c->setpoints->found,
             .ahead = crdi_setpoints_ahead(c),
+            .relative = (double)NAN,
+            .error_rms = (double)NAN,
         };
+        crdi_judge_coupled(m, c, &m->connections.reports[i]);
     }
 }
 

@@ -400,4 +400,13 @@ void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* 
     c->to = crdi_connection_to(plan, k);
     c->slope = k->slope && b->slope_order ? &b->slopes[0][k->to.slot] : NULL;
     k->coupled = c;
+    const bool watch = plan->sys->run.monitor & CRD_MONITOR_DEFECT;
+    if (!watch || !c->truth || !k->curve || k->mapping) { return; }
+    c->seen = (crdi_observed){.of = k,
+                              .from = c->from,
+                              .to = c->to,
+                              .slope = plan->times.multirate ? NULL : c->slope,
+                              .gain = k->gain,
+                              .offset = k->offset};
+    k->observed = &c->seen;
 }

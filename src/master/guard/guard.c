@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Growth by the coupling over the run that is worth a word; and that counts as an explosion.
-static const double worth_saying = 2.302585092994046, explosion = 1000;
+static const double worth_saying = 2.302585092994046, doubtful = 10, explosion = 1000;
 // Signals of a loop that the map condemns, from their smallest stretch on.
 static const double grown_enough = 5;
 // Of the energy that passed a bond.
@@ -187,7 +187,8 @@ crd_status crdi_guard_start(crd_master* m)
     }
     CRD_TRY(g->blind ? note_off(m) : note_unknown(m));
     if (g->spec.action == CRD_GUARD_LADDER) { CRD_TRY(crdi_ladder_plan(m)); }
-    g->block = ticks / CRDI_WATCH_BLOCKS + 1;
+    // How many steps there will be is not known of controlled runs and those without an end.
+    g->block = ticks == INT64_MAX || m->plan->opt.open_end ? 1 : ticks / CRDI_WATCH_BLOCKS + 1;
     for (g->sampled = 1; g->blind && g->sampled < g->block / SAMPLES; g->sampled *= 2) {}
     g->on = g->guarded_count > 0 || g->limited;
 fail:
@@ -224,13 +225,28 @@ crdi_guard_foresight crdi_guard_foresee(crd_master* m, const crdi_connection* k)
 
 // ---- alarms ------------------------------------------------------------------------------------
 
+// The stretch of the run that the last step belongs to. Where all are full, they become longer.
+static int stretch(crd_master* m)
+{
+    crdi_guard* g = &m->guard;
+    while ((m->clock.n - 1) / g->block >= CRDI_WATCH_BLOCKS) {
+        for (int i = 0; i < g->guarded_count; i++) {
+            crdi_growth_fold_blocks(&g->guarded[i].watch);
+        }
+        g->block *= 2;
+        if (g->blind && g->sampled < g->block / SAMPLES) { g->sampled *= 2; }
+    }
+    return (int)((m->clock.n - 1) / g->block);
+}
+
 // Sizes of this loop's signals are what they were before.
 static void freeze_scales(crd_master* m, const crdi_guard_loop* l, const crdi_guarded* seen)
 {
-    const double shrink = seen->watch.size > 0 ? seen->watch.calm / seen->watch.size : 0;
+    const int blocks = stretch(m) + 1;
     for (int i = l->first; i < l->first + l->count; i++) {
         const crdi_guarded* p = &m->guard.guarded[i];
-        crdi_connections_freeze_scale(m, p->of, shrink * p->watch.size);
+        crdi_connections_freeze_scale(m, p->of,
+                                      crdi_growth_calm_of(&p->watch, &seen->watch, blocks));
     }
 }
 
@@ -374,15 +390,9 @@ static void compare_stretches(crd_master* m, int blocks)
         if (!(grown > grown_enough)) { continue; }
         p->watch.rate = crdi_guard_excess(l) * (double)p->every;
         p->watch.calm = p->watch.size / grown;
+        p->watch.window = -1;
         decide(m, p, CRDI_GROWTH_CONFIRMS);
     }
-}
-
-// The stretch of the run that the last step belongs to.
-static int stretch(const crd_master* m)
-{
-    const int64_t block = (m->clock.n - 1) / m->guard.block;
-    return block < CRDI_WATCH_BLOCKS ? (int)block : CRDI_WATCH_BLOCKS - 1;
 }
 
 static void note_sizes(crd_master* m)
@@ -422,12 +432,59 @@ void crdi_guard_step(crd_master* m)
     if (g->limited && !g->stopped) { crdi_guard_watch_limits(m); }
 }
 
+// The part of a signal that is error, as the defects of the run make it; NaN: it is not known.
+static double part_of_error(const crd_master* m, const crdi_guarded* p)
+{
+    double rms = NAN, max = NAN;
+    crdi_estimate_of(m, p->of->from.member, p->of->from.slot, &rms, &max);
+    return fabs(p->gain) * max / p->watch.size;
+}
+
+// The coupling did that: it is error for the most part, whatever the units would do by themselves;
+// or a good part of it, and coupled exactly they would not grow like that.
+static bool is_error(crd_master* m, const crdi_guarded* p, double grown)
+{
+    const double part = part_of_error(m, p), time = m->clock.time - m->plan->times.start;
+    if (!(part > 0.1)) { return false; }
+    return part > 0.5 || log(grown) > 2 * fmax(crdi_estimate_growth(m), 0) * time + worth_saying;
+}
+
+// Slower growth of units of which nothing is known. What explodes does so evenly.
+static bool is_doubtful(const crd_master* m, const crdi_guard_loop* l, const crdi_guarded* p,
+                        int blocks)
+{
+    return l->unknown && !(part_of_error(m, p) < 0.1) && crdi_growth_is_even(&p->watch, blocks);
+}
+
+// There is no map that would tell, but an estimate may.
+static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double grown)
+{
+    crdi_guard* g = &m->guard;
+    const int blocks = stretch(m) + 1;
+    if (crdi_growth_is_even(&p->watch, blocks)) { freeze_scales(m, l, p); }
+    if (!is_error(m, p, grown)) {
+        wonder(m, l, 0, m->clock.time);
+        return;
+    }
+    const char* from = crdi_end_name(m->plan, &m->arena, &p->of->from);
+    l->done = true;
+    if (!claim(m, l, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
+    snprintf(g->text, sizeof g->text,
+             "at t = %.6g s the loop %s has grown %.2g-fold by its coupling: by the estimate %s is "
+             "wrong by %.2g %% of what it has become%s%s",
+             m->clock.time, l->names, grown, from ? from : "", 100 * part_of_error(m, p),
+             l->unknown ? "; why it was not known before: " : "", l->unknown ? l->unknown : "");
+    snprintf(g->help, sizeof g->help, "a shorter step, or less latency, would help");
+    crdi_events_note(m, CRD_EVENT_ERROR, g->text);
+}
+
 // A loop whose signals grew so much and nobody said it: by its coupling, by itself, or not known.
 static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double grown)
 {
     crdi_guard* g = &m->guard;
     const double steps = (double)m->clock.n;
     p->watch.calm = p->watch.size / grown;
+    p->watch.window = -1;
     if (g->state == CRD_GUARD_WARNED && (l->done || l->rung)) {
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
@@ -436,12 +493,12 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
             warn(m, l, p);
             g->state = CRD_GUARD_DIVERGED;
         } else {
-            wonder(m, l, 0, m->clock.time);
+            tell_by_errors(m, l, p, grown);
         }
     } else if (crdi_guard_excess(l) * steps > worth_saying) {
         diverge(m, l, p);
     } else if (log(grown) > 2 * l->exact * steps + worth_saying) {
-        wonder(m, l, 0, m->clock.time);
+        tell_by_errors(m, l, p, grown);
     }
 }
 
@@ -487,6 +544,8 @@ void crdi_guard_finish(crd_master* m)
         } else if (grown >= explosion) {
             if (l->unknown == not_asked && crdi_guard_make_map(m, l) < 0) { l->unknown = "memory"; }
             look_back(m, l, p, grown);
+        } else if (grown >= doubtful && !g->blind && is_doubtful(m, l, p, blocks)) {
+            wonder(m, l, 0, m->clock.time);
         }
     }
     name_others(g);

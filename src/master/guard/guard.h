@@ -85,15 +85,15 @@ typedef struct crdi_ladder {
 
 typedef struct crdi_guard {
     bool on;
-    bool blind; // switched off: only sizes are noted, each `sampled` ticks
-    int64_t sampled;
+    bool blind;      // switched off: only sizes are noted, each `sampled` ticks
+    int64_t sampled; // run
     crd_guard_spec spec;
     crdi_guard_loop* loops;
     int loop_count;
     crdi_guard_place* place; // by member
     crdi_guarded* guarded;   // by loop
     int guarded_count;
-    int64_t block; // ticks of a stretch
+    int64_t block; // run: ticks of a stretch
     bool limited;  // there is a limit that acts in the run
     crd_guard_state state;
     bool stopped;

@@ -77,11 +77,15 @@ static crdi_growth judge_window(crdi_growth_watch* w, int window, bool suspect)
         if (!confirms(p, w->size)) { return CRDI_GROWTH_NONE; }
         w->rate = log(p->E[0] / p->E[2]) / (2 * steps);
         w->calm = p->size[2];
+        w->window = window;
+        w->back = 2;
         return CRDI_GROWTH_CONFIRMS;
     }
     if (!grows_for_long(p, window)) { return CRDI_GROWTH_NONE; }
     w->rate = log(p->E[0] / p->E[4]) / (4 * steps);
     w->calm = p->size[4];
+    w->window = window;
+    w->back = 4;
     w->roughness = p->R[0];
     w->share = p->E[0] / w->size;
     if (p->R[0] > 0.25 && p->R[1] > 0.25 && p->E[0] > 0.1 * w->size) {
@@ -139,6 +143,7 @@ static bool confirms_at_once(crdi_growth_watch* w, double expected)
     if (!one && !two) { return false; }
     w->rate = expected;
     w->calm = w->size / (half * half);
+    w->window = -1;
     return true;
 }
 
@@ -185,13 +190,48 @@ void crdi_growth_calm(crdi_growth_watch* w)
 }
 
 // From the last stretch back, as long as each was smaller than the next.
-double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks)
+static int first_that_grew(const crdi_growth_watch* w, int blocks)
 {
     int i = blocks - 1;
     while (i > 0 && w->block[i - 1] < 0.9 * w->block[i]) {
         i--;
     }
+    return i;
+}
+
+double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks)
+{
+    const int i = first_that_grew(w, blocks);
     // What came out of nothing at the beginning did not grow.
     const bool enough = blocks - 1 - i >= 3 && w->block[i] > 0;
     return enough ? w->block[blocks - 1] / w->block[i] : 1;
+}
+
+bool crdi_growth_is_even(const crdi_growth_watch* w, int blocks)
+{
+    const int i = first_that_grew(w, blocks), last = blocks - 1;
+    const double all = crdi_growth_of_blocks(w, blocks);
+    return all > 1 && w->block[last] > 0.6 * sqrt(all) * w->block[i + (last - i) / 2];
+}
+
+// Who began to move out of nothing is no measure for anybody: 1e-12 of what it has become is the
+// least.
+double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* seen, int blocks)
+{
+    double calm = w->size / crdi_growth_of_blocks(w, blocks);
+    if (w == seen) {
+        calm = w->calm;
+    } else if (seen->window >= 0) {
+        const crdi_growth_window* p = &w->windows[seen->window];
+        calm = p->count > seen->back ? p->size[seen->back] : w->size;
+    }
+    return larger(calm, 1e-12 * w->size);
+}
+
+void crdi_growth_fold_blocks(crdi_growth_watch* w)
+{
+    for (int i = 0; i < CRDI_WATCH_BLOCKS; i++) {
+        const int k = 2 * i;
+        w->block[i] = k < CRDI_WATCH_BLOCKS ? larger(w->block[k], w->block[k + 1]) : 0;
+    }
 }

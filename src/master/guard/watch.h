@@ -36,6 +36,7 @@ typedef struct crdi_growth_watch {
     int count;
     double size;                 // largest |y|
     double calm;                 // of the alarm: largest |y| before the growth that is seen
+    int window, back;            // of the alarm: where that stands, window < 0: in no window
     double rate;                 // of the alarm: ln of the growth per step
     double roughness;            // of the alarm: R
     double share;                // of the alarm: E of the size
@@ -56,5 +57,11 @@ crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int 
 double crdi_growth_defect(const crdi_growth_watch* w, double u, double y);
 /// Resolved growth was looked into: no news for a while.
 void crdi_growth_calm(crdi_growth_watch* w);
+/// What a signal was before the growth that was seen at another one; `blocks`: stretches so far.
+double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* seen, int blocks);
 /// By how much it grew from stretch to stretch, up to the last one that began; 1: it did not.
 double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks);
+/// Whether that went on evenly, as what explodes does, or became slower, as t^4 does.
+bool crdi_growth_is_even(const crdi_growth_watch* w, int blocks);
+/// All stretches are full: two become one.
+void crdi_growth_fold_blocks(crdi_growth_watch* w);

@@ -112,13 +112,14 @@ static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
     if (p) {
         show_prediction(p, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm, crd_predictor_name(p->used));
+    } else if (w->couple) {
+        show_couple(m, w->couple, out);
+        if (w->link->observed) { show_observed(m, w->link->observed, out); }
+        crdi_live_copy_text(out->algorithm, sizeof out->algorithm, w->couple->estimators[0].label);
     } else if (w->link->observed) {
         show_observed(m, w->link->observed, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm,
                             crd_predictor_name(CRD_PREDICT_HOLD));
-    } else if (w->couple) {
-        show_couple(m, w->couple, out);
-        crdi_live_copy_text(out->algorithm, sizeof out->algorithm, w->couple->estimators[0].label);
     } else if (w->link->paired) {
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm, "wave pair");
     }

@@ -23,6 +23,8 @@
 // the last twentieth of the run, means that it grows.
 #define GROWTH 5.0
 #define NEAR_END 0.95
+// An estimated error of this part of its signal: the report calls such a run doubtful, too.
+#define MUCH_ERROR 0.1
 // Jumps in this part of all steps: then it is jumps that make the defect.
 #define OFTEN 0.01
 
@@ -93,6 +95,24 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
         "the defect of %s -> %s is not a number: values on it were not finite, and nothing that "
         "came after them can be trusted",
         r->flows[0].from, r->flows[0].to);
+}
+
+// Defects may be small and add up all the same.
+static void say_error(crdi_judge* j, const crd_master_report* r)
+{
+    const char* of = "";
+    if (!(r->worst_error >= MUCH_ERROR)) { return; }
+    for (int i = 0; i < r->flow_count; i++) {
+        if (r->flows[i].error_rms / r->flows[i].scale == r->worst_error) { of = r->flows[i].from; }
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        if (c->error_rms / c->scale == r->worst_error) { of = c->from; }
+    }
+    say(j,
+        "the estimated error of %s is %s of its scale: defects have added up, and results are "
+        "wrong by that much",
+        of, advice_percent(r->worst_error).text);
 }
 
 // The worst whose defect is a number, -1: none.
@@ -401,6 +421,7 @@ void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
     j->sentence_count = 0;
     if (r->steps == 0) { return; }
     say_broken(j, r);
+    say_error(j, r);
     say_iteration(j, r);
     say_bond(m, r);
     say_control(m, r);

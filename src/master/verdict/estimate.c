@@ -8,8 +8,10 @@
 #include "master/verdict/estimate.h"
 
 #include "master/master.h"
+#include "shared/num.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     MOST_STATES = 60,            // more would cost more than the run
@@ -67,9 +69,10 @@ static bool is_port(const crd_master* m, int member, int32_t variable)
     return v->type == CRD_FLOAT64 && v->variability == CRD_CONTINUOUS;
 }
 
+// What the unit was told is known, and what it should have been.
 static bool estimate_is_plain(const crdi_connection* k)
 {
-    return k->real && !k->mapping;
+    return (k->real && !k->mapping) || (k->couple >= 0 && k->observed);
 }
 
 // What comes from a unit without connected inputs is right whenever it is looked at; so are counts
@@ -120,7 +123,9 @@ static crd_status count_links(crd_master* m)
     for (int i = 0; i < m->plan->connection_count; i++) {
         const crdi_connection* k = &m->plan->connections[i];
         if (!s->used[k->to.member]) { continue; }
-        if (k->couple >= 0) { return refuse_link(m, k, "has a coupling"); }
+        if (k->couple >= 0 && !k->observed) {
+            return refuse_link(m, k, "has a coupling, and nobody knows the signal itself");
+        }
         if (k->paired) { return refuse_link(m, k, "is one of a pair"); }
         if (estimate_is_plain(k)) {
             s->errors.inputs++;
@@ -250,11 +255,11 @@ static crdi_drive drive_of_prediction(origin* o, double now, double h)
     return d;
 }
 
-// u is constant and y a line
+// u is constant, or a line, and y is a line
 static crdi_drive drive_of_observed(const origin* o)
 {
     const crdi_observed* w = o->link->observed;
-    const double end = *w->to - (w->gain * *w->from + w->offset);
+    const double end = *w->to + w->rise - (w->gain * *w->from + w->offset);
     return (crdi_drive){.mean = w->bias, .change = 2 * (end - w->bias), .end = end};
 }
 
@@ -262,7 +267,11 @@ static crdi_drive drive_of_observed(const origin* o)
 static double input_over(const origin* o, double now, double h, double* end)
 {
     const crdi_prediction* f = o->link->prediction;
-    if (!f) { return *end = *o->link->observed->to; }
+    if (!f) {
+        const crdi_observed* w = o->link->observed;
+        *end = *w->to + w->rise;
+        return *w->to;
+    }
     crd_poly p = crd_poly_shift(&f->u, now - h - f->origin);
     const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
     if (!f->textbook) {
@@ -489,6 +498,23 @@ double crdi_estimate_bound(const crd_master* m, int member, int slot)
         x = fmin(x, sqrt(s->bounds[k].square[i] / s->errors.time)); // not one that is NaN
     }
     return isfinite(x) ? x : (double)NAN;
+}
+
+double crdi_estimate_growth(crd_master* m)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    if (!s || s->note || !s->errors.states) { return (double)NAN; }
+    const int n = s->errors.states;
+    const size_t square = (size_t)n * (size_t)n;
+    double* a = crdi_arena_new(&m->arena, square + 2 * (size_t)n, sizeof *a);
+    if (!a) { return (double)NAN; }
+    memcpy(a, s->errors.Ac, square * sizeof *a); // transposed, which is the same
+    if (crdi_num_eigenvalues(n, a, a + square, a + square + n) < 0) { return (double)NAN; }
+    double growth = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        growth = fmax(growth, a[square + (size_t)i]);
+    }
+    return growth;
 }
 
 const char* crdi_estimate_note(const crd_master* m)

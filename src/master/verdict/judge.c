@@ -190,16 +190,32 @@ static void report_prediction(const crd_master* m, const crdi_prediction* f, crd
     r->switches = f->network ? f->network->level.switches : f->select.switches;
 }
 
-static void report_observed(const crd_master* m, const crdi_observed* w, crd_flow_report* r)
+static double observed_rms(const crd_master* m, const crdi_observed* w)
 {
     const double time = run_time(m);
+    return time > 0 ? sqrt(w->integral / time) : 0;
+}
+
+void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r)
+{
+    const crdi_connection* k = c->of;
+    double max = (double)NAN;
+    if (!k->observed) { return; }
+    r->scale = crdi_observed_scale(k->observed);
+    r->relative = observed_rms(m, k->observed) / r->scale;
+    crdi_estimate_of(m, k->from.member, k->from.slot, &r->error_rms, &max);
+    r->error_rms *= fabs(k->gain);
+}
+
+static void report_observed(const crd_master* m, const crdi_observed* w, crd_flow_report* r)
+{
     r->predict = CRD_PREDICTION_HOLD;
     r->used = crd_predictor_name(CRD_PREDICT_HOLD);
     r->share = 1;
     r->order = crd_predictor_order(CRD_PREDICT_HOLD);
     r->step = step_between(m, w->of);
     r->scale = crdi_observed_scale(w);
-    r->rms = time > 0 ? sqrt(w->integral / time) : 0;
+    r->rms = observed_rms(m, w);
     r->max = isnan(r->rms) ? (double)NAN : w->max;
     r->max_time = w->max_time;
     r->output_rms = (double)NAN;
@@ -308,10 +324,28 @@ static void report_steps(const crd_master* m, crd_master_report* r)
     r->control.at_ceiling = c.at_ceiling;
 }
 
+// Over connections that are predicted or held, and those with an element. What broke is the worst.
+static void find_worst(crd_master_report* r)
+{
+    r->worst_defect = r->flow_count ? r->flows[0].relative : (double)NAN;
+    r->worst_error = (double)NAN;
+    for (int i = 0; i < r->flow_count; i++) {
+        r->worst_error = larger(r->worst_error, r->flows[i].error_rms / r->flows[i].scale);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        if (!(c->scale > 0)) { continue; } // not known
+        r->worst_error = larger(r->worst_error, c->error_rms / c->scale);
+        if (!(c->relative <= r->worst_defect) && !(r->flow_count && isnan(r->worst_defect))) {
+            r->worst_defect = c->relative;
+        }
+    }
+}
+
 void crdi_verdict_report(crd_master* m)
 {
     crd_master_report* r = &m->verdict.report;
-    r->worst_defect = r->worst_energy = (double)NAN;
+    r->worst_defect = r->worst_energy = r->worst_error = (double)NAN;
     r->error_note = "";
     if (!judge_make_room(m)) { return; }
     crdi_judge* j = m->verdict.judge;
@@ -325,10 +359,10 @@ void crdi_verdict_report(crd_master* m)
     }
     r->flows = m->verdict.flows;
     r->flow_count = j->count;
-    if (j->count) { r->worst_defect = m->verdict.flows[0].relative; }
+    find_worst(r);
     report_bonds(m, r);
     report_steps(m, r);
-    if (j->count && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
+    if ((j->count || r->coupling_count) && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
     crdi_verdict_advise(m, r);
     r->advice = j->sentences;
     r->advice_count = j->sentence_count;

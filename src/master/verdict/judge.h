@@ -10,7 +10,7 @@
 #define CRDI_ENERGY_GOAL 1e-2
 
 enum {
-    CRDI_ADVICE = 5,     // sentences
+    CRDI_ADVICE = 6,     // sentences
     CRDI_SENTENCE = 480, // bytes of one, cut at a whole character
 };
 

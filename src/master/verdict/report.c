@@ -228,6 +228,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .guard = crdi_guard_get_report(m),
         .worst_defect = NAN,
         .worst_energy = NAN,
+        .worst_error = NAN,
         .error_note = "",
         .pace = crdi_pacing_report(m),
         .exchange =

@@ -32,7 +32,11 @@ void crdi_estimate_step(crd_master* m, double h); ///< after each accepted step
 void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, double* max);
 /// What that RMS cannot exceed where all units are linear; NaN: they are not, or it is not known.
 double crdi_estimate_bound(const crd_master* m, int member, int slot);
+/// How fast the units coupled exactly grow by themselves, 1/s, as they were last; NaN: not known.
+/// Takes memory.
+double crdi_estimate_growth(crd_master* m);
 /// Why there are no estimates, a sentence; "" if there are.
 const char* crdi_estimate_note(const crd_master* m);
 // judge.c: the verdict
+void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r);
 void crdi_verdict_report(crd_master* m);
