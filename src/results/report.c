@@ -75,6 +75,13 @@ static bool is_poor(const crdi_json* verdict)
            crdi_json_get_number(crdi_json_get_object(verdict, "iteration"), "failed") > 0;
 }
 
+bool crdi_report_knows_nothing(const crdi_json* verdict)
+{
+    return crdi_json_get_number(crdi_json_get_object(verdict, "guard"), "loops") > 0 &&
+           crdi_json_count(crdi_json_get_list(verdict, "flows")) == 0 &&
+           crdi_json_count(crdi_json_get_list(verdict, "couplings")) == 0;
+}
+
 static crdi_state judge_run(const crdi_report_part* p)
 {
     if (p->run->reference) { return CRDI_GOOD; }
@@ -102,7 +109,9 @@ static crdi_state judge_run(const crdi_report_part* p)
         doubtful = doubtful || kind == CRD_EVENT_WARNING || kind == CRD_EVENT_OVERRUN;
     }
     const bool blind = strcmp(guard, "off") == 0 && crdi_json_get_number(watch, "loops") > 0;
-    return doubtful ? CRDI_DOUBTFUL : blind ? CRDI_UNKNOWN : CRDI_GOOD;
+    return doubtful                                         ? CRDI_DOUBTFUL
+           : blind || crdi_report_knows_nothing(p->verdict) ? CRDI_UNKNOWN
+                                                            : CRDI_GOOD;
 }
 
 static crd_status make_label(crdi_report* r, int i)

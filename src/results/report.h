@@ -48,6 +48,8 @@ int64_t crdi_trace_most(const crdi_trace* t);
 #define CRDI_MUCH_ERROR 0.1
 /// So does a tenth of that in a loop whose errors nobody knows: there defects add up.
 bool crdi_report_adds_up(const crdi_json* verdict);
+/// Nothing was measured of its loops: they are not called good.
+bool crdi_report_knows_nothing(const crdi_json* verdict);
 typedef enum crdi_state { CRDI_GOOD, CRDI_UNKNOWN, CRDI_DOUBTFUL, CRDI_BAD } crdi_state;
 
 // A raster of one run. Regular: row k was taken at t0 + k dt.

@@ -118,6 +118,9 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
         n += (size_t)snprintf(more + n, sizeof more - n, ", largest defect %s %%",
                               crdi_number_text(number, 100 * defect, 2));
     }
+    if (crdi_report_knows_nothing(p->verdict)) {
+        n += (size_t)snprintf(more + n, sizeof more - n, ", defects not measured");
+    }
     if (crdi_report_adds_up(p->verdict)) {
         n += (size_t)snprintf(more + n, sizeof more - n, ", errors not known");
     }

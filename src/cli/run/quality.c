@@ -251,7 +251,7 @@ static void show_flows(crdi_result* aside, const crd_master_report* r, const crd
                  "  and %d more, all with smaller defects; --json and the report have them\n",
                  r->flow_count - shown);
     }
-    if (r->flow_count && !errors && *r->error_note) {
+    if (!errors && *r->error_note) {
         crdi_say_wrapped(aside, "errors", "not estimated: %s", r->error_note);
     }
 }

@@ -362,7 +362,8 @@ void crdi_verdict_report(crd_master* m)
     find_worst(r);
     report_bonds(m, r);
     report_steps(m, r);
-    if ((j->count || r->coupling_count) && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
+    const bool any = j->count || r->coupling_count || r->guard.loops > 0;
+    if (any && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
     crdi_verdict_advise(m, r);
     r->advice = j->sentences;
     r->advice_count = j->sentence_count;
