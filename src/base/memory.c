@@ -26,12 +26,14 @@ void* crdi_new_array(crd_context* ctx, size_t n, size_t size)
     return crdi_new(ctx, n * size);
 }
 
+enum { LARGE = 1 << 20 }; // bytes that the kernel moves page by page: there less is in reserve
+
 void* crdi_grow(crd_context* ctx, void* p, size_t* capacity, size_t need, size_t size)
 {
     if (p && need <= *capacity) { return p; }
     size_t n = *capacity < 8 ? 8 : *capacity;
     while (n < need) {
-        n += n / 2;
+        n += n / (n > LARGE / size ? 8 : 2);
     }
     if (n > SIZE_MAX / 2 / size) {
         (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);

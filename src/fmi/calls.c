@@ -78,11 +78,11 @@ crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double t
     if (!has_tolerance) { tolerance = 0; }
     if (!has_stop) { stop = 0; }
     if (crdi_fmi_is_one(i)) {
-        i->one = (crdi_fmi1_part){.has_tolerance = has_tolerance,
-                                  .tolerance = tolerance,
-                                  .start = start,
-                                  .has_stop = has_stop,
-                                  .stop = stop};
+        *i->one = (crdi_fmi1_part){.has_tolerance = has_tolerance,
+                                   .tolerance = tolerance,
+                                   .start = start,
+                                   .has_stop = has_stop,
+                                   .stop = stop};
         return crdi_fmi1_enter(i, CRDI_FMI2_EnterInitializationMode);
     }
     if (crdi_fmi_is_two(i)) {
@@ -95,9 +95,11 @@ crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double t
 
 crd_status crd_fmi_exit_initialization(crd_fmi* i)
 {
-    const bool done = i->one.early;
-    i->one.early = false;
-    if (crdi_fmi_is_one(i)) { return done ? CRD_OK : crdi_fmi1_initialize(i); }
+    if (crdi_fmi_is_one(i)) {
+        const bool done = i->one->early;
+        i->one->early = false;
+        return done ? CRD_OK : crdi_fmi1_initialize(i);
+    }
     CALL(i, ExitInitializationMode, (i->component), ExitInitializationMode, (i->component));
 }
 

@@ -143,7 +143,8 @@ static crd_status instance_fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* o
         i->intermediate_user = opt->intermediate_user;
     }
     i->name = crdi_strdup(i->ctx, opt->instance_name);
-    return i->name ? CRD_OK : CRD_E_MEMORY;
+    if (crdi_fmi_is_one(i)) { i->one = crdi_new(i->ctx, sizeof *i->one); }
+    return i->name && (i->one || !crdi_fmi_is_one(i)) ? CRD_OK : CRD_E_MEMORY;
 }
 
 static int instantiate_number(const crd_fmi* i)
@@ -204,6 +205,7 @@ static void instance_forget(crd_fmi* i, bool unload)
     crdi_float_check(i);
     crdi_fmi_speaker_remove(i);
     free(i->said);
+    crd_free(i->ctx, i->one);
     crd_free(i->ctx, i->scratch);
     crd_free(i->ctx, i->name);
     crd_free(i->ctx, i);

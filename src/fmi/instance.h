@@ -15,7 +15,8 @@ enum {
 
 // What an FMU has said, by log.c.
 typedef struct crdi_fmi_said {
-    char text[CRDI_FMI_TEXT]; // the last message of Warning level or worse
+    char text[CRDI_FMI_TEXT];        // the last message of Warning level or worse
+    uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told
     uint64_t wordings[CRDI_FMI_WORDINGS];
     int wording_count;
     bool full; // has been told
@@ -50,10 +51,10 @@ struct crd_fmi {
     // what the interface that is used offers
     bool can_get_set_state, can_serialize_state, provides_directional_derivatives;
     bool needs_execution_tool, can_be_instantiated_once;
-    bool asked;                      // inside crd_fmi_try_input_derivatives
-    uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, by log.c
-    crdi_fmi2_callbacks callbacks;   // here because many FMUs keep the pointer
-    crdi_fmi1_part one;
+    bool asked; // inside crd_fmi_try_input_derivatives
+    bool registered, float_warned;
+    crdi_fmi2_callbacks callbacks; // here because many FMUs keep the pointer
+    crdi_fmi1_part* one;           // NULL: not FMI 1
 
     crd_fmi_logger* logger;
     void* logger_user;
@@ -63,17 +64,15 @@ struct crd_fmi {
     unsigned char* scratch; // for conversions, grown by reserve
     size_t scratch_capacity;
 
-    int text_status; // of the text in `said`, 0: nothing new since the last report
     crdi_fmi_said* said;
+    int text_status; // of the text in `said`, 0: nothing new since the last report
 
     // Another instance of the same library may turn fatal, on another thread.
     atomic_bool fatal;
-    bool registered;
     struct crd_fmi *next, *previous; // of the library
 
     struct crd_fmi* beside; // in the table of those who may speak, under its lock
     int speaking;           // messages of it that are being worded, likewise
-    bool float_warned;
 };
 
 #define CRDI_COLD __attribute__((cold, noinline))

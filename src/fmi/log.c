@@ -410,9 +410,10 @@ static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* pla
 static crd_level warning_level(crd_fmi* i, int function)
 {
     pthread_mutex_lock(&text_lock);
-    const bool before = in_set(i->warned, function);
+    if (!i->said) { i->said = calloc(1, sizeof *i->said); }
+    const bool before = i->said && in_set(i->said->warned, function);
     if (before) { i->text_status = 0; } // not the reason of anything that follows
-    i->warned[function / 64] |= UINT64_C(1) << (function % 64);
+    if (i->said) { i->said->warned[function / 64] |= UINT64_C(1) << (function % 64); }
     pthread_mutex_unlock(&text_lock);
     return before ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
 }

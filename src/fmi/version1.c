@@ -24,7 +24,7 @@ void* crdi_fmi1_instantiate(crd_fmi* i, const crd_fmi_options* opt)
 crd_status crdi_fmi1_initialize(crd_fmi* i)
 {
     const int function = CRDI_FMI2_ExitInitializationMode;
-    crdi_fmi1_part* p = &i->one;
+    crdi_fmi1_part* p = i->one;
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
     if (!i->exchange) {
         crdi_fmi_mark(i, function);
@@ -54,23 +54,23 @@ crd_status crdi_fmi_open(crd_fmi* i, int function)
         return crdi_fmi_refuse(i, function);
     }
     const crd_status st = crdi_fmi1_initialize(i);
-    i->one.early = st == CRD_OK;
+    i->one->early = st == CRD_OK;
     return st;
 }
 
 crd_status crdi_fmi1_enter(crd_fmi* i, int function)
 {
     if (!crdi_fmi_may(i, function)) { return crdi_fmi_refuse(i, function); }
-    if (function == CRDI_FMI2_EnterEventMode) { i->one.has_info = false; }
+    if (function == CRDI_FMI2_EnterEventMode) { i->one->has_info = false; }
     return crdi_fmi_end(i, function, CRDI_FMI_OK);
 }
 
 // fmiInitialize has gone through the event at the start already and said what comes next.
 crdi_fmi_status crdi_fmi1_update_events(crd_fmi* i, crd_fmi_update* out)
 {
-    crdi_fmi1_event_info* e = &i->one.info;
-    const bool done = i->one.has_info;
-    i->one.has_info = false;
+    crdi_fmi1_event_info* e = &i->one->info;
+    const bool done = i->one->has_info;
+    i->one->has_info = false;
     const crdi_fmi_status status =
         done ? CRDI_FMI_OK : AS(event_update, NewDiscreteStates)(i->component, 0, e);
     *out = (crd_fmi_update){.again = !done && !e->converged,

@@ -348,7 +348,11 @@ crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* in
         return crdi_fail(s->ctx, CRD_E_RANGE, "%sunit '%s': step = %g, expected > 0, or 0",
                          crdi_place_text(u.place).text, crdi_clip(u.name).text, u.step);
     }
-    if (!system_keep_text(s, &u.name) || !system_keep_text(s, &u.path) ||
+    const crd_unit_spec* last = s->unit_count ? &s->units[s->unit_count - 1] : NULL;
+    const bool same =
+        last && last->path && u.path && strcmp(last->path, u.path) == 0; // many units of one FMU
+    if (same) { u.path = last->path; }
+    if (!system_keep_text(s, &u.name) || (!same && !system_keep_text(s, &u.path)) ||
         !system_keep_text(s, &u.shown) || !system_keep_text(s, &u.isolate) ||
         !system_keep_text(s, &u.place.file)) {
         return CRD_E_MEMORY;

@@ -8,7 +8,6 @@
 /// What changes about a unit in the run. Each group has one writer.
 typedef struct crdi_member_state {
     // the step
-    int parts;         // steps of the unit in one step of the run
     int64_t stamp;     // tick that its outputs belong to, if predictions need it
     int64_t events;    // those of the unit that are known
     crd_status status; // of its last step, looked at after the batch
@@ -17,16 +16,16 @@ typedef struct crdi_member_state {
     bool alive;        // instantiated, terminate is due
     bool crashed;      // not to be called any more
     bool gave_nan;     // which it may, and which was said
+    bool wants_stop;   // of its own thread, where it has one
+    bool left;         // its thread did not come back: not to be touched
+    int parts;         // steps of the unit in one step of the run
     // the account: of the measured steps
     int64_t measured;
     int64_t ns_set, ns_step, ns_get, ns_worst;
     int64_t ns_last; // of the newest of them, all three together
     int64_t waited;  // of unit->waited, what is accounted for
-    // its own thread, where it has one
-    int64_t jumps; // events and gaps
-    bool wants_stop;
-    bool left; // its thread did not come back: not to be touched
     // others
+    int64_t jumps;             // of its own thread: events and gaps
     struct crdi_fault* faults; // at its inputs, NULL: none; live/faults.c
     int64_t remarks;           // of the unit, those that are events
 } crdi_member_state;
@@ -37,13 +36,13 @@ typedef struct crdi_member {
     crd_binding *in, *out; // connected inputs, connected outputs
     crd_values inputs, outputs;
     double* slopes[2]; // derivatives of the real inputs, NULL if none is used
-    int slope_order;
-    double* rates[2]; // derivatives of the real outputs, NULL: not needed or not given
-    double* middles;  // real outputs at mid-step, NULL: not needed
-    int* flows;       // predictions into it: (flow_count), indices
-    int flow_count;
-    int* fed; // predictions out of it: (fed_count), indices
-    int fed_count;
+    double* rates[2];  // derivatives of the real outputs, NULL: not needed or not given
+    double* middles;   // real outputs at mid-step, NULL: not needed
+    int* flows;        // predictions into it: (flow_count), indices
+    int* fed;          // predictions out of it: (fed_count), indices
+    int flow_count, fed_count;
+    int slope_order;                // of `slopes` that are set
+    int phase;                      // in which it advances
     struct crdi_paired_side* ports; // of pairs, NULL: none
     const crdi_network* network;    // a loop that it is part of and that has a level, NULL: none
     bool shows_rates;               // somebody outside of it needs derivatives of its outputs
@@ -51,11 +50,10 @@ typedef struct crdi_member {
     bool through;                   // some output follows such an input without delay
     bool shown;                     // its outputs are those of the predicted inputs themselves
     bool feeds_flow;                // its outputs need a stamp
-    int phase;                      // in which it advances
-    int64_t ticks;                  // length of its step in ticks
-    double step;                    // s
     bool pinned;                    // stays on the cycle thread
     bool async;                     // steps on a thread of its own (budget): step/async.c
+    int64_t ticks;                  // length of its step in ticks
+    double step;                    // s
     crdi_member_state* run;
 } crdi_member;
 
