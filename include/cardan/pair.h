@@ -156,6 +156,12 @@ CRD_API double crd_pair_act(crd_pair_port* pair, double own, double now);
 /// begin and end is exact for a spring. An error here is an error of the energy balance.
 CRD_API void crd_pair_done(crd_pair_port* pair, double mean);
 
+/// The same where something between port and unit has the last word, such as the limits of a bench
+/// or a drive that follows slowly: `action` is the mean of what was really done. Its energy is
+/// booked, sent and learned from; what it took beyond the tank is a debt that the port pays back
+/// before it gives anything again. Of a smaller action than asked for, the bound above holds.
+CRD_API void crd_pair_done_as(crd_pair_port* pair, double action, double mean);
+
 /// Ends the macro step. Call it once per macro step even if nothing can be sent.
 CRD_API void crd_pair_send(crd_pair_port* pair, double now, crd_pair_packet* out);
 

@@ -29,6 +29,7 @@ static const double sync_time = 1;     // s, in which a drift of the integrals i
 static const double sync_delay = 0.03; // s, above it the correction costs more than it mends
 static const double patience = 1;      // s of silence after which another life is believed
 static const double doubted = 1.5;     // times the largest surprise so far is reckoned with
+static const double clock_error = 1e-6; // s: rounding of times since 1970
 static const double delay_guess = 0.1; // s, before anything has come back
 
 static bool sane(double x)
@@ -175,8 +176,9 @@ crd_pair_news crd_pair_receive(crd_pair_port* p, const crd_pair_packet* k, doubl
         p->b * (k->flow_sum - p->far_flow_sum) + sign * (k->effort_sum - p->far_effort_sum);
     // Local clocks only; a constant offset cancels, and a drift is followed.
     p->mean_age += 0.02 * (now - k->time - p->mean_age);
-    const double round_trip = now - k->echo;
-    if (k->echo != 0 && round_trip >= 0 && round_trip < 60) {
+    double round_trip = now - k->echo;
+    if (k->echo != 0 && round_trip > -clock_error && round_trip < 60) {
+        round_trip = fmax(0, round_trip);
         p->round_trip += isnan(p->round_trip) ? 0 : 0.02 * (round_trip - p->round_trip);
         if (isnan(p->round_trip)) { p->round_trip = round_trip; }
     }
@@ -308,6 +310,13 @@ void crd_pair_done(crd_pair_port* p, double mean)
     p->flow_h += f;
     p->effort_t += e * at;
     p->flow_t += f * at;
+}
+
+void crd_pair_done_as(crd_pair_port* p, double action, double mean)
+{
+    const bool known = sane(action);
+    if (known) { p->action = action; }
+    crd_pair_done(p, known ? mean : NAN);
 }
 
 // ---- the end of a macro step -------------------------------------------------------------------

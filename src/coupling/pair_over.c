@@ -58,3 +58,23 @@ void crdi_pair_over_sent(crdi_pair_over* o, const crd_pair_port* p, const crd_pa
     crd_coupling_command(o->element, &sent, k->time);
     o->n++;
 }
+
+// ---- signs -------------------------------------------------------------------------------------
+
+void crdi_pair_answer_note(crdi_pair_answer* a, const crd_pair_port* p, double mean)
+{
+    const double bent = mean - p->own, x = p->action - a->action, y = bent - a->bent;
+    a->bent = bent;
+    a->action = p->action;
+    if (p->count.steps < 3 || x == 0) { return; }
+    a->xx += x * x;
+    a->yy += y * y;
+    a->xy += p->opt.side == CRD_PAIR_OWNS_FLOW ? -x * y : x * y;
+    a->count++;
+}
+
+double crdi_pair_answer_of(const crdi_pair_answer* a)
+{
+    enum { ENOUGH = 30 };
+    return a->count >= ENOUGH && a->xx > 0 && a->yy > 0 ? a->xy / sqrt(a->xx * a->yy) : 0;
+}

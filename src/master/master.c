@@ -83,6 +83,7 @@ static void destroy_rest(void* with)
         crdi_values_clear(p->unit->ctx, p->out, &p->outputs);
         crd_binding_destroy(p->in);
         crd_binding_destroy(p->out);
+        crdi_paired_release(m, p);
         crdi_record_clear_member(m, i);
         m->running = i;
         crdi_rollback_free(p);

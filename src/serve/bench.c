@@ -17,6 +17,7 @@ struct crdi_serve_bench {
     crd_dcp_bench_config c;
     crd_dcp_quantity q[CRD_DCP_LIMITS_MAX];
     int set[CRD_DCP_LIMITS_MAX], get[CRD_DCP_LIMITS_MAX]; // variables
+    int driven[CRDI_WAVES_MAX];                           // quantities of the wave ports
     int items[CRDI_BENCH_FILE_ITEMS];
     const char* names[CRDI_BENCH_FILE_ITEMS];
     char limits[1100];
@@ -93,6 +94,11 @@ static void bench_rig_step(void* user, double seconds)
     b->due -= steps * h;
     (void)b->unit.step(b->unit.user, b->done, (uint32_t)fmin(steps, 1e6), h);
     b->done += (int64_t)steps;
+    for (int i = 0; i < b->s->wave_count; i++) {
+        crdi_wave* w = &b->s->waves[i];
+        crdi_wave_turn(w, b->bench, b->driven[i], steps * h, value_of(b, w->own),
+                       value_of(b, b->get[b->driven[i]]));
+    }
 }
 
 // There is no brake behind a unit: its set values are zero from here on.
@@ -355,6 +361,26 @@ static crd_status join_limits(crdi_serve_bench* b)
     return CRD_OK;
 }
 
+// What a port drives has a measured value: it is booked as it was, not as it was asked for.
+static crd_status find_driven(crdi_serve_bench* b)
+{
+    for (int i = 0; i < b->s->wave_count; i++) {
+        const crdi_wave* w = &b->s->waves[i];
+        int k = 0;
+        while (k < b->f->quantity_count && b->set[k] != w->input) {
+            k++;
+        }
+        if (k == b->f->quantity_count) {
+            return crdi_fail(b->s->ctx, CRD_E_RANGE,
+                             "%s: no quantity has 'set: %s', expected one: the pair at that input "
+                             "acts through its limits",
+                             b->f->file, w->name);
+        }
+        b->driven[i] = k;
+    }
+    return CRD_OK;
+}
+
 static void take_if(double* to, double x)
 {
     if (!isnan(x)) { *to = x; }
@@ -443,7 +469,8 @@ crd_status crdi_serve_as_bench(crdi_serve* s, const crdi_bench_file* f)
                          "a bench has the description that is made for it, not another one");
     }
     CRD_TRY(configure(b));
-    const int count = s->own->variable_count;
+    CRD_TRY(find_driven(b));
+    const int count = s->outlet_count;
     CRD_TRY(declare(b));
     const crd_dcp_rig rig = {.user = b,
                              .set = bench_rig_set,

@@ -579,6 +579,11 @@ static crd_status get_value(crdi_serve* s, const crdi_outlet* o, crd_dcp_slot* s
     crd_status st = CRD_OK;
     crdi_station* p = &s->stations[o->unit];
     CRD_TRY(reach_phase(s, CRDI_PLANT_ENTERED));
+    // Between two steps (a wave port asks): an output that follows an input at once.
+    if (p->changed && s->one && s->phase == CRDI_PLANT_RUNS &&
+        p->unit->info.flags & CRD_UNIT_CAN_REFRESH) {
+        CRD_TRY(push_inputs(s));
+    }
     if (!p->fresh) {
         CRD_TRY(get_unit(s, o->unit, p->out, &p->outputs));
         p->fresh = true;

@@ -10,7 +10,8 @@ crdi_serve_options crdi_serve_defaults(void)
     return (crdi_serve_options){.resolution = (double)NAN,
                                 .heartbeat = (double)NAN,
                                 .max_text = 1024,
-                                .max_steps = 1000000};
+                                .max_steps = 1000000,
+                                .life = 1};
 }
 
 // ---- create ------------------------------------------------------------------------------------
@@ -26,6 +27,10 @@ static crd_status check_serve_options(crdi_serve* s)
         return crdi_fail(s->ctx, CRD_E_RANGE,
                          "max_steps = %u, expected 1 or more; max_text = %u, expected 1 to 65000",
                          o->max_steps, o->max_text);
+    }
+    if (o->pair_count > CRDI_WAVES_MAX) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%d pairs, expected %d at most", o->pair_count,
+                         CRDI_WAVES_MAX);
     }
     if (sys->unit_count == 0) {
         return crdi_fail(s->ctx, CRD_E_RANGE, "%s: the system has no units", sys->file);
@@ -123,6 +128,10 @@ static crd_status describe_units(crdi_serve* s)
     if (!s->outlet_of) { CRD_TRY(CRD_E_MEMORY); }
     for (int i = 0; i < s->outlet_count; i++) {
         s->outlet_of[i] = i;
+    }
+    for (; s->wave_count < s->opt.pair_count; s->wave_count++) {
+        CRD_TRY(crdi_wave_declare(s->own, s->opt.pairs[s->wave_count], s->opt.life,
+                                  &s->waves[s->wave_count]));
     }
     s->d = s->own;
     crdi_serve_find_templates(s);
@@ -271,7 +280,10 @@ crd_status crdi_serve_start(crdi_serve* s, const crd_dcp_link* link,
     s->link = *link;
     s->watch = watch;
     s->watch_user = user;
-    const crd_dcp_plant plant = s->bench ? crdi_serve_bench_plant(s->bench) : crdi_serve_plant(s);
+    crd_dcp_plant plant = s->bench ? crdi_serve_bench_plant(s->bench) : crdi_serve_plant(s);
+    for (int i = 0; i < s->wave_count; i++) {
+        plant = crdi_wave_plant(&s->waves[i], &plant, s->bench != NULL);
+    }
     const crd_dcp_link through = {.user = s,
                                   .send = pass_send,
                                   .listen = link->listen ? pass_listen : NULL,

@@ -16,6 +16,7 @@
 #include "shared/serve.h"
 #include "shared/unit.h"
 #include "shared/unit_dcp.h"
+#include "shared/unit_wave.h"
 
 #include <pthread.h>
 
@@ -110,6 +111,8 @@ struct crdi_serve {
 
     crd_dcp_slave* slave;
     crdi_serve_bench* bench; // NULL: a plain slave
+    crdi_wave waves[CRDI_WAVES_MAX];
+    int wave_count;
     crd_dcp_link link;       // that was given
     crdi_serve_watch* watch;
     void* watch_user;

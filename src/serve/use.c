@@ -146,6 +146,11 @@ crd_status crdi_serve_use(crdi_serve* s, const crd_dcp_description* d)
         return crdi_fail(s->ctx, CRD_E_STATE,
                          "crdi_serve_use comes once and before crdi_serve_start");
     }
+    if (s->wave_count > 0) {
+        return crdi_fail(s->ctx, CRD_E_UNSUPPORTED,
+                         "a slave with a pair has the description that is made for it, not "
+                         "another one");
+    }
     int* outlet_of = crdi_arena_new(&s->arena, (size_t)d->variable_count, sizeof *outlet_of);
     if (!outlet_of) { return CRD_E_MEMORY; }
     int* const before = s->outlet_of;

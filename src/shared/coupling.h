@@ -51,3 +51,16 @@ crd_status crdi_pair_over_init(crd_context* ctx, crdi_pair_over* o, double macro
 void crdi_pair_over_receive(crdi_pair_over* o, const crd_pair_port* p, const crd_pair_packet* k);
 void crdi_pair_over_begin(crdi_pair_over* o, crd_pair_port* p, double t);
 void crdi_pair_over_sent(crdi_pair_over* o, const crd_pair_port* p, const crd_pair_packet* k);
+
+/// Whether a unit answers its port with the right sign: how the own value bends when the action
+/// changes. A mass falls behind an effort that resists, a spring answers a flow with an effort of
+/// its sign; both sides of a bond the other way round are a wrong sign.
+typedef struct crdi_pair_answer {
+    double bent, action; // mean - begin, and the action, of the inner step before
+    double xx, yy, xy;
+    int64_t count;
+} crdi_pair_answer;
+
+void crdi_pair_answer_note(crdi_pair_answer* a, const crd_pair_port* p, double mean); ///< each step
+/// -1 wrong to 1 right; 0: not known yet.
+double crdi_pair_answer_of(const crdi_pair_answer* a);

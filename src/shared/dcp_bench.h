@@ -52,6 +52,13 @@ crd_status crdi_dcp_limits_agree(crd_context* ctx, const crdi_dcp_limits* planne
 crd_status crdi_dcp_initial_parse(crd_context* ctx, const char* text, size_t length,
                                   crdi_dcp_limits* out, double* tolerance);
 
+// ---- the bench's side --------------------------------------------------------------------------
+
+/// A set value that something between master and bench has worked out (a wave port): kept to the
+/// envelope as any other. `value` NAN: none yet. `data`: what it was worked out from has just come
+/// from the master and is good; without that the deadman comes, however many values there are.
+void crdi_bench_follow(crd_dcp_bench* b, int quantity, double value, bool data);
+
 // ---- the master's side -------------------------------------------------------------------------
 
 /// States of a master with the numbers of Rautenberg 2023, table 7.

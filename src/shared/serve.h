@@ -24,6 +24,10 @@ typedef struct crdi_serve_options {
     bool hrt;           ///< offer hard real time, too
     uint32_t max_text;  ///< bytes of a string or binary; default 1024
     uint32_t max_steps; ///< of one STC_do_step and between two sendings; default 1000000
+    /// Wave ports (shared/unit_wave.h), each "input:output"; at most CRDI_WAVES_MAX.
+    const char* const* pairs;
+    int pair_count;
+    uint32_t life;                    ///< greater after each start of the process; default 1
     const crd_dcp_address* addresses; ///< where it will listen, in the description
     int address_count;                ///< 0: udp://127.0.0.1:8080
     /// Called when a unit has crashed in this process, whose heap may be damaged or locked: tells,

@@ -79,6 +79,9 @@ typedef struct crdi_testbench_options {
     double soc;       ///< of a battery, its charge, 0 to 1; default 0.5
     crdi_testbench_fault faults[CRDI_TESTBENCH_FAULTS_MAX];
     int fault_count;
+    const char* const* pairs; ///< wave ports, "speed_ref:torque"; at most CRDI_WAVES_MAX
+    int pair_count;
+    uint32_t life;           ///< greater after each start of the process; default 1
     crd_dcp_address address; ///< for the description; default udp://127.0.0.1:8080
 } crdi_testbench_options;
 

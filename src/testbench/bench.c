@@ -1,6 +1,7 @@
 // An emulated bench as a slave: its description, its rig, its options.
 #include "testbench/bench.h"
 #include "shared/base.h"
+#include "shared/unit_wave.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,6 +16,9 @@ struct crdi_testbench {
     crd_dcp_bench_config config;
     crd_dcp_variable variables[CRDI_SIGNALS];
     crd_dcp_unit units[CRDI_SIGNALS];
+    crdi_wave waves[CRDI_WAVES_MAX];
+    int driven[CRDI_WAVES_MAX]; // their quantities
+    int wave_count;
     char host[16];
     crd_dcp_description* description;
     crd_dcp_bench* bench;
@@ -209,6 +213,11 @@ static void rig_step(void* user, double seconds)
     b->plant.thermal_scale =
         phase == CRD_DCP_BENCH_CONDITIONING || phase == CRD_DCP_BENCH_COOL_DOWN ? b->speed_up : 1;
     crdi_plant_step(&b->plant, seconds);
+    for (int i = 0; i < b->wave_count; i++) {
+        const int k = b->driven[i], real = b->plant.type->quantities[k].output;
+        crdi_wave_turn(&b->waves[i], b->bench, k, seconds, b->plant.measured[b->waves[i].own],
+                       b->plant.measured[real]);
+    }
     if (b->observer) { b->observer(b->observer_user, crdi_plant_time(&b->plant)); }
 }
 
@@ -375,6 +384,30 @@ static void configure(crdi_testbench* b, const crdi_testbench_options* opt)
     b->config.report = fmax(0.25, b->config.report / b->speed_up);
 }
 
+// What a port drives is booked as it was measured.
+static crd_status add_ports(crdi_testbench* b, const crdi_testbench_options* opt)
+{
+    const crdi_plant_type* type = b->plant.type;
+    for (; b->wave_count < opt->pair_count; b->wave_count++) {
+        crdi_wave* w = &b->waves[b->wave_count];
+        const crd_status st =
+            crdi_wave_declare(b->description, opt->pairs[b->wave_count], opt->life, w);
+        if (st < 0) { return st; }
+        int k = 0;
+        while (k < type->quantity_count && type->quantities[k].input != w->input) {
+            k++;
+        }
+        if (k == type->quantity_count) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "pair '%s': the %s does not measure what it sets there, expected an "
+                             "input with a measured value",
+                             w->name, type->title);
+        }
+        b->driven[b->wave_count] = k;
+    }
+    return CRD_OK;
+}
+
 // ---- create ------------------------------------------------------------------------------------
 
 crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
@@ -385,6 +418,7 @@ crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
                                     .watchdog = 0.5,
                                     .heartbeat = 3,
                                     .soc = 0.5,
+                                    .life = 1,
                                     .address = {0x7F000001, 8080, CRD_DCP_UDP}};
 }
 
@@ -400,6 +434,10 @@ static crd_status bench_check_options(crd_context* ctx, const crdi_testbench_opt
     }
     if (!(o->start_up >= 0) || isinf(o->start_up)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: start-up %g s, expected >= 0", o->start_up);
+    }
+    if (o->pair_count > CRDI_WAVES_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "testbench: %d pairs, expected %d at most",
+                         o->pair_count, CRDI_WAVES_MAX);
     }
     if (!(o->soc >= 0 && o->soc <= 1)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: charge %g, expected 0 to 1", o->soc);
@@ -440,6 +478,7 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
     b->plant.fault_count = opt->fault_count;
     configure(b, opt);
     CRD_TRY(describe(b, &opt->address));
+    CRD_TRY(add_ports(b, opt));
     const crd_dcp_rig rig = {.user = b,
                              .set = rig_set,
                              .measure = rig_measure,
@@ -470,7 +509,10 @@ void crdi_testbench_destroy(crdi_testbench* b)
 crd_status crdi_testbench_start(crdi_testbench* b, const crd_dcp_link* link,
                                 const crd_dcp_slave_options* opt)
 {
-    const crd_dcp_plant plant = crd_dcp_bench_plant(b->bench);
+    crd_dcp_plant plant = crd_dcp_bench_plant(b->bench);
+    for (int i = 0; i < b->wave_count; i++) {
+        plant = crdi_wave_plant(&b->waves[i], &plant, true);
+    }
     const crd_status st =
         crd_dcp_slave_create(b->ctx, b->description, &plant, link, opt, &b->slave);
     if (st == CRD_OK) { crd_dcp_bench_attach(b->bench, b->slave); }

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 static const double TURN = 0.2; // s: a signal that comes just before waiting is seen after this
 static const double PATIENCE = 3600; // s, of the stop at the end: hot machines cool down
@@ -26,7 +27,7 @@ typedef struct bench_options {
     int seed;
     double speed_up, start_up, watchdog, heartbeat, soc;
     bool ideal, once, realtime, plain;
-    crdi_list faults, key;
+    crdi_list faults, key, pairs;
 } bench_options;
 
 // What it did, row by row: readable whenever the process ends.
@@ -219,6 +220,9 @@ static crd_status read_options(session* x, crdi_testbench_options* out)
         out->soc = o->soc;
     }
     out->ideal = o->ideal;
+    out->pairs = o->pairs.items;
+    out->pair_count = o->pairs.count;
+    out->life = (uint32_t)time(NULL);
     out->address = x->address;
     if (o->faults.count > CRDI_TESTBENCH_FAULTS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "%d times --fault, expected %d at most", o->faults.count,
@@ -374,6 +378,9 @@ static const crdi_option rows[] = {
              "where masters reach it; port 0 chooses one; udp://127.0.0.1:8080 unless given"),
     OPT_FILE(bench_options, written, "write-description", "dcpx|dcp",
              "write the slave description, with address, limits and signals, for the master"),
+    OPT_LIST(bench_options, pairs, "pair", "INPUT:OUTPUT",
+             "a wave port at this input, such as speed_ref:torque, for a bond with 'pair: wave' "
+             "(docs/pairs.md); it acts in front of the limits"),
     OPT_INT(bench_options, seed, "seed", "NUMBER",
             "of the noise of measured values; 1 unless given"),
     OPT_FLAG(bench_options, ideal, "ideal",

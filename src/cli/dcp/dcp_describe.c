@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 enum { MOST_ADDRESSES = 8 };
 
@@ -40,6 +41,9 @@ crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crdi_serv
     out->resolution = o->resolution;
     out->heartbeat = o->heartbeat;
     out->hrt = o->hrt;
+    out->pairs = o->pairs.items;
+    out->pair_count = o->pairs.count;
+    out->life = (uint32_t)time(NULL);
     if (o->max_size == 0 || o->max_size > 65000) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "--max-size %d, expected 1 to 65000: it has to fit into one PDU",

@@ -11,7 +11,7 @@ typedef struct crdi_served {
     double resolution, heartbeat;
     bool hrt;
     int max_size;
-    crdi_list set, parameters;
+    crdi_list set, parameters, pairs;
 } crdi_served;
 
 #define CRDI_SERVED_DEFAULTS                                                                       \
@@ -28,6 +28,9 @@ typedef struct crdi_served {
         OPT_LIST(crdi_served, set, "set", "NAME=VALUE",                                            \
                  "start value of a variable, as unit.variable in a system"),                       \
         CRDI_PARAMETERS_OPTION(crdi_served, parameters),                                           \
+        OPT_LIST(crdi_served, pairs, "pair", "INPUT:OUTPUT",                                       \
+                 "a wave port at this input and the output that answers it, such as "              \
+                 "torque:speed, for a bond with 'pair: wave' (docs/pairs.md)"),                    \
         OPT_TEXT(crdi_served, variant, "variant", "NAME",                                          \
                  "of an SSP with several system descriptions"),                                    \
         OPT_TEXT(crdi_served, name, "name", "NAME",                                                \

@@ -322,6 +322,19 @@ static void take_set_value(crd_dcp_bench* b, int i, double value)
     }
 }
 
+void crdi_bench_follow(crd_dcp_bench* b, int quantity, double value, bool data)
+{
+    crdi_bench_quantity* q = &b->q[quantity];
+    if (data) {
+        note_set_values(b, true, !b->extension);
+        if (b->slave->state >= CRD_DCP_RUNNING) { q->taken = b->slave->now; }
+    }
+    if (isfinite(value)) {
+        q->wanted = value;
+        q->given = true;
+    }
+}
+
 // The time of the last valid data; of a master that has several data_ids, of the one that is
 // behind: no set value that moves something acts for longer than the watchdog after it came.
 double crdi_bench_valid(const crd_dcp_bench* b)

@@ -10,6 +10,12 @@
 
 enum { INNER = 10, MOST_INNER = 100000, MOST_PACKETS = 1 << 20 }; // inner steps by default
 
+// Places among what a unit says about its port.
+enum {
+    FAR_INNER = CRD_PAIR_NUMBERS + offsetof(crdi_wave_account, inner) / sizeof(double),
+    FAR_AGREEMENT = CRD_PAIR_NUMBERS + offsetof(crdi_wave_account, agreement) / sizeof(double),
+};
+
 #define REFUSE(plan, b, format, ...)                                                               \
     crdi_fail((plan)->ctx, CRD_E_RANGE, "%sbond '%s': " format,                                    \
               crdi_where((b)->spec->place, (char[512]){0}, 512), (b)->name, __VA_ARGS__)
@@ -98,6 +104,7 @@ static crd_status find_parts(crdi_plan* plan, crdi_paired_side* s, double inner)
     const crdi_bond* b = s->of->bond;
     const crdi_member* p = s->member;
     const crd_unit* u = p->unit;
+    if (s->far) { return CRD_OK; }
     const double parts = isnan(inner) || inner == 0 ? INNER : ceil(p->step / inner - 1e-9);
     if (p->async) {
         return REFUSE(plan, b, "unit '%s' has a budget, expected a unit that the run waits for",
@@ -116,10 +123,65 @@ static crd_status find_parts(crdi_plan* plan, crdi_paired_side* s, double inner)
     if (s->parts == 1) {
         crdi_log(plan->log, CRD_LOG_WARNING,
                  "bond '%s': unit '%s' makes one step in a macro step of %g s: its port is the "
-                 "strict one, which is stable for slow units only and gives little",
-                 b->name, u->name, p->step);
+                 "strict one, which is stable for slow units only and gives little%s",
+                 b->name, u->name, p->step,
+                 crdi_member_is_hardware(p) ? "; a slave with --pair has a port of its own" : "");
     }
     return CRD_OK;
+}
+
+// The variables of a port in the unit itself: at the input that this side of the bond drives.
+static crd_status find_far(crdi_plan* plan, crdi_paired_side* s)
+{
+    const crd_unit* u = s->member->unit;
+    int32_t at[CRDI_WAVE_VARIABLES];
+    char name[256];
+    for (int k = 0; k < CRDI_WAVE_VARIABLES; k++) {
+        snprintf(name, sizeof name, "%s%s", s->gets->spec->to, crdi_wave_suffix(k));
+        at[k] = u->ops->find ? u->ops->find(u, name) : -1;
+        if (at[k] < 0 || u->info.variables[at[k]].type != CRD_FLOAT64) { return CRD_OK; }
+    }
+    if (s->own_offset != 0 || s->in_offset != 0) {
+        return REFUSE(plan, s->of->bond,
+                      "its connections add %g and %g, expected none: the port stands in '%s'",
+                      s->own_offset, s->in_offset, u->name);
+    }
+    s->far = crdi_arena_new(plan->arena, 1, sizeof *s->far);
+    if (!s->far) { return CRD_E_MEMORY; }
+    memcpy(s->far->at, at, sizeof at);
+    return CRD_OK;
+}
+
+// What the port needs to know, before the slave is configured.
+static crd_status tell_far(crdi_plan* plan, crdi_paired_side* s, crd_pair_side side,
+                           double impedance)
+{
+    crdi_paired_far* far = s->far;
+    crd_unit* u = s->member->unit;
+    crd_status st = CRD_OK;
+    crd_binding* b = NULL;
+    crd_values v = {0};
+    if (s->of->bond->spec->over && side == CRD_PAIR_OWNS_FLOW) {
+        return REFUSE(plan, s->of->bond,
+                      "over: commands, but the side that owns the flow has its port in '%s', "
+                      "expected it here, or no 'over'",
+                      u->name);
+    }
+    CRD_TRY(crd_binding_create(u, far->at + CRDI_WAVE_FAR, CRD_PAIR_NUMBERS, &far->in));
+    CRD_TRY(crdi_values_create(plan->arena, far->in, &far->inputs));
+    CRD_TRY(crd_binding_create(u, far->at + CRDI_WAVE_OWN, CRDI_WAVE_VARIABLES - CRDI_WAVE_OWN,
+                               &far->out));
+    CRD_TRY(crdi_values_create(plan->arena, far->out, &far->outputs));
+    CRD_TRY(crd_binding_create(u, far->at, CRDI_WAVE_FAR, &b));
+    CRD_TRY(crdi_values_create(plan->arena, b, &v));
+    v.real[CRDI_WAVE_SIDE] = side == CRD_PAIR_OWNS_FLOW ? 1 : 2;
+    v.real[CRDI_WAVE_OWN_GAIN] = s->own_gain;
+    v.real[CRDI_WAVE_IN_GAIN] = s->in_gain;
+    v.real[CRDI_WAVE_SET_IMPEDANCE] = impedance;
+    st = u->ops->set(u, b, &v);
+fail:
+    crd_binding_destroy(b);
+    return st;
 }
 
 // The side that gives the action, and the one that gives the flow of the description. The action
@@ -197,11 +259,14 @@ static crd_status make_pair(crdi_plan* plan, const crdi_bond* b, const crdi_axis
     for (int i = 0; i < 2; i++) {
         crdi_paired_side* s = &w->sides[i];
         const crd_unit* u = s->member->unit;
+        CRD_TRY(find_far(plan, s));
         CRD_TRY(find_parts(plan, s, b->spec->inner));
         s->through = u->info.flags & CRD_UNIT_CAN_REFRESH &&
                      crd_unit_depends(u, s->gives->from.variable, s->gets->to.variable, false);
-        s->next = s->member->ports;
-        s->member->ports = s;
+        if (!s->far) {
+            s->next = s->member->ports;
+            s->member->ports = s;
+        }
         CRD_TRY(make_way(plan, s));
     }
     if (x->motion) {
@@ -222,6 +287,7 @@ static crd_status init_side(crdi_plan* plan, crdi_paired_side* s, crd_pair_side 
     crd_pair_options o = crd_pair_defaults(side);
     crd_status st = CRD_OK;
     CRD_TRY(find_impedance(plan, w->bond, w->axis, &o.impedance));
+    if (s->far) { return tell_far(plan, s, side, o.impedance); }
     for (const crdi_paired_side* p = s->member->ports; p; p = p->next) {
         s->parts = p->parts > s->parts ? p->parts : s->parts;
     }
@@ -340,43 +406,95 @@ crd_status crdi_paired_begin(const crdi_member* p)
     return st;
 }
 
-// How the own value bends when the action changes: a mass falls behind an effort that resists, a
-// spring answers a flow with an effort of its sign. Both the other way round is a wrong sign.
-static void note_answer(crdi_paired_side* s, double mean)
-{
-    const double bent = mean - s->pair.own, x = s->pair.action - s->action, y = bent - s->bent;
-    s->bent = bent;
-    s->action = s->pair.action;
-    if (s->pair.count.steps < 3 || x == 0) { return; }
-    s->xx += x * x;
-    s->yy += y * y;
-    s->xy += s->pair.opt.side == CRD_PAIR_OWNS_FLOW ? -x * y : x * y;
-    s->answers++;
-}
-
 void crdi_paired_done(const crdi_member* p)
 {
     for (crdi_paired_side* s = p->ports; s; s = s->next) {
         const double mean = 0.5 * (s->begin + own_of(s));
-        if (!s->of->agreed) { note_answer(s, mean); }
-        crd_pair_done(&s->pair, mean);
+        const double input = crdi_fault_input(p, s->to);
+        if (!s->of->agreed) { crdi_pair_answer_note(&s->answer, &s->pair, mean); }
+        if (isnan(input)) {
+            crd_pair_done(&s->pair, mean);
+        } else { // somebody has put his hand between port and unit
+            crd_pair_done_as(&s->pair, (input - s->in_offset) / s->in_gain, mean);
+        }
     }
 }
 
 // ---- packets -----------------------------------------------------------------------------------
 
+// The unit's own packet, if it is a new one.
+static bool take_from_unit(crdi_paired_side* s, crd_pair_packet* k)
+{
+    crdi_paired_far* far = s->far;
+    crd_unit* u = s->member->unit;
+    if (u->ops->get(u, far->out, &far->outputs) < 0) { return false; }
+    memcpy(k, far->outputs.real, sizeof *k);
+    if (!(k->number >= 1) || (k->number == far->number && k->run == far->run)) { return false; }
+    far->number = k->number;
+    far->run = k->run;
+    return true;
+}
+
 static void send(crdi_paired_side* s, double t)
 {
     crdi_coupled* way = &s->way;
+    if (s->far) {
+        crd_pair_packet own;
+        if (!take_from_unit(s, &own)) { return; }
+        s->packets[way->sent % way->ring] = own;
+    }
     crdi_flight f = {.arrival = t, .stamp = t, .sequence = way->sent, .order = 2 * way->sent};
     crd_pair_packet* k = &s->packets[way->sent++ % way->ring];
-    crd_pair_send(&s->pair, t, k);
+    if (!s->far) { crd_pair_send(&s->pair, t, k); }
     if (s->over) { crdi_pair_over_sent(s->over, &s->pair, k); }
     crdi_channel_send(way, f);
 }
 
+// What a unit says about its port, in the words of the ports here.
+static void show_far(crdi_paired_side* s)
+{
+    const double* x = s->far->outputs.real;
+    crd_pair_packet k;
+    crdi_wave_account a;
+    memcpy(&k, x, sizeof k);
+    memcpy(&a, x + CRD_PAIR_NUMBERS, sizeof a);
+    s->shown = (crd_pair_state){.tank = a.tank,
+                                .absorbed = a.absorbed,
+                                .spent = a.spent,
+                                .received = a.received,
+                                .granted = k.granted,
+                                .dumped = a.dumped,
+                                .debt = a.debt,
+                                .impedance = k.impedance,
+                                .delay = NAN,
+                                .age = NAN,
+                                .limited = (int64_t)fmin(fmax(a.limited, 0), 1e15)};
+}
+
+// The newest packet that has come becomes inputs of the unit, with the plain value beside it.
+static void pass_to_unit(crdi_paired_side* s, double due)
+{
+    crdi_paired_side* other = &s->of->sides[s == s->of->sides];
+    crdi_paired_far* far = s->far;
+    crd_unit* u = s->member->unit;
+    crdi_flight f;
+    while (crdi_channel_next(&other->way, due, &f)) {
+        const crd_pair_packet* k = &other->packets[f.sequence % other->way.ring];
+        const double *now = far->inputs.real, run = now[0], number = now[1];
+        if (k->run < run || (k->run == run && k->number <= number)) { continue; }
+        memcpy(far->inputs.real, k, sizeof *k);
+    }
+    *s->to = s->in_gain * own_of(other) + s->in_offset;
+    (void)u->ops->set(u, far->in, &far->inputs); // numbers cannot fail
+    show_far(s);
+}
+
 static void receive(crdi_paired_side* s, double t, double due)
 {
+    if (s->far) {
+        pass_to_unit(s, due);
+        return;
+    }
     crdi_paired_side* other = &s->of->sides[s == s->of->sides];
     crdi_flight f;
     while (crdi_channel_next(&other->way, due, &f)) {
@@ -414,17 +532,16 @@ void crdi_paired_start(crd_master* m)
         const double effort = own_of(&w->sides[CRD_PAIR_OWNS_EFFORT]);
         const double flow = own_of(&w->sides[CRD_PAIR_OWNS_FLOW]);
         for (int k = 0; k < 2; k++) {
+            if (w->sides[k].far) { continue; }
             crd_pair_predict(&w->sides[k].pair, effort, flow);
             w->sides[k].shown = crd_pair_get_state(&w->sides[k].pair, m->clock.time);
         }
     }
 }
 
-enum { ENOUGH = 30 }; // answers
-
 static double agreement(const crdi_paired_side* s)
 {
-    return s->answers >= ENOUGH && s->xx > 0 && s->yy > 0 ? s->xy / sqrt(s->xx * s->yy) : 0;
+    return s->far ? s->far->outputs.real[FAR_AGREEMENT] : crdi_pair_answer_of(&s->answer);
 }
 
 static crd_status __attribute__((cold, noinline)) fail_signs(crd_master* m, const crdi_paired* w)
@@ -457,6 +574,16 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 
 const crdi_connection_kind crdi_kind_paired = {.begin = begin_all, .accept = accept_all};
 
+void crdi_paired_release(crd_master* m, const crdi_member* p)
+{
+    for (int i = 0; i < 2 * m->connections.pair_count; i++) {
+        const crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
+        if (s->member != p || !s->far) { continue; }
+        crd_binding_destroy(s->far->in);
+        crd_binding_destroy(s->far->out);
+    }
+}
+
 void crdi_paired_clear(crdi_paired* w)
 {
     for (int i = 0; i < 2; i++) {
@@ -466,6 +593,11 @@ void crdi_paired_clear(crdi_paired* w)
 
 // ---- how it went -------------------------------------------------------------------------------
 
+static double inner_of(const crdi_paired_side* s)
+{
+    return s->far ? s->far->outputs.real[FAR_INNER] : s->member->step / s->parts;
+}
+
 void crdi_paired_report(const crd_master* m, crd_pair_report* out)
 {
     const double t = crd_master_time(m);
@@ -474,13 +606,14 @@ void crdi_paired_report(const crd_master* m, crd_pair_report* out)
         out[i] = (crd_pair_report){.name = w->name};
         for (int k = 0; k < 2; k++) {
             const crdi_paired_side* s = &w->sides[k];
-            out[i].sides[k] = (crd_pair_side_report){.unit = s->member->unit->name,
-                                                     .own = s->gives->spec->from,
-                                                     .inner = s->member->step / s->parts,
-                                                     .sent = s->way.sent,
-                                                     .lost = s->way.lost,
-                                                     .predicted = s->over ? s->over->used : 0,
-                                                     .state = crd_pair_get_state(&s->pair, t)};
+            out[i].sides[k] = (crd_pair_side_report){
+                .unit = s->member->unit->name,
+                .own = s->gives->spec->from,
+                .inner = inner_of(s),
+                .sent = s->way.sent,
+                .lost = s->way.lost,
+                .predicted = s->over ? s->over->used : 0,
+                .state = s->far ? s->shown : crd_pair_get_state(&s->pair, t)};
         }
     }
 }

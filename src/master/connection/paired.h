@@ -1,11 +1,23 @@
 // Power bonds with a pair of wave ports (cardan/pair.h): each unit makes inner steps in its macro
 // step and gets in each of them what its port says; packets pass at the end of macro steps, through
 // an emulated channel if there is one. Two connections become one pair; neither holds a value.
+//
+// A unit that has the variables of a port itself (a slave that was started with --pair) makes the
+// inner steps where it is: here its side only hands its packets on.
 #pragma once
 #include "master/energy/energy.h"
 #include "shared/coupling.h"
+#include "shared/unit_wave.h"
 
 typedef struct crdi_paired crdi_paired;
+
+/// A port that stands in the unit: what is said to it and what it says.
+typedef struct crdi_paired_far {
+    int32_t at[CRDI_WAVE_VARIABLES]; // variables of the unit
+    crd_binding *in, *out;
+    crd_values inputs, outputs; // as many numbers as stand in the names
+    double run, number;         // run: of the last packet
+} crdi_paired_far;
 
 /// One unit's end of a bond, and the way of its packets to the other.
 typedef struct crdi_paired_side {
@@ -22,13 +34,12 @@ typedef struct crdi_paired_side {
     crd_pair_port pair;            // run
     crd_pair_state shown;          // run: at the end of the last macro step
     double begin;                  // run: own value when the inner step began
-    double bent, action;           // run: mean - begin, and the action, of the inner step before
-    double xx, yy, xy;             // run: how the one answers the other, while that is looked at
-    int64_t answers;               // run
+    crdi_pair_answer answer;       // run: while that is looked at
     crdi_coupled way;              // run: the channel alone; flights carry numbers of packets
     crd_pair_packet* packets;      // run: (way.ring) at place number % ring
     bool received;                 // run: a packet of the other has arrived
     crdi_pair_over* over;          // run: commands on top; NULL: none
+    crdi_paired_far* far;          // the port stands in the unit; NULL: here
 } crdi_paired_side;
 
 struct crdi_paired {
@@ -49,5 +60,7 @@ void crdi_paired_start(crd_master* m);                             ///< the valu
 void crdi_paired_act(const struct crdi_member* p, double t, double h);
 crd_status crdi_paired_begin(const struct crdi_member* p); ///< inputs are set, the step comes
 void crdi_paired_done(const struct crdi_member* p);
+/// Before the unit of a member goes: what stands between it and its ports.
+void crdi_paired_release(crd_master* m, const struct crdi_member* p);
 void crdi_paired_clear(crdi_paired* w);
 void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)

@@ -84,6 +84,14 @@ void crdi_faults_undo(const crdi_member* p)
     }
 }
 
+double crdi_fault_input(const crdi_member* p, const double* input)
+{
+    for (const crdi_fault* f = p->run->faults; f; f = f->next) {
+        if (&p->inputs.real[f->slot] == input) { return f->applied; }
+    }
+    return (double)NAN;
+}
+
 // ---- beginning and end -------------------------------------------------------------------------
 
 static bool is_of_coupling(crdi_fault_kind kind)

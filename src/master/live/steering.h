@@ -22,5 +22,7 @@ bool crdi_live_disturbs(const crd_master* m); ///< some input has a fault
 /// Faults at the inputs of a member, before the unit takes them; and as they were.
 void crdi_faults_apply(const crdi_member* p);
 void crdi_faults_undo(const crdi_member* p);
+/// What the unit got at this input of its in place of the value there; NAN: that value.
+double crdi_fault_input(const crdi_member* p, const double* input);
 /// In [0, 1): for a purpose of a fault, by its number.
 double crdi_fault_chance(int64_t fault, int64_t at);

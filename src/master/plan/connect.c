@@ -292,9 +292,11 @@ static void warn_about(crdi_plan* plan, const crd_unit* unit, const bool* used)
         if (x->causality != CRD_INPUT || x->alias_of >= 0 || used[v] || x->type == CRD_CLOCK) {
             continue;
         }
-        // What a bench and its master tell each other is filled in by the unit itself.
+        // What a bench and its master, or two ports, tell each other is filled in without them.
         const bool own = unit->spec && unit->spec->source == CRD_UNIT_DCP;
-        if (own && strncmp(x->name, "bench.", 6) == 0) { continue; }
+        if (own && (strncmp(x->name, "bench.", 6) == 0 || strstr(x->name, ".pair.far."))) {
+            continue;
+        }
         const bool stands_by = unit->spec && unit->spec->standby.model;
         if (stands_by && strcmp(x->name, "standby.use") == 0) { continue; } // for whoever wants to
         if (++count <= MOST_WARNINGS) {
