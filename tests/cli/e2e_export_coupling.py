@@ -50,6 +50,29 @@ class ExportCoupling(EndToEnd):
         self.export(*arguments, code=code, says=says)
         self.assertEqual(sorted(os.listdir(self.folder)), before, "something was left behind")
 
+    # ---- sides of pairs
+
+    def test_a_side_of_a_pair(self):
+        done = self.export("pair-flow", "--step", "1ms", "-o", "side.fmu")
+        self.assertEqual(done.stdout, "side.fmu: wave port of a unit that owns the flow, inner "
+                                      "step 1 ms, FMI 2.0\n")
+        self.assertEqual(self.element("side.fmu"), {"pair": "flow", "name": "side", "step": 0.001})
+        variables = self.variables("side.fmu")
+        for name in ("own", "mean", "acted", "far.number", "far.granted"):
+            self.assertEqual(variables[name].get("causality"), "input")
+        for name in ("action", "packet.number", "packet.granted", "tank", "debt"):
+            self.assertEqual(variables[name].get("causality"), "output")
+        self.assertEqual(float(variables["macro_step"].find("Real").get("start")), 0.01)
+        self.cardan("run", "side.fmu", "--stop-time", "1", "-q")
+        done = self.cardan("run", "side.fmu", "--set", "impedance=-1", "-q", code=1)
+        self.assertIn("impedance = -1, expected > 0", done.stderr)
+        done = self.cardan("run", "side.fmu", "--set", "macro_step=1e-4", "-q", code=1)
+        self.assertIn("macro step = 0.0001 s, expected at least the inner step", done.stderr)
+        self.refused("pair-effort", says="pair-effort, expected --step with its inner step")
+        self.refused("pair-effort", "--step", "1ms", "--latency", "2",
+                     says="pair-effort with --latency, expected --step")
+        self.refused("pair-effort", "--step", "1ms", "--name", "a b", says="name = 'a b', expected")
+
     # ---- what is written
 
     def test_a_word_is_enough(self):

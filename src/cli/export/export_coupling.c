@@ -7,20 +7,27 @@
 #include <math.h>
 #include <string.h>
 
-crd_status crdi_write_coupling_fmu(crd_context* ctx, const crd_element* e, int version,
-                                   const char* label, const char* path)
+static crd_status write_with(crd_context* ctx, const crd_text* json, int version, const char* label,
+                             const char* path)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crd_text json;
-    crd_text_init(&json, ctx);
-    CRD_TRY(crd_element_write(e, &json));
-    CRD_TRY(json.failed || !json.data ? CRD_E_MEMORY : CRD_OK);
-    CRD_TRY(crd_coupling_model_create(ctx, json.data, json.length, label, &model));
-    const crdi_resource resource = {"element.json", json.data, json.length};
+    CRD_TRY(json->failed || !json->data ? CRD_E_MEMORY : CRD_OK);
+    CRD_TRY(crd_coupling_model_create(ctx, json->data, json->length, label, &model));
+    const crdi_resource resource = {"element.json", json->data, json->length};
     CRD_TRY(crdi_write_fmu(ctx, &crdi_coupling_template, version, model, &resource, 1, path));
 fail:
     crd_coupling_model_destroy(model);
+    return st;
+}
+
+crd_status crdi_write_coupling_fmu(crd_context* ctx, const crd_element* e, int version,
+                                   const char* label, const char* path)
+{
+    crd_text json;
+    crd_text_init(&json, ctx);
+    crd_status st = crd_element_write(e, &json);
+    if (st >= 0) { st = write_with(ctx, &json, version, label, path); }
     crd_text_clear(&json);
     return st;
 }
@@ -97,12 +104,52 @@ static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* 
     return e->name ? CRD_OK : CRD_E_MEMORY;
 }
 
+// One side of a pair. What it needs to know is parameters of the FMU.
+static crd_status export_pair(crdi_cli* cli, const crdi_export_options* o, const char* side,
+                              crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crd_arena arena;
+    crd_text json;
+    crdi_json_writer w;
+    const int version = o->fmi == 1 ? 3 : 2;
+    crd_arena_init(&arena, cli->ctx);
+    crd_text_init(&json, cli->ctx);
+    if (isnan(o->step) || o->signals || !isnan(o->latency)) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "pair-%s%s, expected --step with its inner step, as in --step 1ms", side,
+                          isnan(o->step) ? ""
+                          : o->signals   ? " with --signals"
+                                         : " with --latency"));
+    }
+    const char* stem = o->output ? crdi_file_stem(&arena, o->output) : "pair";
+    const char* name = o->name ? o->name : stem ? crdi_identifier(&arena, stem) : NULL;
+    const char* output = o->output ? o->output : crdi_arena_format(&arena, "%s.fmu", name);
+    CRD_TRY(name && output ? CRD_OK : CRD_E_MEMORY);
+    crdi_json_writer_init(&w, &json, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(&w, NULL);
+    crdi_json_put_text(&w, "pair", side);
+    crdi_json_put_text(&w, "name", name);
+    crdi_json_put_number(&w, "step", o->step);
+    crdi_json_end(&w);
+    CRD_TRY(write_with(cli->ctx, &json, version, "--name", output));
+    char step[32];
+    crdi_say(out, "%s: wave port of a unit that owns the %s, inner step %s, FMI %d.0\n", output,
+             side, crdi_format_seconds(step, o->step), version);
+fail:
+    crd_text_clear(&json);
+    crd_arena_clear(&arena);
+    return st;
+}
+
 crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                                 crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_element* e = NULL;
     crd_arena arena;
+    if (strcmp(subject, "pair-flow") == 0) { return export_pair(cli, o, "flow", out); }
+    if (strcmp(subject, "pair-effort") == 0) { return export_pair(cli, o, "effort", out); }
     crd_arena_init(&arena, cli->ctx);
     const int version = o->fmi == 1 ? 3 : 2;
     CRD_TRY(crdi_load_element(cli->ctx, subject, &e));

@@ -238,7 +238,7 @@ static void coupling_model_add_outputs(table* t)
 
 // ---- create ------------------------------------------------------------------------------------
 
-static bool is_identifier(const char* name)
+bool crdi_coupling_is_identifier(const char* name)
 {
     const char* letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     const size_t n =
@@ -248,7 +248,7 @@ static bool is_identifier(const char* name)
 
 static crd_status check_names(crd_context* ctx, const crd_element* e, const char* file)
 {
-    if (!is_identifier(e->name)) {
+    if (!crdi_coupling_is_identifier(e->name)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "%s: name = '%.100s', expected letters, digits and '_' as in a name of C",
                          file, e->name);
@@ -258,7 +258,7 @@ static crd_status check_names(crd_context* ctx, const crd_element* e, const char
                          e->signal_count, CRDI_COUPLING_SIGNALS);
     }
     for (int i = 0; e->signal_names && i < e->signal_count; i++) {
-        if (!is_identifier(e->signal_names[i])) {
+        if (!crdi_coupling_is_identifier(e->signal_names[i])) {
             return crdi_fail(
                 ctx, CRD_E_RANGE,
                 "%s: signal '%.100s', expected letters, digits and '_' as in a name of C", file,
@@ -285,7 +285,7 @@ static bool is_path(const char* name)
     for (;; name++) {
         const size_t n = strcspn(name, ".");
         snprintf(part, sizeof part, "%.*s", n < sizeof part ? (int)n : (int)sizeof part - 1, name);
-        if (!is_identifier(part)) { return false; }
+        if (!crdi_coupling_is_identifier(part)) { return false; }
         name += n;
         if (!*name) { return true; }
     }
@@ -395,6 +395,8 @@ fail:
     return st;
 }
 
+enum { PAIR_TEXT = 1024 }; // bytes: a side of a pair has no more to say
+
 crd_status crd_coupling_model_create(crd_context* ctx, const char* json, size_t length,
                                      const char* file, const crd_model** out)
 {
@@ -411,8 +413,16 @@ crd_status crd_coupling_model_create(crd_context* ctx, const char* json, size_t 
                                         .clear = crdi_coupling_clear},
                                .ctx = ctx};
     crd_arena_init(&m->arena, ctx);
-    CRD_TRY(crd_element_parse(ctx, json, length, file, 1, &m->element));
-    CRD_TRY(coupling_model_build(m, file));
+    crdi_json* root = NULL; // what is no JSON is the element's to complain about
+    if (length < PAIR_TEXT &&
+        crdi_json_parse(&m->arena, json, length, (crdi_json_source){.file = file}, &root) ==
+            CRD_OK &&
+        crdi_json_member(root, "pair")) {
+        CRD_TRY(crdi_pair_model_build(m, root, file));
+    } else {
+        CRD_TRY(crd_element_parse(ctx, json, length, file, 1, &m->element));
+        CRD_TRY(coupling_model_build(m, file));
+    }
     *out = &m->base;
     return CRD_OK;
 fail:

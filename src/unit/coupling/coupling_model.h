@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/coupling.h"
 #include "cardan/learn.h"
+#include "cardan/pair.h"
 #include "cardan/unit.h"
 #include "shared/base.h"
 
@@ -30,10 +31,11 @@ typedef struct crdi_coupling_model {
     crd_model base; // first, and found by way of its `user`
     crd_context* ctx;
     bool owns_context;
-    crd_arena arena; // the table
-    crd_element* element;
-    int n;        // signals
-    int commands; // values that act at the partner
+    crd_arena arena;      // the table
+    crd_element* element; // NULL: a side of a pair
+    crd_pair_side pair;   // which
+    int n;                // signals
+    int commands;         // values that act at the partner
     crdi_coupling_places at;
 } crdi_coupling_model;
 
@@ -77,6 +79,10 @@ typedef struct crdi_coupling_self {
     crdi_coupling_sample tried_inputs, tried_sample;
 } crdi_coupling_self;
 
+// A name of C.
+bool crdi_coupling_is_identifier(const char* name);
+// pair_model.c: {"pair": "flow" or "effort", "name", "step"} instead of an element
+crd_status crdi_pair_model_build(crdi_coupling_model* m, const crdi_json* root, const char* file);
 // instance.c
 crd_model_status crdi_coupling_initialize(void* self, const crd_model_host* host, double t);
 void crdi_coupling_outputs(void* self, double t);
