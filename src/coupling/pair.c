@@ -24,13 +24,13 @@
 #include "cardan/pair.h"
 #include "shared/base.h"
 
-static const double huge = 1e100;      // numbers above are no physics; their squares are finite
-static const double sync_time = 1;     // s, in which a drift of the integrals is made good
-static const double sync_delay = 0.03; // s, above it the correction costs more than it mends
-static const double patience = 1;      // s of silence after which another life is believed
-static const double doubted = 1.5;     // times the largest surprise so far is reckoned with
+static const double huge = 1e100;       // numbers above are no physics; their squares are finite
+static const double sync_time = 1;      // s, in which a drift of the integrals is made good
+static const double sync_delay = 0.03;  // s, above it the correction costs more than it mends
+static const double patience = 1;       // s of silence after which another life is believed
+static const double doubted = 1.5;      // times the largest surprise so far is reckoned with
 static const double clock_error = 1e-6; // s: rounding of times since 1970
-static const double delay_guess = 0.1; // s, before anything has come back
+static const double delay_guess = 0.1;  // s, before anything has come back
 
 static bool sane(double x)
 {

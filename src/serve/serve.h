@@ -113,7 +113,7 @@ struct crdi_serve {
     crdi_serve_bench* bench; // NULL: a plain slave
     crdi_wave waves[CRDI_WAVES_MAX];
     int wave_count;
-    crd_dcp_link link;       // that was given
+    crd_dcp_link link; // that was given
     crdi_serve_watch* watch;
     void* watch_user;
 

@@ -3,6 +3,7 @@
 // late. Against the undelayed system, which is solved here by itself.
 #include "models.h"
 
+#include "master/live/live.h"
 #include "master/master.h"
 
 #include <stdio.h>
@@ -300,6 +301,41 @@ static void the_bond_creates_no_energy(void** state)
     crd_context_destroy(ctx);
 }
 
+// Somebody puts 5 N.m at the engine's input, whatever the port says: what is booked there is what
+// the engine got, 5 N.m times the way that it went.
+static void a_fault_at_the_input_is_booked_as_it_was(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const setting s = wave(0.02, 0, 0);
+    crd_system* sys = shaft(ctx, &s);
+    crd_master* m = NULL;
+    check_run(crd_master_create(ctx, sys, NULL, &m), ctx);
+    check_run(crd_master_initialize(m), ctx);
+    const crdi_paired_side* side = &m->connections.pairs[0].sides[CRD_PAIR_OWNS_FLOW];
+    crdi_fault f = {.m = m,
+                    .member = side->member,
+                    .kind = CRDI_FAULT_VALUE,
+                    .slot = (int)(side->to - side->member->inputs.real),
+                    .value = 5};
+    side->member->run->faults = &f;
+    double way = 0, before = value(m, "engine.w");
+    for (int n = 0; n < 200; n++) {
+        check_run(crd_master_advance(m, 1), ctx);
+        const double w = value(m, "engine.w");
+        way += 0.5 * H * (before + w);
+        before = w;
+    }
+    const crd_pair_state* k = &crd_master_get_report(m)->pairs[0].sides[CRD_PAIR_OWNS_FLOW].state;
+    print_message("booked %g J, given %g J\n", k->spent - k->absorbed, 5 * way);
+    assert_true(way > 10);
+    check_near(k->spent - k->absorbed, 5 * way, 0.002 * 5 * way);
+    side->member->run->faults = NULL;
+    crd_master_destroy(m);
+    crd_system_destroy(sys);
+    crd_context_destroy(ctx);
+}
+
 static void check_refused(crd_context* ctx, crd_system* sys, const char* why)
 {
     crd_master* m = NULL;
@@ -361,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_torque_that_resists_is_written_the_other_way_round),
         cmocka_unit_test(wrong_signs_stop_the_run_early),
         cmocka_unit_test(the_bond_creates_no_energy),
+        cmocka_unit_test(a_fault_at_the_input_is_booked_as_it_was),
         cmocka_unit_test(what_contradicts_a_pair_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
