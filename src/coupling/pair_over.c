@@ -76,5 +76,7 @@ void crdi_pair_answer_note(crdi_pair_answer* a, const crd_pair_port* p, double m
 double crdi_pair_answer_of(const crdi_pair_answer* a)
 {
     enum { ENOUGH = 30 };
-    return a->count >= ENOUGH && a->xx > 0 && a->yy > 0 ? a->xy / sqrt(a->xx * a->yy) : 0;
+    if (a->count < ENOUGH || !(a->xx > 0 && a->yy > 0)) { return 0; }
+    const double r = a->xy / sqrt(a->xx) / sqrt(a->yy);
+    return isfinite(r) ? fmax(-1, fmin(1, r)) : 0; // of squares that are no numbers any more
 }

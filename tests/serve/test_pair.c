@@ -244,11 +244,14 @@ static void a_port_in_a_slave_does_what_one_here_does(void** state)
         const testnet_faults late = {.delay = 1e-4, .seed = 5};
         world_open(&w, &late);
         start_slave(&w, &load_model, "w:M", NULL, 1);
-        open_master(&w, here, CRD_DCP_MODE_NRT, STEPS * H, true);
+        open_master(&w, here, CRD_DCP_MODE_NRT, STEPS * H + 1, true);
         for (int n = 0; n < STEPS; n++) {
             check_run(crd_master_advance(w.m, 1), w.ctx);
             speed[here][n] = value(w.m, "engine.w");
         }
+        const int64_t before = w.allocator.allocations + w.far_allocator.allocations;
+        check_run(crd_master_advance(w.m, 50), w.ctx);
+        check_int(w.allocator.allocations + w.far_allocator.allocations, before);
         const crd_pair_side_report* far = &crd_master_get_report(w.m)->pairs[0].sides[1];
         check_near(far->inner, 1e-3, 1e-12);
         check_near(far->state.impedance, 6, 1e-12);
@@ -417,6 +420,129 @@ static void a_pair_that_does_not_fit_is_refused(void** state)
     crd_context_destroy(ctx);
 }
 
+// ---- whatever comes ----------------------------------------------------------------------------
+
+typedef struct {
+    double input, output;
+    bool bad;
+} fake;
+
+static crd_dcp_outcome fake_set(void* user, int variable, const crd_dcp_slot* value)
+{
+    fake* f = user;
+    check_int(variable, 0);
+    f->input = *value->real;
+    f->bad = f->bad || !isfinite(f->input);
+    return CRD_DCP_DONE;
+}
+
+static crd_dcp_outcome fake_get(void* user, int variable, crd_dcp_slot* value)
+{
+    const fake* f = user;
+    check_int(variable, 1);
+    *value->real = f->output;
+    return CRD_DCP_DONE;
+}
+
+static crd_dcp_outcome fake_step(void* user, int64_t done, uint32_t steps, double resolution)
+{
+    fake* f = user;
+    (void)done;
+    check_int(steps, 1);
+    f->output += resolution * (f->input - f->output);
+    if (!(fabs(f->output) < 1e200)) { f->output = 0; }
+    return CRD_DCP_DONE;
+}
+
+static double odd_number(uint64_t* seed)
+{
+    static const double odd[] = {0,      1,     2,        -1,        1e-300, 1e99,
+                                 -1e120, 1e308, INFINITY, -INFINITY, NAN};
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    const unsigned k = (unsigned)(*seed >> 40) % 24;
+    return k < 11 ? odd[k] : ((double)(*seed >> 11) * 0x1p-53 - 0.5) * (k < 18 ? 10 : 1e4);
+}
+
+// A master that says anything, parameters included: the plant gets numbers, and so does who asks.
+static void whatever_a_master_says_stays_finite(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_dcp_description* d = NULL;
+    crd_dcp_variable v[2] = {crd_dcp_variable_defaults(), crd_dcp_variable_defaults()};
+    crdi_wave w;
+    fake f = {0};
+    uint64_t seed = 7;
+    v[0].name = "tau";
+    v[1].name = "omega";
+    v[1].causality = CRD_OUTPUT;
+    v[0].causality = CRD_INPUT;
+    v[0].type = v[1].type = CRD_DCP_FLOAT64;
+    v[1].vr = 1;
+    check_ok(crd_dcp_description_create(ctx, &d));
+    d->variables = v;
+    d->variable_count = 2;
+    check_ok(crdi_wave_declare(d, "tau:omega", 1, &w));
+    check_int(d->variable_count, 2 + CRDI_WAVE_VARIABLES);
+    const crd_dcp_plant inner = {.user = &f, .set = fake_set, .get = fake_get, .step = fake_step};
+    const crd_dcp_plant plant = crdi_wave_plant(&w, &inner, false);
+    int lives = 0;
+    for (int life = 0; life < 3000; life++) {
+        double x;
+        crd_dcp_slot slot = {.type = CRD_DCP_FLOAT64, .count = 1, .real = &x};
+        plant.enter(plant.user, CRD_DCP_CONFIGURATION, 0);
+        for (int k = 0; k < CRDI_WAVE_FAR; k++) {
+            x = k == CRDI_WAVE_SIDE ? 1 + life % 2 : odd_number(&seed);
+            if (life % 3 || k == CRDI_WAVE_SIDE) { plant.set(plant.user, 2 + k, &slot); }
+        }
+        if (plant.enter(plant.user, CRD_DCP_PREPARING, 0) != CRD_DCP_DONE) { continue; }
+        lives++;
+        for (int n = 0; n < 30; n++) {
+            for (int k = CRDI_WAVE_FAR; k < CRDI_WAVE_OWN; k++) {
+                x = k == CRDI_WAVE_FAR + 1 && n % 2 ? n : odd_number(&seed);
+                plant.set(plant.user, 2 + k, &slot);
+            }
+            check_int(plant.step(plant.user, 5 * n, 5, 1e-3), CRD_DCP_DONE);
+            for (int k = CRDI_WAVE_OWN; k < CRDI_WAVE_VARIABLES; k++) {
+                plant.get(plant.user, 2 + k, &slot);
+                if (!isfinite(x)) {
+                    fail_msg("life %d: %s = %g", life, d->variables[2 + k].name, x);
+                }
+            }
+        }
+        check(!f.bad);
+    }
+    check(lives > 1000);
+    crd_dcp_description_destroy(d);
+    crd_context_destroy(ctx);
+}
+
+static void every_allocation_of_a_port_may_fail(void** state)
+{
+    (void)state;
+    for (int64_t n = 0;; n++) {
+        check_allocator a = {0};
+        crd_context* ctx = check_context(&a);
+        crd_system* sys = new_system(ctx, NAN, NAN);
+        crdi_serve_options o = crdi_serve_defaults();
+        crdi_serve* s = NULL;
+        const char* pair = "w:M";
+        add_unit(sys, "load", &load_model, 0);
+        sys->single = true;
+        o.pairs = &pair;
+        o.pair_count = 1;
+        a.fail_at = a.allocations + n;
+        const crd_status st = crdi_serve_create(ctx, sys, &o, &s);
+        a.fail_at = -1;
+        if (st < 0) { check_status(st, CRD_E_MEMORY); }
+        crdi_serve_destroy(s);
+        crd_system_destroy(sys);
+        crd_context_destroy(ctx);
+        check_int(a.live, 0);
+        if (st >= 0) { break; }
+    }
+}
+
 // ---- a bench -----------------------------------------------------------------------------------
 
 static const char bench_text[] = "bench: 1\n"
@@ -558,6 +684,8 @@ int main(void)
         cmocka_unit_test(a_port_that_nobody_asks_for_does_nothing),
         cmocka_unit_test(wrong_signs_are_found_in_the_slave_too),
         cmocka_unit_test(a_pair_that_does_not_fit_is_refused),
+        cmocka_unit_test(whatever_a_master_says_stays_finite),
+        cmocka_unit_test(every_allocation_of_a_port_may_fail),
         cmocka_unit_test(a_clamp_is_booked_as_it_was),
         cmocka_unit_test(a_dead_link_stops_a_bench_whatever_its_tank_has),
         cmocka_unit_test(packets_that_are_not_taken_are_no_sign_of_life),

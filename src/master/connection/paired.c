@@ -146,6 +146,12 @@ static crd_status find_far(crdi_plan* plan, crdi_paired_side* s)
                       "its connections add %g and %g, expected none: the port stands in '%s'",
                       s->own_offset, s->in_offset, u->name);
     }
+    if (u->spec && u->spec->standby.model) {
+        return REFUSE(plan, s->of->bond,
+                      "unit '%s' has its port in itself and a stand-in, expected one of them: the "
+                      "stand-in has no port",
+                      u->name);
+    }
     s->far = crdi_arena_new(plan->arena, 1, sizeof *s->far);
     if (!s->far) { return CRD_E_MEMORY; }
     memcpy(s->far->at, at, sizeof at);

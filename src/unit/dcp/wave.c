@@ -329,7 +329,8 @@ static double act(crdi_wave* w, double output, double h)
     assume_far(w, own);
     w->begin = output;
     w->acting = true;
-    return w->given[CRDI_WAVE_IN_GAIN] * crd_pair_act(&w->pair, own, w->time);
+    const double input = w->given[CRDI_WAVE_IN_GAIN] * crd_pair_act(&w->pair, own, w->time);
+    return isfinite(input) ? input : 0; // of gains that are no physics
 }
 
 // It is over: `output` at its end, `input` that was really there on the mean.
