@@ -161,6 +161,7 @@ static const crd_model car_model = {.name = "car",
 typedef struct {
     crd_coupling_spec there, back;
     bool loop;
+    bool direct;                // the speed goes there at once
     const char *model, *slower; // gain and lags of a model beside it, NULL: none
     const char* gain;           // of the engine, NULL: 1
 } links;
@@ -188,6 +189,7 @@ static crd_system* couple(crd_context* ctx, const links* l, double stop)
     wire(s, c, "speed", e, "speed")->coupling = l ? &l->there : NULL;
     wire(s, e, "torque", c, "torque")->coupling = l ? &l->back : NULL;
     if (!l || l->loop) { set(s, c, "loop", "1"); }
+    if (l && l->direct) { s->connections[1].coupling = NULL; }
     if (l && l->gain) { set(s, e, "gain", l->gain); }
     if (l && l->model) {
         const int m = add_unit(s, "model", &engine_model, 0);
@@ -324,6 +326,24 @@ static void over_the_round_trip_a_loop_has_no_dead_time(void** state)
     if (!(whole.rms <= alone.rms / 3)) {
         fail_msg("round trip %g, bench now %g, auto %g", whole.rms, now.rms, alone.rms);
     }
+}
+
+// A command that is there at once acts earlier than what is sent with it: it does not make the
+// round trip a way of nothing, and times are right to the step.
+static void what_is_there_at_once_does_not_end_the_round_trip(void** state)
+{
+    (void)state;
+    static double want[UP_TO];
+    (void)run(NULL, NULL, want);
+    links l = links_of("{\"algorithm\": \"auto\", \"commands\": \"none\"}");
+    l.loop = l.direct = true;
+    const outcome alone = run(&l, want, NULL);
+    l.back.element = "{\"algorithm\": \"commands\"}";
+    l.back.target = CRD_TARGET_ROUND_TRIP;
+    const outcome whole = run(&l, want, NULL);
+    check_near(whole.ahead, WAY, 1e-12);
+    check_int(whole.told.count, 2);
+    if (!(whole.rms <= alone.rms / 3)) { fail_msg("%g, auto %g", whole.rms, alone.rms); }
 }
 
 // ---- what was learned serves later runs --------------------------------------------------------
@@ -583,6 +603,7 @@ int main(void)
         cmocka_unit_test(losses_on_the_way_there_are_put_right),
         cmocka_unit_test(a_model_beside_it_is_one_more_command),
         cmocka_unit_test(over_the_round_trip_a_loop_has_no_dead_time),
+        cmocka_unit_test(what_is_there_at_once_does_not_end_the_round_trip),
         cmocka_unit_test(a_run_begins_with_what_an_earlier_one_has_learned),
         cmocka_unit_test(benches_tell_the_round_trip_and_not_one_way),
         cmocka_unit_test(set_values_count_as_the_bench_acts_on_them),

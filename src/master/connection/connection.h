@@ -213,12 +213,12 @@ typedef struct crdi_flight {
 
 /// A set value that is sent to the source's unit, or what a model of it says (setpoints.c).
 typedef struct crdi_setpoint {
-    const char* name;         // "bench.pedal"
-    crdi_end at;              // input of the source's unit, output of the model
-    bool model;               //
-    bool after;               // it is known once it has acted
-    int couple;               // coupling of the connection that leads there, -1: none
-    int lag;                  // macro steps of the element from now on, until it acts
+    const char* name; // "bench.pedal"
+    crdi_end at;      // input of the source's unit, output of the model
+    bool model;       //
+    bool after;       // it is known once it has acted
+    int couple;       // coupling of the connection that leads there, -1: none
+    int lag;          // macro steps of the element from now on, until it acts; negative: ago
     const crdi_coupled* link; // the same coupling
     const crd_unit* unit;
     const void* acts; // the value at the end
@@ -231,6 +231,7 @@ typedef struct crdi_setpoints {
     int count, room;
     int ahead;      // macro steps that the elements' time is ahead of the source's: the way there
     int step;       // macro steps that a step of the source takes
+    int early;      // macro steps by which some act earlier, in the elements' time, than known
     bool before;    // some are known before they act: what acted may be another thing
     bool after;     // some are known afterwards only
     bool found;     // nobody has named them

@@ -318,28 +318,32 @@ static int intervals(const crdi_coupled* c, double s)
 
 // Lags in the elements' time, and how far that is ahead of the source's. A command that is sent
 // acts from then on, and its time is the end of that step; an input tells it afterwards, and a
-// model is asked at the end of its step, too.
+// model is asked at the end of its step, too. What takes a shorter way than that acts earlier in
+// the elements' time than it is known: its lag is negative, and it is taken to stay as it is.
 static void set_lags(const crdi_plan* plan, const crdi_connections* all, crdi_coupled* c)
 {
     crdi_setpoints* s = c->setpoints;
     const int shortest = intervals(c, shortest_way(plan, all, c));
-    int least = s->count ? INT_MAX : shortest;
+    int least = INT_MAX;
+    s->step = intervals(c, c->source->step);
     for (int i = 0; i < s->count; i++) {
         crdi_setpoint* p = &s->list[i];
         const double sent = p->couple < 0 ? NAN : way_of(plan, &all->coupled[p->couple]);
-        const int way = p->model ? shortest : intervals(c, isnan(sent) ? plain_way(c) : sent);
-        p->lag = way;
+        p->lag = p->model ? shortest : intervals(c, isnan(sent) ? plain_way(c) : sent);
         p->after = isnan(sent) && !p->model;
         s->after = s->after || p->after;
         s->before = s->before || !p->after;
-        s->step = intervals(c, c->source->step);
-        least = way < least ? way : least;
+        if (!p->after && p->lag < least) { least = p->lag; }
     }
-    s->ahead = c->of->spec->coupling->target == CRD_TARGET_ROUND_TRIP ? least : 0;
+    const bool whole = c->of->spec->coupling->target == CRD_TARGET_ROUND_TRIP;
+    s->ahead = !whole ? 0 : s->before ? least : shortest;
     for (int i = 0; i < s->count; i++) {
-        s->list[i].lag -= s->ahead;
-        s->room = s->room > s->list[i].lag + s->step ? s->room : s->list[i].lag + s->step;
+        crdi_setpoint* p = &s->list[i];
+        p->lag -= s->ahead;
+        s->early = s->early > -p->lag ? s->early : -p->lag;
+        s->room = s->room > p->lag ? s->room : p->lag;
     }
+    s->room += s->step + s->early;
 }
 
 // Numbers that are sent back measure the round trip, but not when the source has acted within it.
@@ -464,8 +468,21 @@ static void tell(const crdi_coupled* c, const double* u, double when)
 static double known(const crdi_setpoints* s, int i, int64_t n, int step)
 {
     const crdi_setpoint* p = &s->list[i];
-    const int64_t of = n - p->lag - (p->after ? 0 : step);
+    int64_t of = n - p->lag - (p->after ? 0 : step);
+    if (of >= s->number) { of = s->number - 1; }
     return s->taken[(of > 0 ? of : 0) % (s->room + 1) * s->count + i]; // it was always there
+}
+
+// Whether something that acts earlier than it is known is another than it was taken to be.
+static bool was_mistaken(const crdi_setpoints* s)
+{
+    const int64_t n = s->number - 1, rows = s->room + 1;
+    const double *row = &s->taken[n % rows * s->count],
+                 *before = &s->taken[(n + rows - 1) % rows * s->count];
+    for (int i = 0; n > 0 && i < s->count; i++) {
+        if (s->list[i].lag < 0 && row[i] != before[i]) { return true; }
+    }
+    return false;
 }
 
 void crdi_setpoints_take(crdi_coupled* c, double t)
@@ -478,10 +495,15 @@ void crdi_setpoints_take(crdi_coupled* c, double t)
         const crdi_setpoint* p = &s->list[i];
         row[i] =
             p->after || p->model ? acting(p) : p->link->gain * *p->link->from + p->link->offset;
-        s->now[i] = known(s, i, n, s->step);
-        acted[i] = p->model ? s->now[i] : acting(p);
+        acted[i] = p->model ? known(s, i, n, s->step) : acting(p);
     }
-    if (s->after) { tell(c, s->now, t - s->step * c->interval); }
+    const int64_t first = was_mistaken(s) ? n - s->early : n;
+    for (int64_t of = s->after ? first : n + 1; of <= n; of++) {
+        for (int i = 0; i < s->count; i++) {
+            s->now[i] = known(s, i, of, s->step);
+        }
+        tell(c, s->now, t - (double)(n - of + s->step) * c->interval);
+    }
     for (int i = 0; i < s->count; i++) {
         s->now[i] = known(s, i, n, 0);
     }
