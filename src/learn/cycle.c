@@ -4,6 +4,8 @@
 // All signals of all bonds together (2n x 2n for n bonds), so that bonds on one shaft know of each
 // other. G is identified in one run for each signal:
 //     G_ki(f) = sum_w dE_k conj(dC_i) / sum_w |dC_i|^2   over the neighbourhood w of f
+// What is learned has to repeat: where the age of samples varies, all are used at the same age,
+// which the latest but one in a hundred set; how long that is does not matter, as it is corrected.
 // The cycle begins and ends differently. What is transformed lies in a longer row: disturbances
 // begin and end at 0 inside of the run, so that nothing leaks; an error that is not 0 at the end
 // fades behind it, and what the acausal inverse puts behind the end or before the start is cut.
@@ -14,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double least_trust = 0.5;
+
 typedef struct learner {
     crd_context* ctx;
     crd_arena arena;
@@ -23,10 +27,10 @@ typedef struct learner {
     crdi_repeat* c;
     int n, count;        // signals, samples
     int length;          // of the transforms, a power of two
-    int bins;            // up to the band limit of the identification
-    int band;            // of what is learned now
+    int bins;            // up to the band limit
     int half;            // bins on each side that the response is smoothed over
     double* response;    // (bins x n x n) complex, row k column i
+    double* noise;       // (n x bins) power of what does not repeat, over neighbours
     double *wish, *best; // (n x count) corrections: next, of the best run
     double *error, *first,
         *now;             // (n x count) sent - received: of the best run, the first, the newest
@@ -41,7 +45,7 @@ typedef struct learner {
 crdi_repeat_options crdi_repeat_defaults(void)
 {
     return (crdi_repeat_options){
-        .runs = 6, .gain = 0.8, .damping = 0.03, .band = (double)NAN, .disturbance = 0.05};
+        .runs = 6, .gain = 1, .damping = 0.03, .band = (double)NAN, .disturbance = 0.05};
 }
 
 double crdi_repeat_limit(const crdi_repeat_limits* l, double estimate, double wish, double before,
@@ -91,10 +95,11 @@ static void load(const learner* l, const double* row, double* out)
     }
 }
 
-// 1 in the band, 0 above it, a cosine between 0.8 and 1 of its end.
+// 1 in the band, 0 above it, a cosine between 0.8 and 1 of its end, if there is anything above.
 static double window(const learner* l, int q)
 {
-    const double part = (double)q / (double)(l->band - 1);
+    if (2 * l->bins > l->length) { return 1; }
+    const double part = (double)q / (double)(l->bins - 1);
     return part < 0.8 ? 1 : part >= 1 ? 0 : 0.5 * (1 + cos(M_PI * (part - 0.8) / 0.2));
 }
 
@@ -176,6 +181,7 @@ static crd_status make_run(learner* l, const double* correction, const char* wha
     p->correction = correction;
     p->cycle = c;
     p->limited = 0;
+    memset(p->ages, 0, (size_t)l->n * CRDI_REPEAT_AGES * sizeof *p->ages);
     for (size_t i = 0; i < (size_t)l->n * (size_t)l->count; i++) {
         p->sent[i] = p->received[i] = NAN;
         p->acted[i] = 0;
@@ -232,32 +238,41 @@ static void keep(learner* l)
 
 // ---- identification ----------------------------------------------------------------------------
 
-// Column i of the response at all bins, from dE (in spectra) and dC (in input). Neighbours count
-// less the farther they are.
+// Column i of the response at all bins, from dE (in spectra) and dC (in input). What is told acts
+// on what is received at once, E = ... - C: only the rest F = G + 1 is identified,
+//     F_ki = sum_w dF_k conj(dC_i) / sum_w |dC_i|^2,  dF_k = dE_k + [k = i] dC_i
+// and as far as it is more than chance: times (g - g0) / (1 - g0), g the squared coherence and g0
+// what noise has among so many bins. Something that jumps at another time in this run is such
+// noise.
 static void smooth_column(learner* l, int i)
 {
     const int n = l->n;
+    const double bins = 4.0 / 3 * (l->half + 1) * l->count / l->length; // that are independent
+    const double chance = fmin(0.9, 1 / bins);
     for (int q = 0; q < l->bins; q++) {
-        double power = 0;
         double* to = l->response + 2 * (size_t)q * (size_t)(n * n);
         for (int k = 0; k < n; k++) {
-            to[2 * (k * n + i)] = to[2 * (k * n + i) + 1] = 0;
-        }
-        for (int d = -l->half; d <= l->half; d++) {
-            const int at = (q + d + l->length) % l->length; // below 0: the mirror
-            const double w = 0.5 * (1 + cos(M_PI * d / (l->half + 1)));
-            const double* u = l->input + 2 * (size_t)at;
-            power += w * (u[0] * u[0] + u[1] * u[1]);
-            for (int k = 0; k < n; k++) {
+            double power = 0, answer = 0, re = 0, im = 0;
+            for (int d = -l->half; d <= l->half; d++) {
+                const int at = (q + d + l->length) % l->length; // below 0: the mirror
+                const double w = 0.5 * (1 + cos(M_PI * d / (l->half + 1)));
+                const double* u = l->input + 2 * (size_t)at;
                 const double* e = l->spectra + 2 * ((size_t)k * (size_t)l->length + (size_t)at);
-                to[2 * (k * n + i)] += w * (e[0] * u[0] + e[1] * u[1]);
-                to[2 * (k * n + i) + 1] += w * (e[1] * u[0] - e[0] * u[1]);
+                const double x = e[0] + (k == i ? u[0] : 0), y = e[1] + (k == i ? u[1] : 0);
+                power += w * (u[0] * u[0] + u[1] * u[1]);
+                answer += w * (x * x + y * y);
+                re += w * (x * u[0] + y * u[1]);
+                im += w * (y * u[0] - x * u[1]);
             }
-        }
-        const double scale = power > 0 ? l->c->signals[i].scale / power : 0;
-        for (int k = 0; k < n; k++) { // A = S G S^-1
-            to[2 * (k * n + i)] *= scale / l->c->signals[k].scale;
-            to[2 * (k * n + i) + 1] *= scale / l->c->signals[k].scale;
+            const double both = power * answer;
+            const double coherence = both > 0 ? (re * re + im * im) / both : 0;
+            const double known = fmax(0, fmin(1, 2 * (coherence - chance) / (1 - chance)));
+            double* noise = &l->noise[(size_t)k * (size_t)l->bins + (size_t)q]; // of both runs
+            *noise = fmin(*noise, 0.5 * (1 - coherence) * answer);
+            const double scale =
+                power > 0 ? known * l->c->signals[i].scale / l->c->signals[k].scale / power : 0;
+            to[2 * (k * n + i)] = scale * re - (k == i ? 1 : 0); // A = S G S^-1
+            to[2 * (k * n + i) + 1] = scale * im;
         }
     }
 }
@@ -320,6 +335,28 @@ static crd_status solve(learner* l, const double* a, double* x)
     return st;
 }
 
+// The error of signal k (in spectra) as far as it is more than noise, times 1 - N / |E|^2 of the
+// neighbourhood and least_trust at least: what was taken for noise in the identification may have
+// been something that jumped at another time.
+static void weigh(learner* l, int k)
+{
+    double* x = l->spectra + 2 * (size_t)k * (size_t)l->length;
+    for (int q = 0; q < l->bins; q++) {
+        double power = 0;
+        for (int d = -l->half; d <= l->half; d++) {
+            const double* e = x + 2 * (size_t)((q + d + l->length) % l->length);
+            power += 0.5 * (1 + cos(M_PI * d / (l->half + 1))) * (e[0] * e[0] + e[1] * e[1]);
+        }
+        double* noise = &l->noise[(size_t)k * (size_t)l->bins + (size_t)q];
+        *noise = fmin(*noise, power);
+        l->input[q] = power > 0 ? fmax(least_trust, 1 - *noise / power) : 0;
+    }
+    for (int q = 0; q < l->bins; q++) {
+        x[2 * (size_t)q] *= l->input[q];
+        x[2 * (size_t)q + 1] *= l->input[q];
+    }
+}
+
 // wish = best - gain S^-1 (A^H A + damping I)^-1 A^H S E
 static crd_status improve(learner* l)
 {
@@ -329,6 +366,9 @@ static crd_status improve(learner* l)
         double* x = l->spectra + 2 * (size_t)k * (size_t)l->length;
         load(l, l->error + (size_t)k * (size_t)l->count, x);
         crdi_num_fft(l->length, x);
+    }
+    for (int k = 0; k < n; k++) {
+        weigh(l, k);
     }
     for (int q = 0; q < l->bins; q++) {
         for (int k = 0; k < n; k++) {
@@ -356,37 +396,24 @@ static crd_status improve(learner* l)
     return CRD_OK;
 }
 
-// A run that got worse is undone: the best one counts again, with half the gain. Where the band is
-// not given it is a quarter of the sampling rate, and opens once, when a run has gained less than a
-// third: noise may be all that is above, then that run is undone and the band closes again. Two
-// runs in a row that gained less than a fiftieth end it.
+// A run that got worse is undone: the best one counts again, with half the gain. Two runs in a row
+// that gained less than a fiftieth end it.
 static crd_status learn(learner* l)
 {
     crdi_repeat* c = l->c;
-    const bool given = !isnan(l->o->band);
-    int opened = given ? 2 : 0; // 1: the next run tries it, 2: done
-    if (!given) { l->band = l->bins / 2; }
     for (int run = 2, idle = 0; run <= l->o->runs && idle < 2; run++) {
         double error = 0;
         crd_status st = improve(l);
         if (st == CRD_OK) { st = make_run(l, l->wish, "learn", false, &error); }
         if (st == CRD_E_CONVERGENCE) { error = INFINITY; } // it exploded: the worst there is
         if (st < 0 && st != CRD_E_CONVERGENCE) { return st; }
-        const bool better = error < c->best, little = !(error < 0.7 * c->best);
+        const bool better = error < c->best;
         idle = error < 0.98 * c->best ? 0 : idle + 1;
         if (better) {
             c->best = error;
             keep(l);
-        } else if (opened == 1) {
-            l->band = l->bins / 2;
         } else {
             l->gain *= 0.5;
-        }
-        if (opened == 1) { opened = 2; }
-        if (little && better && opened == 0) {
-            l->band = l->bins;
-            opened = 1;
-            idle = 0;
         }
         if (st == CRD_OK) { tell(l, better); }
     }
@@ -402,6 +429,7 @@ static crd_status make_room(learner* l)
     const size_t n = (size_t)l->n, all = n * (size_t)l->count, size = (size_t)l->length;
     crd_arena* a = &l->arena;
     l->response = crdi_arena_new(a, 2 * (size_t)l->bins * n * n, sizeof *l->response);
+    l->noise = crdi_arena_new(a, n * (size_t)l->bins, sizeof *l->noise);
     l->wish = crdi_arena_new(a, all, sizeof *l->wish);
     l->best = crdi_arena_new(a, all, sizeof *l->best);
     l->error = crdi_arena_new(a, all, sizeof *l->error);
@@ -418,11 +446,12 @@ static crd_status make_room(learner* l)
     l->pass.received = crdi_arena_new(a, all, sizeof(double));
     l->now = crdi_arena_new(a, all, sizeof *l->now);
     l->pass.latency = crdi_arena_new(a, n, sizeof(double));
+    l->pass.ages = crdi_arena_new(a, n * CRDI_REPEAT_AGES, sizeof *l->pass.ages);
     crdi_repeat* c = l->c;
-    c->figures = crdi_arena_new(&c->arena, n + (size_t)(l->o->runs > 1 ? l->o->runs : 1) + 1,
+    c->figures = crdi_arena_new(&c->arena, n + (size_t)(l->o->runs > 1 ? l->o->runs : 1) + 3,
                                 sizeof *c->figures);
     for (int k = 0; k < l->n; k++) {
-        c->signals[k].scale = 0;
+        c->signals[k].scale = c->signals[k].steady = 0;
         c->signals[k].correction = crdi_arena_new(&c->arena, (size_t)l->count, sizeof(double));
         c->signals[k].sent = crdi_arena_new(&c->arena, (size_t)l->count, sizeof(double));
     }
@@ -450,7 +479,7 @@ static crd_status plan(learner* l)
     for (l->length = CRDI_REPEAT_LEAST; l->length < l->count + l->count / 8;) {
         l->length *= 2;
     }
-    l->bins = l->band = (int)(band / rate * l->length) + 1;
+    l->bins = (int)(band / rate * l->length) + 1;
     if (l->bins < 8) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "band = %g Hz is less than this cycle can tell apart: "
@@ -461,6 +490,64 @@ static crd_status plan(learner* l)
     l->half = (int)ceil(width * l->length);
     if (l->half > l->bins / 2) { l->half = l->bins / 2; }
     return make_room(l);
+}
+
+// The age that all but one in a hundred samples have at most, if more than one in a hundred are
+// younger; else 0.
+static double steady_age(const int64_t* ages)
+{
+    int64_t all = 0, sum = 0;
+    for (int i = 0; i < CRDI_REPEAT_AGES; i++) {
+        all += ages[i];
+    }
+    for (int i = 0; i < CRDI_REPEAT_AGES; i++) {
+        const int64_t younger = sum;
+        sum += ages[i];
+        if (100 * sum >= 99 * all) { return 100 * younger > all ? i : 0; }
+    }
+    return 0;
+}
+
+// How much of the error is another one in the newest run, in ranges.
+static double unrepeated(const learner* l)
+{
+    double sum = 0;
+    for (int k = 0; k < l->n; k++) {
+        const size_t row = (size_t)k * (size_t)l->count;
+        double own = 0;
+        for (size_t i = row; i < row + (size_t)l->count; i++) {
+            const double d = (l->now[i] - l->error[i]) / l->c->signals[k].scale;
+            own += isnan(d) ? 0 : 0.5 * d * d;
+        }
+        sum += own / l->count / l->n;
+    }
+    return sqrt(sum);
+}
+
+// Where the age of samples varies, once more, to see what that does. Is it more than a twentieth of
+// the error, a third time with samples of one age: what the next runs are compared with.
+static crd_status steady(learner* l)
+{
+    crdi_repeat* c = l->c;
+    double age[CRDI_REPEAT_SIGNALS], again = 0;
+    bool any = false;
+    for (int k = 0; k < l->n; k++) {
+        age[k] = steady_age(l->pass.ages + (size_t)k * CRDI_REPEAT_AGES);
+        any = any || age[k] > 0;
+    }
+    if (!any) { return CRD_OK; }
+    crd_status st = make_run(l, NULL, "identify jitter", true, &again);
+    if (st < 0) { return st; }
+    tell(l, false);
+    if (unrepeated(l) < 0.05 * c->first) { return CRD_OK; }
+    for (int k = 0; k < l->n; k++) {
+        c->signals[k].steady = age[k];
+    }
+    st = make_run(l, NULL, "identify with one age", true, &c->best);
+    if (st < 0) { return st; }
+    tell(l, true);
+    keep(l);
+    return CRD_OK;
 }
 
 // What drives the cycle, and how large it is.
@@ -501,7 +588,11 @@ crd_status crdi_repeat_learn(crd_context* ctx, const crdi_repeat_options* o,
     }
     c->best = c->first;
     keep(&l);
+    CRD_TRY(steady(&l));
     memcpy(l.first, l.error, (size_t)l.n * (size_t)l.count * sizeof *l.first);
+    for (int i = 0; i < l.n * l.bins; i++) {
+        l.noise[i] = INFINITY;
+    }
     for (int i = 0; i < l.n; i++) {
         CRD_TRY(identify(&l, i));
     }

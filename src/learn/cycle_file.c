@@ -40,6 +40,7 @@ static void put_signal(crdi_json_writer* w, const crdi_repeat_signal* s, int cou
     crdi_json_put_number(w, "min", s->min);
     crdi_json_put_number(w, "max", s->max);
     crdi_json_put_number(w, "latency", s->latency);
+    crdi_json_put_number(w, "steady", s->steady);
     put_series(w, "correction", s->correction, count);
     put_series(w, "sent", s->sent, count);
     crdi_json_end(w);
@@ -189,6 +190,9 @@ static crd_status read_signal(const reader* r, const crdi_json* o, crdi_repeat_s
     CRD_TRY(need_number(r, o, "min", -1e250, 1e250, &s->min));
     CRD_TRY(need_number(r, o, "max", s->min, 1e250, &s->max));
     CRD_TRY(need_number(r, o, "latency", 0, 1e6, &s->latency));
+    if (crdi_json_member(o, "steady")) { // not in the first files
+        CRD_TRY(need_number(r, o, "steady", 0, CRDI_REPEAT_AGES, &s->steady));
+    }
     CRD_TRY(need_series(r, o, "correction", false, &s->correction));
     CRD_TRY(need_series(r, o, "sent", true, &s->sent));
 fail:

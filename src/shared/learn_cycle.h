@@ -10,6 +10,7 @@ enum {
     CRDI_REPEAT_SIGNALS = 16, ///< that are learned together, at most
     CRDI_REPEAT_LEAST = 256,  ///< samples of a cycle, for the identification
     CRDI_REPEAT_VERSION = 1,  ///< of the file
+    CRDI_REPEAT_AGES = 256,   ///< samples, at most, that one may be old and still be waited for
 };
 
 /// What a corrected value has to keep to, in the input's unit. -INFINITY, INFINITY: nothing.
@@ -37,6 +38,7 @@ typedef struct crdi_repeat_signal {
     const char *from, *to, *unit;
     double scale, min, max; ///< range of what was sent in the first run, and its ends
     double latency;         ///< mean, in samples
+    double steady;          ///< age at which samples are used, in samples; 0: when they come
     double* correction;     ///< (count)
     double* sent;           ///< (count) in the best run; by this a run is recognised
 } crdi_repeat_signal;
@@ -81,6 +83,7 @@ typedef struct crdi_repeat_pass {
     double* sent;             ///< (signals x count) NaN: it never arrived
     double* received;         ///< (signals x count) what the input was told when that was sent
     double* latency;          ///< (signals) mean, in samples
+    int64_t* ages;            ///< (signals x CRDI_REPEAT_AGES) how many samples came how old
     int64_t limited;
     struct crdi_repeat* cycle; ///< count; ranges, once they are known; room for what is driven
 } crdi_repeat_pass;
@@ -90,9 +93,9 @@ typedef crd_status crdi_repeat_runner(void* user, crdi_repeat_pass* pass);
 
 typedef struct crdi_repeat_options {
     int runs;           ///< with corrections or without, but for identification
-    double gain;        ///< 0 .. 1, default 0.8
+    double gain;        ///< 0 .. 1, default 1
     double damping;     ///< of the inverse, of the square of the ranges; default 0.03
-    double band;        ///< Hz, NaN: a quarter of the sampling rate
+    double band;        ///< Hz, NaN: half the sampling rate
     double disturbance; ///< largest of the identification, of a signal's range; default 0.05
     /// Called after each run. May be NULL.
     void (*note)(void* user, const crdi_repeat_figure* f, int number);

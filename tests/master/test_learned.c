@@ -113,7 +113,10 @@ static void learn(rig* r, double jitter, double loss)
     check_run(crdi_repeat_learn(l.ctx, &o, run_once, &l, &c), l.ctx);
     r->first = c.first;
     r->best = c.best;
-    printf("  coupling error %.3g %% -> %.3g %%\n", 100 * c.first, 100 * c.best);
+    for (int i = 0; i < c.figure_count; i++) {
+        printf("  %-24s %.4g %%, limited %d\n", c.figures[i].what, 100 * c.figures[i].error,
+               (int)c.figures[i].limited);
+    }
     crd_text_init(&text, l.ctx);
     crdi_repeat_write(&c, &text);
     const int fd = mkstemp(r->path);

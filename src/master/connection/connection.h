@@ -282,10 +282,11 @@ struct crdi_coupled {
 
     crdi_flight* past; // run: (past_room) newest arrivals, NULL: nobody watches
     int past_room, past_count, past_at;
-    double drop, delay;                 // run: faults: part of the samples; s
-    double delay_max;                   // s that there is room for
-    int64_t drop_number;                // run: of the fault
-    double correction;                  // run: of a power bond, added to the estimate
+    double drop, delay;  // run: faults: part of the samples; s
+    double delay_max;    // s that there is room for
+    int64_t drop_number; // run: of the fault
+    double correction;   // run: of a power bond, added to the estimate
+    double steady;       // s, age at which samples are used, if they are there; 0: when they come
     struct crdi_learned* learned;       // NULL: nothing was learned about it and nobody learns
     double lead;                        // run: what was learned, added as well
     double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s

@@ -78,7 +78,8 @@ static bool is_lost(crdi_coupled* c, int64_t sequence)
 static double arrival_of(const crdi_coupled* c, const crdi_flight* f, int purpose)
 {
     const double spread = 2 * noise(c, f->sequence, purpose) - 1;
-    return f->stamp + fmax(0, c->channel->delay + c->channel->jitter * spread) + c->delay;
+    const double late = fmax(0, c->channel->delay + c->channel->jitter * spread) + c->delay;
+    return f->stamp + fmax(late, c->steady);
 }
 
 void crdi_channel_send(crdi_coupled* c, crdi_flight f)
@@ -176,8 +177,8 @@ static void send(const crd_master* m, crdi_coupled* c, double t)
         c->lost++;
         return;
     }
-    if (!c->channel && c->delay > 0) {
-        f.arrival += c->delay;
+    if (!c->channel && (c->delay > 0 || c->steady > 0)) {
+        f.arrival = fmax(f.arrival + c->delay, f.stamp + c->steady);
         take_off(c, f);
         return;
     }

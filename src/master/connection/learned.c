@@ -372,6 +372,18 @@ static bool fits(crd_master* m, const char* path, const crdi_repeat* was, const 
     return same;
 }
 
+// Samples wait until they are `age` samples old.
+static crd_status wait_for_age(crd_master* m, crdi_coupled* c, double age)
+{
+    if (!(age > 0) || c->script) { return CRD_OK; }
+    if (!c->flights) {
+        c->flight_capacity = 2 * c->ring;
+        c->flights = crdi_arena_new(&m->arena, (size_t)c->flight_capacity, sizeof *c->flights);
+    }
+    c->steady = fmin(age, c->ring - 1) * c->interval;
+    return c->flights ? CRD_OK : CRD_E_MEMORY;
+}
+
 static crd_status bind(crd_master* m, crdi_learning* l)
 {
     crdi_coupled* of[CRDI_REPEAT_SIGNALS];
@@ -399,6 +411,8 @@ static crd_status bind(crd_master* m, crdi_learning* l)
                                 .value = NAN,
                                 .latency = s->latency};
         of[i]->learned = &all[i];
+        const crd_status st = wait_for_age(m, of[i], s->steady);
+        if (st < 0) { return st; }
         if (l->pass) { of[i]->seed += (uint64_t)l->pass->number * UINT64_C(0x9e3779b97f4a7c15); }
     }
     l->every = of[0]->every;
@@ -507,6 +521,9 @@ void crdi_learned_arrive(const crd_master* m, crdi_coupled* c, const crdi_flight
     const int64_t q = llround((f->stamp - l->cycle->start) / c->interval);
     if (!has_sample(l, q)) { return; }
     if (l->pass) {
+        const double age =
+            fmax(0, fmin(round((l->now - f->stamp) / c->interval), CRDI_REPEAT_AGES - 1));
+        l->pass->ages[(int64_t)p->index * CRDI_REPEAT_AGES + (int64_t)age]++;
         l->pass->sent[(int64_t)p->index * l->cycle->count + q] = f->value;
         return;
     }
