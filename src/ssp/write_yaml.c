@@ -1,14 +1,11 @@
 // What SSP has no word for, as the text of our annotation: see crd_system_amend.
 #include "shared/system.h"
+#include "shared/system_words.h"
 #include "ssp/write.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
-
-static const char* const interpolations[] = {"hold", "linear"};
-static const char* const shapes[] = {"constant", "step", "ramp",      "sine",
-                                     "chirp",    "prbs", "multisine", "table"};
 
 // Nothing was said since: as if it had not been begun.
 static void take_back(crd_text* t, size_t length)
@@ -35,7 +32,7 @@ static void write_yaml_put_signal(crd_text* t, const crd_signal_spec* g)
 {
     crdi_flow f = {.t = t};
     const crd_signal_shape is = g->shape;
-    crdi_flow_text(&f, "shape", shapes[is]);
+    crdi_flow_text(&f, "shape", crdi_shapes[is]);
     if (g->unit[0]) { crdi_flow_text(&f, "unit", g->unit); }
     if (is == CRD_SIGNAL_CONSTANT && g->amplitude == 0) {
         crdi_flow_number(&f, "value", g->offset);
@@ -62,7 +59,7 @@ static void write_yaml_put_signal(crd_text* t, const crd_signal_spec* g)
     if (is == CRD_SIGNAL_TABLE) {
         write_yaml_put_numbers(&f, "times", g->times, g->table_count);
         write_yaml_put_numbers(&f, "values", g->values, g->table_count);
-        crdi_flow_text(&f, "interpolation", interpolations[g->interpolation]);
+        crdi_flow_text(&f, "interpolation", crdi_interpolations[g->interpolation]);
     }
     crdi_flow_end(&f);
 }
@@ -87,7 +84,7 @@ static void put_replay(crdi_flow* f, const crd_unit_spec* u, const char* source)
 {
     crdi_flow_text(f, "replay", source);
     if (u->interpolation != CRD_INTERPOLATE_LINEAR) {
-        crdi_flow_text(f, "interpolation", interpolations[u->interpolation]);
+        crdi_flow_text(f, "interpolation", crdi_interpolations[u->interpolation]);
     }
     if (u->column_count > 0) {
         crdi_flow_key(f, "columns");

@@ -1,5 +1,6 @@
 /// The language: the tables of all keys, and what they mean together.
 #pragma once
+#include "shared/system_words.h"
 #include "system/keys.h"
 
 // Rows of tables.
@@ -25,8 +26,6 @@ extern const crdi_table crdi_iterate_table;
 extern const crdi_table crdi_pace_table;
 extern const crdi_table crdi_guard_table;
 extern const crdi_table crdi_bond_table;
-extern const char* const crdi_interpolations[];
-extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
 crd_status crdi_read_signal(crdi_reader* r, const crdi_node* n, const char* name,
                             crd_signal_spec* out);
 crd_status crdi_read_units(crdi_reader* r, const crdi_node* n, crd_system* s);

@@ -4,11 +4,11 @@
 #include <string.h>
 
 // In the order of the enumeration.
-static const char* const actions[] = {"auto", "stop", "warn", "ladder", "off", NULL};
-_Static_assert(COUNT(actions) == CRD_GUARD_NONE + 2, "a name for each action");
+const char* const crdi_guard_actions[] = {"auto", "stop", "warn", "ladder", "off", NULL};
+_Static_assert(COUNT(crdi_guard_actions) == CRD_GUARD_NONE + 2, "a name for each action");
 
 static const crdi_key guard_keys[] = {
-    {KEY("action", CHOICE, crd_guard_spec, action), .choices = actions},
+    {KEY("action", CHOICE, crd_guard_spec, action), .choices = crdi_guard_actions},
     {KEY("max_defect", NUMBER, crd_guard_spec, max_defect), .range = CRDI_POSITIVE},
     {KEY("max_energy", NUMBER, crd_guard_spec, max_energy), .range = CRDI_POSITIVE},
     {KEY("max_error", NUMBER, crd_guard_spec, max_error), .range = CRDI_POSITIVE},
@@ -17,7 +17,7 @@ const crdi_table crdi_guard_table = {"guard", guard_keys, COUNT(guard_keys)};
 
 const char* crd_guard_action_name(crd_guard_action action)
 {
-    return action >= 0 && action <= CRD_GUARD_NONE ? actions[action] : "";
+    return action >= 0 && action <= CRD_GUARD_NONE ? crdi_guard_actions[action] : "";
 }
 
 void crdi_flow_guard(crdi_flow* f, const crd_guard_spec* g)
@@ -31,8 +31,8 @@ static crd_status read_action(crdi_reader* r, const crdi_node* n, crd_guard_acti
     const char* const expected = "auto, stop, warn, ladder, off, or a mapping";
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
     if (st < 0) { return st; }
-    for (int i = 0; actions[i]; i++) {
-        if (strcmp(n->text, actions[i]) == 0) {
+    for (int i = 0; crdi_guard_actions[i]; i++) {
+        if (strcmp(n->text, crdi_guard_actions[i]) == 0) {
             *out = (crd_guard_action)i;
             return CRD_OK;
         }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 // In the order of the enumeration.
-static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL};
-_Static_assert(COUNT(overruns) == CRD_OVERRUN_STOP + 2, "a name for each policy");
+const char* const crdi_overruns[] = {"record", "stretch", "skip", "stop", NULL};
+_Static_assert(COUNT(crdi_overruns) == CRD_OVERRUN_STOP + 2, "a name for each policy");
 
 #define FACTORS "realtime, free, or a factor such as 10x"
 static const double least = 1e-6,
@@ -20,7 +20,7 @@ static crd_status read_cpu(crdi_reader* r, const crdi_node* n, void* out);
 
 static const crdi_key pace_keys[] = {
     {KEY("factor", OWN, crd_pace_spec, factor), .read = read_factor, .stored = CRDI_KEY_NUMBER},
-    {KEY("overrun", CHOICE, crd_pace_spec, overrun), .choices = overruns},
+    {KEY("overrun", CHOICE, crd_pace_spec, overrun), .choices = crdi_overruns},
     {KEY("slack", TIME, crd_pace_spec, slack), .range = CRDI_NOT_NEGATIVE},
     {KEY("spin", TIME, crd_pace_spec, spin), .range = CRDI_NOT_NEGATIVE},
     {KEY("priority", INT, crd_pace_spec, priority), .min = 0, .max = 99},
@@ -39,7 +39,7 @@ void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p)
 
 const char* crd_overrun_name(crd_overrun policy)
 {
-    return policy >= 0 && policy <= CRD_OVERRUN_STOP ? overruns[policy] : "";
+    return policy >= 0 && policy <= CRD_OVERRUN_STOP ? crdi_overruns[policy] : "";
 }
 
 // "10x", "0.5 x", "2": digits, and at most an x behind them.

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
-                                     "prbs",     "multisine", "table", NULL};
+const char* const crdi_shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
+                                   "prbs",     "multisine", "table", NULL};
 const char* const crdi_interpolations[] = {"hold", "linear", NULL};
-_Static_assert(COUNT(shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
+_Static_assert(COUNT(crdi_shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
 _Static_assert(sizeof(crd_signal_shape) == sizeof(int), "choices are stored as int");
 
 typedef struct signal_draft {
@@ -37,7 +37,7 @@ enum {
 
 static const crdi_key signal_keys[] = {
     [S_SHAPE] = {KEY("shape", CHOICE, signal_draft, spec.shape), .required = true,
-                 .choices = shapes},
+                 .choices = crdi_shapes},
     [S_UNIT] = {KEY("unit", TEXT, signal_draft, spec.unit)},
     [S_VALUE] = {KEY("value", NUMBER, signal_draft, value)},
     [S_OFFSET] = {KEY("offset", NUMBER, signal_draft, spec.offset)},
@@ -92,7 +92,7 @@ static crd_status check_shape_keys(crdi_reader* r, const crdi_node* n, crd_signa
         const char* key = signal_keys[i].name;
         if ((needs & ~given) & BIT(i)) {
             return crdi_read_fail(r, CRD_E_FORMAT, n->line, "the shape %s needs the key '%s'",
-                                  shapes[shape], key);
+                                  crdi_shapes[shape], key);
         }
         if ((given & ~takes) & BIT(i)) {
             char list[200] = "";
@@ -105,7 +105,7 @@ static crd_status check_shape_keys(crdi_reader* r, const crdi_node* n, crd_signa
             }
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
                                   "the shape %s has no use for '%s'. Allowed here: %s",
-                                  shapes[shape], key, list);
+                                  crdi_shapes[shape], key, list);
         }
     }
     return CRD_OK;

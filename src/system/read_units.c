@@ -10,15 +10,16 @@
 
 static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
 static const char* const modes[] = {"auto", "nrt", "srt", "hrt", NULL};
-static const char* const methods[] = {"bdf", "adams", "euler", "rk4", NULL};
-static const char* const circuit_methods[] = {"bdf1",   "bdf2",   "bdf3",   "tr", "tr-carried",
-                                              "trbdf2", "gauss2", "gauss4", NULL};
-static const char* const circuit_forms[] = {"auto", "dae", "nodal", NULL};
+const char* const crdi_solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
+const char* const crdi_circuit_methods[] = {"bdf1",   "bdf2",   "bdf3",   "tr", "tr-carried",
+                                            "trbdf2", "gauss2", "gauss4", NULL};
+const char* const crdi_circuit_forms[] = {"auto", "dae", "nodal", NULL};
 _Static_assert(COUNT(interfaces) == CRD_INTERFACE_MODEL_EXCHANGE + 2, "a name for each interface");
 _Static_assert(COUNT(modes) == CRD_DCP_MODE_HRT + 2, "a name for each mode");
-_Static_assert(COUNT(methods) == CRD_SOLVER_RK4 + 2, "a name for each method");
-_Static_assert(COUNT(circuit_methods) == CRD_NETLIST_METHOD_COUNT + 1, "a name for each method");
-_Static_assert(COUNT(circuit_forms) == CRD_NETLIST_NODAL + 2, "a name for each form");
+_Static_assert(COUNT(crdi_solvers) == CRD_SOLVER_RK4 + 2, "a name for each method");
+_Static_assert(COUNT(crdi_circuit_methods) == CRD_NETLIST_METHOD_COUNT + 1,
+               "a name for each method");
+_Static_assert(COUNT(crdi_circuit_forms) == CRD_NETLIST_NODAL + 2, "a name for each form");
 
 // Readers of keys that have more than one form, or keys of their own.
 static crd_status read_parameters(crdi_reader* r, const crdi_node* n, void* unit);
@@ -167,15 +168,15 @@ static const crdi_key bench_keys[] = {
 };
 
 static const crdi_key solver_keys[] = {
-    {KEY("method", CHOICE, crd_solver_spec, method), .choices = methods},
+    {KEY("method", CHOICE, crd_solver_spec, method), .choices = crdi_solvers},
     {KEY("relative", NUMBER, crd_solver_spec, relative), .range = CRDI_POSITIVE},
     {KEY("absolute", NUMBER, crd_solver_spec, absolute), .range = CRDI_POSITIVE},
     {KEY("step", TIME, crd_solver_spec, step), .range = CRDI_POSITIVE},
 };
 
 static const crdi_key circuit_keys[] = {
-    {KEY("method", CHOICE, crd_netlist_spec, method), .choices = circuit_methods},
-    {KEY("form", CHOICE, crd_netlist_spec, form), .choices = circuit_forms},
+    {KEY("method", CHOICE, crd_netlist_spec, method), .choices = crdi_circuit_methods},
+    {KEY("form", CHOICE, crd_netlist_spec, form), .choices = crdi_circuit_forms},
     {KEY("step", TIME, crd_netlist_spec, step), .range = CRDI_POSITIVE},
     {KEY("iterations", INT, crd_netlist_spec, iterations), .min = 1, .max = 10000},
     {KEY("tolerance", NUMBER, crd_netlist_spec, tolerance), .range = CRDI_POSITIVE},

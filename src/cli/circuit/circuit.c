@@ -1,14 +1,11 @@
 // cardan circuit: simulate a netlist, look at its structure, see whether it runs in real time.
 #include "cli/circuit/circuit.h"
+#include "cardan/system.h"
 
 #include <math.h>
 #include <string.h>
 
-const char* const crdi_circuit_methods[] = {"bdf1",   "bdf2",   "bdf3",   "tr", "tr-carried",
-                                            "trbdf2", "gauss2", "gauss4", NULL};
-_Static_assert(sizeof crdi_circuit_methods / sizeof *crdi_circuit_methods == CRD_METHOD_GAUSS4 + 2,
-               "a name for each method");
-static const char* const forms[] = {"auto", "dae", "nodal", NULL};
+_Static_assert((int)CRD_NETLIST_METHOD_COUNT == CRD_METHOD_GAUSS4 + 1, "a word for each method");
 static const char* const starts[] = {"tr", "minimum", "constant", NULL};
 static const char* const projections[] = {"none", "exact", NULL};
 static const char* const mat_versions[] = {"5", "7.3", NULL};
@@ -147,7 +144,7 @@ static const crdi_option rows[] = {
     OPT_TIME(crdi_circuit_command, largest, "largest-step", CRDI_POSITIVE,
              "with --variable: what .tran says unless given, else no limit"),
     OPT_CHOICE(
-        crdi_circuit_command, form, "form", forms,
+        crdi_circuit_command, form, "form", crdi_circuit_forms,
         "of the equations: dae has all voltages and currents (Rodriguez 2021), nodal what is "
         "left after eliminating; auto takes nodal where it can"),
     OPT_CHOICE(crdi_circuit_command, start, "start", starts,

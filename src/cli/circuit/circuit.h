@@ -4,6 +4,7 @@
 #include "cardan/results.h"
 #include "cli/cli.h"
 #include "shared/base.h"
+#include "shared/system_words.h"
 
 typedef struct crdi_circuit_command {
     crdi_common common;
@@ -55,7 +56,6 @@ typedef struct crdi_circuit_job {
     crd_circuit_choice choice; // --accuracy
 } crdi_circuit_job;
 
-extern const char* const crdi_circuit_methods[]; // words of --method
 const char* crdi_circuit_method_text(crd_circuit_method m);
 
 // ---- circuit_load.c
@@ -75,7 +75,6 @@ crd_status crdi_circuit_begin(crdi_circuit_job* j);
 // ---- circuit_signals.c
 crd_status crdi_circuit_choose_signals(crdi_circuit_job* j);
 double crdi_circuit_signal_value(crd_circuit* c, const crdi_circuit_signal* s);
-bool* crdi_circuit_thermal_nodes(crd_arena* a, const crd_netlist* n); // (node_count)
 
 // ---- circuit_run.c
 crd_status crdi_circuit_run(crdi_circuit_job* j);

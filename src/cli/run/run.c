@@ -1,6 +1,7 @@
 // cardan run: a system or a single FMU, from options to the table at the end.
 #include "cli/run/run.h"
 #include "shared/base_interrupt.h"
+#include "shared/system_words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -521,20 +522,10 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
 }
 
 static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
-static const char* const predictions[] = {"auto",    "hold",    "linear",  "quadratic",
-                                          "taylor1", "taylor2", "hermite", "ab2",
-                                          "ab3",     "ab4",     NULL};
-_Static_assert(sizeof predictions / sizeof *predictions == CRD_PREDICTION_COUNT + 1,
-               "a name for each prediction");
 static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
-static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
 static const char* const on_fulls[] = {"stop", "thin", "drop", NULL};
 static const char* const mat_versions[] = {"5", "7.3", NULL};
-static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL};
-_Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
-               "a name for each policy");
 static const char* const paces[] = {"realtime", "free", "10x", NULL};
-static const char* const guards[] = {"auto", "stop", "warn", "ladder", "off", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -551,7 +542,7 @@ static const crdi_option rows[] = {
              "'gauss-seidel: [a, jacobi: [b, c]]'",
              .choices = schemes),
     OPT_CHOICE(
-        run_options, predict, "predict", predictions,
+        run_options, predict, "predict", crdi_predictions,
         "how all connections continue their signal over a step; auto: as would have been best "
         "so far"),
     OPT_NUMBER(run_options, control, "control", "TOL", CRDI_POSITIVE,
@@ -565,7 +556,7 @@ static const crdi_option rows[] = {
         "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
         "more as in '{factor: realtime, cpu: 1, spin: 50 us}'",
         .choices = paces),
-    OPT_CHOICE(run_options, overrun, "overrun", overruns,
+    OPT_CHOICE(run_options, overrun, "overrun", crdi_overruns,
                "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
                "time, skip deadlines, or stop; record unless given"),
     OPT_NUMBER(run_options, tolerance, "tolerance", "REL", CRDI_POSITIVE,
@@ -605,14 +596,14 @@ static const crdi_option rows[] = {
     CRDI_VARIANT_OPTION(run_options),
     OPT_CHOICE(run_options, interface, "interface-type", interfaces,
                "how FMUs are run that offer both; co-simulation unless given"),
-    OPT_CHOICE(run_options, solver, "solver", solvers,
+    OPT_CHOICE(run_options, solver, "solver", crdi_solvers,
                "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
                "fixed steps; bdf unless given"),
     OPT_TEXT(run_options, guard, "guard", "ACTION",
              "what to do about a loop that diverges by its coupling: auto stops what is proven and "
              "warns of the rest, stop, warn, ladder (of links with hardware: a calmer element, the "
              "stand-in, then the end), off; limits as in '{max_defect: 1 %}'; auto unless given",
-             .choices = guards),
+             .choices = crdi_guard_actions),
     OPT_QUANTITY(
         run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
         "end with exit code 3 when the defect of a connection is more than this part of its "
