@@ -339,8 +339,8 @@ double crd_circuit_current(const crd_circuit* c, int32_t part)
     return there ? c->form->current(c, part) : (double)NAN;
 }
 
-double crdi_circuit_expression(const crd_circuit* c, const crd_expression* e, double t,
-                               double* gradient)
+// At the form's present voltages and currents.
+static double evaluate(const crd_circuit* c, const crd_expression* e)
 {
     const crd_use* uses;
     const int count = crd_expression_uses(e, &uses);
@@ -360,13 +360,13 @@ double crdi_circuit_expression(const crd_circuit* c, const crd_expression* e, do
             break;
         }
     }
-    return crd_expression_eval(e, c->uses, t, gradient);
+    return crd_expression_eval(e, c->uses, crdi_circuit_time(c, 0), NULL);
 }
 
 double crd_circuit_get_output(crd_circuit* c, int output)
 {
     if (output < 0 || output >= c->n->output_count) { return (double)NAN; }
-    return crdi_circuit_expression(c, c->n->outputs[output].what, crdi_circuit_time(c, 0), NULL);
+    return evaluate(c, c->n->outputs[output].what);
 }
 
 int crd_circuit_iterations(const crd_circuit* c)

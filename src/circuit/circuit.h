@@ -88,10 +88,6 @@ static inline const char* crdi_part_name(const crd_netlist* n, int32_t part)
 {
     return n->names + n->parts[part].name;
 }
-// Value and derivatives of an expression at the form's present voltages and currents.
-// `gradient` may be NULL.
-double crdi_circuit_expression(const crd_circuit* c, const crd_expression* e, double t,
-                               double* gradient);
 
 // past.c
 crd_status crdi_past_init(crd_circuit* c);

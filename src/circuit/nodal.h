@@ -87,7 +87,6 @@ typedef struct crdi_assembly {
 
 // Places, and values for w. The walk is the same every time.
 crd_status crdi_assembly_init(crdi_assembly* a, crd_arena* memory, const crdi_network* net);
-void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w);
 
 // What r is made of besides histories: sources. r has unknowns + 1 numbers, the last is nobody's.
 void crdi_network_offsets(const crdi_network* net, const double* source, double* off);

@@ -59,7 +59,7 @@ static void nodal_matrix_put_row(crdi_assembly* a, const crdi_network* net, cons
     if (r->d >= 0) { nodal_matrix_put_entry(a, net, u, r->d, r->value); }
 }
 
-void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)
+static void fill_assembly(crdi_assembly* a, const crdi_network* net, double w)
 {
     a->entries = a->driven = 0;
     for (int32_t b = 0; b < net->branches; b++) {
@@ -88,7 +88,7 @@ void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)
 crd_status crdi_assembly_init(crdi_assembly* a, crd_arena* memory, const crdi_network* net)
 {
     *a = (crdi_assembly){0};
-    crdi_assembly_fill(a, net, 1); // counts
+    fill_assembly(a, net, 1); // counts
     a->row = crdi_arena_new(memory, a->entries, sizeof *a->row);
     a->column = crdi_arena_new(memory, a->entries, sizeof *a->column);
     a->value = crdi_arena_new(memory, a->entries, sizeof *a->value);
@@ -96,7 +96,7 @@ crd_status crdi_assembly_init(crdi_assembly* a, crd_arena* memory, const crdi_ne
     a->driven_tie = crdi_arena_new(memory, a->driven, sizeof *a->driven_tie);
     a->driven_value = crdi_arena_new(memory, a->driven, sizeof *a->driven_value);
     if (memory->failed) { return CRD_E_MEMORY; }
-    crdi_assembly_fill(a, net, 1);
+    fill_assembly(a, net, 1);
     return CRD_OK;
 }
 
@@ -418,7 +418,7 @@ static crd_status make_set(crdi_nodal* d, crdi_nodal_set* s, double w)
 {
     const crdi_network* net = &d->net;
     crdi_assembly* a = &d->all;
-    crdi_assembly_fill(a, net, w);
+    fill_assembly(a, net, w);
     for (int32_t b = net->resistive; b < net->branches; b++) {
         const int32_t k = b - net->resistive;
         s->sw[k] = net->s[b] / w;

@@ -188,8 +188,6 @@ crd_status crdi_get_uint32(crdi_parser* p, const char* owner, const char* attrib
 
 // ---- description_types.c ------------------------------------------------------------------------
 
-// The index of a unit by name; one that is not defined is added with its name alone. -1: memory.
-int32_t crdi_unit_index(crdi_parser* p, const char* name);
 crd_status crdi_start_unit(crdi_parser* p, const char** attributes);
 crd_status crdi_base_unit(crdi_parser* p, const char** attributes);
 crd_status crdi_start_type(crdi_parser* p, const char** attributes); // its name

@@ -6,7 +6,7 @@
 
 // ---- units -------------------------------------------------------------------------------------
 
-int32_t crdi_unit_index(crdi_parser* p, const char* name)
+static int32_t unit_index(crdi_parser* p, const char* name)
 {
     const int32_t known = crdi_map_find(&p->unit_names, name);
     if (known >= 0) { return known; }
@@ -27,7 +27,7 @@ crd_status crdi_start_unit(crdi_parser* p, const char** attributes)
 {
     const char* name = crdi_find(attributes, "name");
     if (!name) { return crdi_bad(p, CRD_E_FORMAT, "<Unit> lacks its attribute 'name'"); }
-    p->unit = crdi_unit_index(p, name);
+    p->unit = unit_index(p, name);
     return p->unit < 0 ? crdi_no_memory(p) : CRD_OK;
 }
 
@@ -128,7 +128,7 @@ crd_status crdi_quantity(crdi_parser* p, const char* owner, crd_type type, const
                         (type >= CRD_INT8 && type <= CRD_UINT64) || type == CRD_ENUMERATION;
     if (!number) { return CRD_OK; }
     if (unit && *unit) {
-        out->unit = crdi_unit_index(p, unit);
+        out->unit = unit_index(p, unit);
         if (out->unit < 0) { return crdi_no_memory(p); }
     }
     CRD_TRY(get_limit(p, owner, type, "min", a->value[CRDI_AT_MIN], &out->min));

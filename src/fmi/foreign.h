@@ -59,7 +59,4 @@ void crdi_fmi_speaker_remove(crd_fmi* i); ///< waits for a message that is being
 /// The instance of an environment, else the one that this thread called; NULL: nobody lives there.
 /// It stays until crdi_fmi_speaker_done.
 crd_fmi* crdi_fmi_speaker(void* environment);
-/// FMI 1 has no environment: the instance that this thread called, unless the FMU's own handle says
-/// that it is another one. During fmiInstantiate... it may be anything.
-crd_fmi* crdi_fmi1_speaker(const void* component);
 void crdi_fmi_speaker_done(crd_fmi* i);

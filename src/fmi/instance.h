@@ -175,6 +175,3 @@ crdi_fmi3_intermediate crdi_fmi3_update;
 
 // Takes the last message of Warning level or worse since the last report. "" if there was none.
 void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT]);
-// The variable of a reference, for messages; FMI 2 counts per type: `type` Float64, Int32, Boolean
-// or String there. NULL if there is none.
-const crd_variable* crdi_fmi_variable(const crd_fmi* i, crd_type type, uint32_t ref);

@@ -16,7 +16,9 @@ static bool same_base_type(const crd_variable* v, crd_type type)
     return v->type == type;
 }
 
-const crd_variable* crdi_fmi_variable(const crd_fmi* i, crd_type type, uint32_t ref)
+// The variable of a reference, for messages; FMI 2 counts per type: `type` Float64, Int32, Boolean
+// or String there. NULL if there is none.
+static const crd_variable* variable_of(const crd_fmi* i, crd_type type, uint32_t ref)
 {
     for (int32_t k = 0; k < i->d->variable_count; k++) {
         const crd_variable* v = &i->d->variables[k];
@@ -55,7 +57,7 @@ static const crd_variable* referenced(const crd_fmi* i, const char* p, size_t* l
     }
     if (q == digits || *q != '#' || ref > UINT32_MAX) { return NULL; }
     *length = (size_t)(q + 1 - p);
-    return crdi_fmi_variable(i, type, (uint32_t)ref);
+    return variable_of(i, type, (uint32_t)ref);
 }
 
 // One line: references become names, "##" becomes "#", line breaks and the like become spaces.
@@ -164,7 +166,9 @@ crd_fmi* crdi_fmi_speaker(void* environment)
     return i;
 }
 
-crd_fmi* crdi_fmi1_speaker(const void* component)
+// FMI 1 has no environment: the instance that this thread called, unless the FMU's own handle says
+// that it is another one. During fmiInstantiate... it may be anything.
+static crd_fmi* speaker_of(const void* component)
 {
     pthread_mutex_lock(&speakers.lock);
     crd_fmi* i = *speaker_link(crdi_fmi_calling);
@@ -310,7 +314,7 @@ void crdi_fmi1_log(void* component, const char* instance_name, crdi_fmi_status s
     (void)instance_name;
     va_list arguments;
     va_start(arguments, format);
-    speak_formatted(crdi_fmi1_speaker(component), (int)status, category, format, arguments);
+    speak_formatted(speaker_of(component), (int)status, category, format, arguments);
     va_end(arguments);
 }
 
@@ -396,7 +400,7 @@ static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* pla
     if (!place || !place->refs) { return; }
     size_t n = 0;
     for (size_t k = 0; k < place->n && k < SHOWN && n < size; k++) {
-        const crd_variable* v = crdi_fmi_variable(i, log_type_of(function), place->refs[k]);
+        const crd_variable* v = variable_of(i, log_type_of(function), place->refs[k]);
         const char* before = k ? ", " : " of ";
         n += v ? (size_t)snprintf(out + n, size - n, "%s%.100s", before, v->name)
                : (size_t)snprintf(out + n, size - n, "%sreference %u", before, place->refs[k]);

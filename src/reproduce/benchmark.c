@@ -271,7 +271,9 @@ static const crdi_benchmark systems[] = {
      .positions = crane_positions, .energy = crane_energy, .explicit1 = true, .fine = 2.5e-4},
 };
 
-const crdi_benchmark* crdi_benchmark_find(const char* name)
+// "LO1", "LO2" (linear oscillator), "NLO1", "NLO2" (nonlinear), "PEN" (pendula), "HC" (hydraulic
+// crane); NULL: there is no such system.
+static const crdi_benchmark* find_benchmark(const char* name)
 {
     for (size_t i = 0; i < sizeof systems / sizeof *systems; i++) {
         if (strcmp(systems[i].name, name) == 0) { return &systems[i]; }
@@ -281,7 +283,7 @@ const crdi_benchmark* crdi_benchmark_find(const char* name)
 
 crdi_benchmark_options crdi_benchmark_defaults(const char* system, double step)
 {
-    return (crdi_benchmark_options){.system = crdi_benchmark_find(system),
+    return (crdi_benchmark_options){.system = find_benchmark(system),
                                     .step1 = step,
                                     .step2 = step,
                                     .bond = crd_bond_defaults(),

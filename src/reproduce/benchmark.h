@@ -5,10 +5,6 @@
 
 typedef struct crdi_benchmark crdi_benchmark;
 
-/// "LO1", "LO2" (linear oscillator), "NLO1", "NLO2" (nonlinear), "PEN" (pendula), "HC" (hydraulic
-/// crane); NULL: there is no such system.
-const crdi_benchmark* crdi_benchmark_find(const char* name);
-
 /// What crosses the cut.
 typedef enum crdi_benchmark_cut {
     CRDI_CUT_FORCE_MOTION,  ///< unit 1 has the coupling element: motion in, force out

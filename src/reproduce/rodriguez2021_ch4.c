@@ -112,8 +112,9 @@ static double cpu(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-crd_status crdi_ch4_cost(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                         const double* y, int64_t rows, double* seconds)
+// CPU time of all rows with a filter, s, the least of some repetitions.
+static crd_status cost_of(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
+                          const double* y, int64_t rows, double* seconds)
 {
     enum { REPEATS = 5 };
     crd_twin* w = NULL;
@@ -141,7 +142,7 @@ crd_status crdi_ch4_compare_cost(crdi_reproduction* r, const char* id, const cha
     char name[64], remark[128];
     for (int k = 0; k < 2; k++) {
         s.filter = k ? CRD_TWIN_AUTO : CRD_TWIN_THESIS;
-        CRD_TRY(crdi_ch4_cost(r->ctx, n, &s, y, CRDI_CH4_ROWS, &cost[k]));
+        CRD_TRY(cost_of(r->ctx, n, &s, y, CRDI_CH4_ROWS, &cost[k]));
     }
     snprintf(name, sizeof name, "%s.thesis", id);
     snprintf(remark, sizeof remark, "published of its laptop; Raspberry Pi 4 %g ms", raspberry);

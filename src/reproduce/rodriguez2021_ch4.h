@@ -39,9 +39,6 @@ crd_twin_spec crdi_ch4_spec(const crd_twin_sensor* sensors, int count);
 crd_status crdi_ch4_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                          crd_twin_data data, crd_tune_how how, int most, crd_arena* arena,
                          crd_tune_result* out);
-/// CPU time of all rows with a filter, s, the least of some repetitions.
-crd_status crdi_ch4_cost(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                         const double* y, int64_t rows, double* seconds);
 /// The published filter and the recommended one in turn, as two rows.
 crd_status crdi_ch4_compare_cost(crdi_reproduction* r, const char* id, const char* subject,
                                  const crd_netlist* n, const crd_twin_spec* spec, const double* y,

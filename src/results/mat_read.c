@@ -21,7 +21,7 @@ enum { MOST_DEPTH = 32 }; // cells in cells
 
 // ---- values of libmatio ------------------------------------------------------------------------
 
-size_t crdi_mat_elements(const matvar_t* v)
+static size_t mat_elements(const matvar_t* v)
 {
     size_t n = 1;
     for (int i = 0; i < v->rank; i++) {
@@ -42,7 +42,7 @@ static size_t value_size(const matvar_t* v)
 
 bool crdi_mat_is_numeric(const matvar_t* v)
 {
-    const size_t n = v ? crdi_mat_elements(v) : 0, size = v ? value_size(v) : 0;
+    const size_t n = v ? mat_elements(v) : 0, size = v ? value_size(v) : 0;
     return size && !v->isComplex && (n == 0 || (v->data && v->nbytes / size >= n));
 }
 
@@ -150,7 +150,7 @@ static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
 
 static matvar_t* field(const matvar_t* v, const char* name, size_t index)
 {
-    return v && v->class_type == MAT_C_STRUCT && v->data && index < crdi_mat_elements(v)
+    return v && v->class_type == MAT_C_STRUCT && v->data && index < mat_elements(v)
                ? Mat_VarGetStructFieldByName((matvar_t*)v, name, index)
                : NULL;
 }
@@ -217,7 +217,7 @@ fail:
 static crd_status add_numbers(crdi_mat* d, const matvar_t* v, const char* name, const char* unit,
                               const double* time, size_t rows)
 {
-    const size_t all = crdi_mat_elements(v);
+    const size_t all = mat_elements(v);
     const size_t width = rows ? all / rows : 0;
     const bool upright = v->rank > 0 && v->dims[0] == rows;
     const bool lying = v->rank > 0 && v->dims[v->rank - 1] == rows;
@@ -247,7 +247,7 @@ static crd_status add_texts(crdi_mat* d, const matvar_t* v, const char* name, co
 {
     crdi_mat_column* c = NULL;
     const bool cells = v->class_type == MAT_C_CELL;
-    if (cells ? crdi_mat_elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
+    if (cells ? mat_elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
         return left_out(d, name, "its number of texts is not that of the times");
     }
     const crd_status st = new_column(d, name, "", CRD_STRING, time, rows, &c);
@@ -316,14 +316,13 @@ static crd_status add_structure(crdi_mat* d, const matvar_t* v)
 {
     crd_status st = CRD_OK;
     const matvar_t* t = field_of(v, time_fields);
-    const size_t rows = crdi_mat_elements(t);
+    const size_t rows = mat_elements(t);
     const double* time = NULL;
     CRD_TRY(crdi_mat_copy_time(d, t, NULL, 1, rows, &time));
     const matvar_t* data = field_of(v, data_fields);
     if (crdi_mat_is_numeric(data)) { return add_numbers(d, data, v->name, "", time, rows); }
     const matvar_t* signals = field(v, "signals", 0);
-    const size_t n =
-        signals && signals->class_type == MAT_C_STRUCT ? crdi_mat_elements(signals) : 0;
+    const size_t n = signals && signals->class_type == MAT_C_STRUCT ? mat_elements(signals) : 0;
     for (size_t i = 0; i < n; i++) {
         const matvar_t* values = field(signals, "values", i);
         const char* label = text_row(&d->table->arena, field(signals, "label", i), 0);
@@ -345,9 +344,9 @@ static crd_status find_signals(crdi_mat* d)
         const matvar_t* v = d->variables[i];
         if (strcmp(v->name, "signals") != 0 || !field(v, "variable", 0)) { continue; }
         d->signals = v;
-        d->in_order = crdi_arena_new(&d->table->arena, crdi_mat_elements(v), sizeof *d->in_order);
+        d->in_order = crdi_arena_new(&d->table->arena, mat_elements(v), sizeof *d->in_order);
         if (!d->in_order) { return CRD_E_MEMORY; }
-        for (size_t k = 0; k < crdi_mat_elements(v) && k < INT32_MAX; k++) {
+        for (size_t k = 0; k < mat_elements(v) && k < INT32_MAX; k++) {
             d->in_order[k] = -1;
             const char* variable = text_row(&d->table->arena, field(v, "variable", k), 0);
             const crd_status st = variable
@@ -458,14 +457,14 @@ static crd_status mat_read_add_variables(crdi_mat* d, const matvar_t* time_varia
 {
     crd_status st = CRD_OK;
     const double* time = NULL;
-    const size_t rows = time_variable ? crdi_mat_elements(time_variable) : 0;
+    const size_t rows = time_variable ? mat_elements(time_variable) : 0;
     if (time_variable) {
         CRD_TRY(crdi_mat_copy_time(d, time_variable, NULL, 1, rows, &time));
         d->table->view.time = time;
         d->table->view.rows = (int64_t)rows;
     }
     // Files of version 7.3 have their variables in alphabetical order, the signals have their own.
-    for (size_t k = 0; time && d->signals && k < crdi_mat_elements(d->signals); k++) {
+    for (size_t k = 0; time && d->signals && k < mat_elements(d->signals); k++) {
         const int32_t i = d->in_order[k];
         if (i >= 0) { CRD_TRY(mat_read_add_variable(d, d->variables[i], time, rows)); }
     }
@@ -491,14 +490,14 @@ static crd_status check_room(crdi_mat* d, const matvar_t* v, int depth)
     if (!v) { return CRD_OK; }
     const bool as_is = d->version == MAT_FT_MAT4 ||
                        (d->version == MAT_FT_MAT5 && v->compression == MAT_COMPRESSION_NONE);
-    const double bytes = (double)crdi_mat_elements(v) * (v->class_type >= MAT_C_CHAR ? 1.0 : 0.125);
+    const double bytes = (double)mat_elements(v) * (v->class_type >= MAT_C_CHAR ? 1.0 : 0.125);
     if (depth > MOST_DEPTH || bytes > (as_is ? 1.0 : 1032.0) * d->size) {
         return crdi_fail(d->ctx, CRD_E_FORMAT,
                          "%s: variable '%s' has %zu values, more than fit into %.0f bytes", d->path,
-                         v->name ? v->name : "", crdi_mat_elements(v), d->size);
+                         v->name ? v->name : "", mat_elements(v), d->size);
     }
     const size_t size = v->class_type == MAT_C_CELL ? 128 : value_size(v); // about
-    d->bytes += (double)crdi_mat_elements(v) * (double)(size ? size : 2);
+    d->bytes += (double)mat_elements(v) * (double)(size ? size : 2);
     if (d->bytes > crdi_mat_budget(d)) {
         return crdi_fail(d->ctx, CRD_E_FORMAT,
                          "%s: variable '%s' brings the values to %.3g MB, expected at most %.3g MB "
@@ -506,9 +505,9 @@ static crd_status check_room(crdi_mat* d, const matvar_t* v, int depth)
                          d->path, v->name ? v->name : "", 1e-6 * d->bytes,
                          1e-6 * crdi_mat_budget(d), d->size);
     }
-    size_t inner = v->class_type == MAT_C_CELL ? crdi_mat_elements(v) : 0;
+    size_t inner = v->class_type == MAT_C_CELL ? mat_elements(v) : 0;
     if (v->class_type == MAT_C_STRUCT) {
-        inner = crdi_mat_elements(v) * Mat_VarGetNumberOfFields((matvar_t*)v);
+        inner = mat_elements(v) * Mat_VarGetNumberOfFields((matvar_t*)v);
     }
     matvar_t* const* cells = v->data;
     for (size_t i = 0; cells && i < inner; i++) {
@@ -538,7 +537,7 @@ static crd_status read_variables(crdi_mat* d)
         const crd_status st = check_room(d, v, 0);
         if (st < 0) { return st; }
         if (mat_read_is_wanted(v)) {
-            if (crdi_mat_elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
+            if (mat_elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
                 return crdi_fail(d->ctx, CRD_E_FORMAT,
                                  "%s: variable '%s': its data cannot be read, is the file whole?",
                                  d->path, v->name);

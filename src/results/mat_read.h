@@ -35,7 +35,6 @@ typedef struct crdi_mat {
     int32_t* in_order;       ///< (elements of signals) index of their variables, -1: there is none
 } crdi_mat;
 
-size_t crdi_mat_elements(const matvar_t* v);
 bool crdi_mat_is_numeric(const matvar_t* v);
 double crdi_mat_value(const matvar_t* v, size_t i);
 crd_type crdi_mat_type(const matvar_t* v);

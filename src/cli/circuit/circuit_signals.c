@@ -19,7 +19,7 @@ typedef struct picker {
     size_t capacity;
 } picker;
 
-bool* crdi_circuit_thermal_nodes(crd_arena* a, const crd_netlist* n)
+static bool* thermal_nodes(crd_arena* a, const crd_netlist* n)
 {
     bool* thermal = crdi_arena_new(a, (size_t)n->node_count, sizeof *thermal);
     for (int32_t i = 0; thermal && i < n->part_count; i++) {
@@ -274,7 +274,7 @@ crd_status crdi_circuit_choose_signals(crdi_circuit_job* j)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = j->n;
-    picker p = {.j = j, .thermal = crdi_circuit_thermal_nodes(&j->arena, n)};
+    picker p = {.j = j, .thermal = thermal_nodes(&j->arena, n)};
     p.nodes = crdi_arena_new(&j->arena, (size_t)n->node_count, sizeof(bool));
     p.parts = crdi_arena_new(&j->arena, (size_t)n->part_count, sizeof(bool));
     p.outputs = crdi_arena_new(&j->arena, (size_t)n->output_count, sizeof(bool));

@@ -26,10 +26,6 @@ bool crdi_is_layout(const char* path);
 crd_status crdi_info_layout(crdi_cli* cli, const char* path, const crdi_info_options* o,
                             crdi_result* out);
 crd_status crdi_check_layout(crdi_cli* cli, const char* path, crdi_result* out);
-// A message and its fields that fit, as a row of `list` and in text.
-struct crdi_wire_message;
-void crdi_put_message(crdi_result* list, const struct crdi_wire_message* m,
-                      const crdi_list* patterns);
 
 crd_status crdi_check_dcp(crdi_cli* cli, const char* path, crdi_result* out);
 bool crdi_is_can(const char* path); // an .xml with DcpOverCan in it

@@ -47,7 +47,7 @@ static const char* role_of(crdi_result* out, const crdi_wire_message* m, int i)
     return text;
 }
 
-void crdi_put_message(crdi_result* list, const crdi_wire_message* m, const crdi_list* patterns)
+static void put_message(crdi_result* list, const crdi_wire_message* m, const crdi_list* patterns)
 {
     static const crdi_column columns[] = {{">bit", "bit", "%d"},
                                           {"field", "name", "%s"},
@@ -90,7 +90,7 @@ static crd_status show_layout(crdi_cli* cli, const char* path, const crdi_list* 
                  crdi_plural(c.message_count));
         crdi_result* list = crdi_array(out, "messages");
         for (int i = 0; i < c.message_count; i++) {
-            crdi_put_message(list, &c.messages[i], patterns);
+            put_message(list, &c.messages[i], patterns);
         }
     } else if (st >= 0) {
         crdi_say(out, "ok: layout of %d message%s\n", c.message_count,

@@ -226,8 +226,6 @@ void crdi_conform_differ(crdi_conform_player* p, const char* format, ...) CRD_PR
 void crdi_conform_note(crdi_conform_player* p, const char* format, ...) CRD_PRINTF(2, 3);
 /// "RSP_nack INVALID_UUID", "nothing".
 const char* crdi_conform_words(const crdi_dcp_pdu* a, char out[80]);
-/// Bytes of a scalar number, its start value; NULL: of its size alone.
-size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out);
 bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type);
 
 // choose.c

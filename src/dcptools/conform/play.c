@@ -156,7 +156,7 @@ bool crdi_conform_wait(crdi_conform_player* p, double until)
 
 // ---- requests ----------------------------------------------------------------------------------
 
-size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out)
+static size_t start_value(const crd_dcp_variable* v, uint8_t* out)
 {
     double real = 0;
     int64_t integer = 0;
@@ -214,7 +214,7 @@ static void put_content(crdi_conform_player* p, crdi_dcp_pdu* q)
     case CRDI_DCP_CFG_PARAMETER:
         put_variable(q, c->parameter);
         q->payload = p->payload;
-        q->payload_length = c->parameter ? crdi_conform_value(c->parameter, p->payload) : 1;
+        q->payload_length = c->parameter ? start_value(c->parameter, p->payload) : 1;
         break;
     case CRDI_DCP_CFG_TUNABLE_PARAMETER:
         put_variable(q, c->tunable);
@@ -483,7 +483,7 @@ bool crdi_conform_data(crdi_conform_player* p, uint8_t type, uint16_t id, uint16
                                   : tune ? CRDI_CONFORM_TUNE
                                          : CRDI_CONFORM_IN,
                             .payload = p->payload,
-                            .payload_length = v ? crdi_conform_value(v, p->payload) : 8};
+                            .payload_length = v ? start_value(v, p->payload) : 8};
     const crd_dcp_address to = {.ip = p->control.ip,
                                 .port = tune ? p->choice.tune_port : p->choice.data_port,
                                 .transport = p->control.transport};
