@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/map.c" // its hash is static
+#include "shared/base_path.h"
 
 static const char* next_word(void* user)
 {
@@ -133,6 +134,31 @@ static void maps_hash_by_siphash_1_3(void** state)
     }
 }
 
+static void names_in_paths_have_a_folder_a_stem_and_an_ending(void** state)
+{
+    static const struct {
+        const char *path, *stem;
+        size_t folder;
+    } rows[] = {{"a/motor.fmu", "motor", 2},
+                {"motor.fmu", "motor", 0},
+                {"/motor", "motor", 1},
+                {"a/b/motor/", "motor", 10},
+                {"a/.hidden", ".hidden", 2},
+                {"a.b/c", "c", 4},
+                {"a/x.tar.gz", "x.tar", 2},
+                {"a/end.", "end", 2},
+                {"", "", 0},
+                {"/", "", 1},
+                {"a//", "a", 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t length = 99;
+        const char* stem = crdi_path_stem(rows[i].path, &length);
+        check_int(length, strlen(rows[i].stem));
+        check(strncmp(stem, rows[i].stem, length) == 0);
+        check_int(crdi_folder_length(rows[i].path), rows[i].folder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +167,7 @@ int main(void)
         cmocka_unit_test(map_finds_what_was_added_and_keeps_the_first),
         cmocka_unit_test(maps_hash_with_keys_of_their_own),
         cmocka_unit_test(maps_hash_by_siphash_1_3),
+        cmocka_unit_test(names_in_paths_have_a_folder_a_stem_and_an_ending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

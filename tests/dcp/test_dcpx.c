@@ -1,5 +1,6 @@
 // Descriptions of slaves: what is read from which text, which rules are found broken, and that what
 // is written comes back.
+#include "allocations.h"
 #include "check.h"
 #include "dcp/description/dcpx.h"
 #include "shared/dcp.h"
@@ -1642,8 +1643,9 @@ static const char faulty[] =
     "</dcpSlaveDescription>";
 
 // Everything once: read, checked, written, as text and as archive.
-static crd_status all_of_it(crd_context* ctx, const char* text)
+static crd_status all_of_it(crd_context* ctx, const void* user)
 {
+    const char* text = user;
     crd_status st = CRD_OK;
     crd_dcp_description *d = NULL, *bad = NULL, *back = NULL;
     const crd_dcp_finding* findings = NULL;
@@ -1669,25 +1671,7 @@ fail:
 static void every_allocation_may_fail(void** state)
 {
     fixture* f = *state;
-    for (int once = 0; once < 2; once++) {
-        crd_status st = CRD_E_MEMORY;
-        for (int fail_at = 0; st != CRD_OK; fail_at++) {
-            check(fail_at < 5000);
-            check_allocator a;
-            crd_context* ctx = check_context(&a);
-            const int64_t before = a.live;
-            a.allocations = 0;
-            a.fail_at = fail_at;
-            a.once = once;
-            st = all_of_it(ctx, f->rig);
-            if (st != CRD_OK && st != CRD_E_MEMORY) {
-                fail_msg("allocation %d: %s, %s", fail_at, crd_status_name(st),
-                         crd_error_text(ctx));
-            }
-            check_int(a.live, before);
-            crd_context_destroy(ctx);
-        }
-    }
+    check_allocations(all_of_it, f->rig);
 }
 
 int main(void)

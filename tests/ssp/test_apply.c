@@ -1,4 +1,5 @@
 // Parameter sets for systems that are there already, and listings of sets and mappings.
+#include "allocations.h"
 #include "ssp_test.h"
 
 #define SET(list)                                                                                  \
@@ -216,8 +217,9 @@ static void a_mapping_is_listed_with_what_it_does(void** state)
     check(!p);
 }
 
-static crd_status apply_and_list(crd_context* ctx, const char* ssv, const char* ssm)
+static crd_status apply_and_list(crd_context* ctx, const void* user)
 {
+    const char *ssv = ((const char*const*)user)[0], *ssm = ((const char*const*)user)[1];
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_ssp_parameters *p = NULL, *q = NULL;
@@ -240,19 +242,7 @@ static void every_allocation_may_fail(void** state)
     const char* ssm =
         put("m.ssm", MAP("<ssm:MappingEntry source='Q' target='b.j'><ssc:LinearTransformation "
                          "factor='10' offset='1'/></ssm:MappingEntry>\n"));
-    crd_status st = CRD_E_MEMORY;
-    for (int fail_at = 0; st != CRD_OK; fail_at++) {
-        check(fail_at < 5000);
-        check_allocator a;
-        crd_context* ctx = check_context(&a);
-        const int64_t before = a.live;
-        a.allocations = 0;
-        a.fail_at = fail_at;
-        st = apply_and_list(ctx, ssv, ssm);
-        if (st != CRD_OK) { check_status(st, CRD_E_MEMORY); }
-        check_int(a.live, before);
-        crd_context_destroy(ctx);
-    }
+    check_allocations(apply_and_list, (const char*[]){ssv, ssm});
 }
 
 int main(void)

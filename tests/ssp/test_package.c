@@ -1,4 +1,5 @@
 // Files: packages, variants, nested packages, sources, our annotation; what is hostile is refused.
+#include "allocations.h"
 #include "ssp_test.h"
 
 #include <unistd.h>
@@ -670,8 +671,9 @@ static const char everything[] = SSD_WITH(
     "<ssd:Units><ssc:Unit name='rad'><ssc:BaseUnit rad='1'/></ssc:Unit></ssd:Units>" OURS(
         "run: { step: 1 ms }"));
 
-static crd_status load_and_describe(crd_context* ctx, const char* path)
+static crd_status load_and_describe(crd_context* ctx, const void* user)
 {
+    const char* path = user;
     crd_system* s = NULL;
     crd_ssp_info* i = NULL;
     crd_status st = crd_ssp_load(ctx, path, NULL, &s);
@@ -686,25 +688,7 @@ static void running_out_of_memory_is_an_error_everywhere(void** state)
     put_archive(
         *state, PACKAGE,
         (packed[]){{"SystemStructure.ssd", everything}, {"a.fmu", ""}, {"b.fmu", ""}, {NULL}});
-    for (int once = 0; once < 2; once++) {
-        crd_status st = CRD_E_MEMORY;
-        for (int fail_at = 0; st != CRD_OK; fail_at++) {
-            check(fail_at < 20000);
-            check_allocator a;
-            crd_context* ctx = check_context(&a);
-            const int64_t before = a.live;
-            a.allocations = 0;
-            a.fail_at = fail_at;
-            a.once = once;
-            st = load_and_describe(ctx, PACKAGE);
-            if (st != CRD_OK && st != CRD_E_MEMORY) {
-                fail_msg("allocation %d: %s, %s", fail_at, crd_status_name(st),
-                         crd_error_text(ctx));
-            }
-            check_int(a.live, before);
-            crd_context_destroy(ctx);
-        }
-    }
+    check_allocations(load_and_describe, PACKAGE);
 }
 
 int main(void)

@@ -11,31 +11,19 @@ CRDI_FMI2_LIST(PROTOTYPE)
 
 EXPORT mock_block mock_control = {.types = "default", .version = "2.0"};
 
-// Instances and states that are never freed must not look lost to a leak checker.
-static void* kept[64];
-
-static void keep(void* from, void* to)
+static void mock_log(const mock_instance* m, const mock_block* k)
 {
-    for (int n = 0; n < 64; n++) {
-        if (kept[n] == from) {
-            kept[n] = to;
-            return;
-        }
-    }
+    m->callbacks->logger(m->environment, k->name, k->log_status, k->category, k->format, 7,
+                         "seven");
 }
 
-static crdi_fmi_status enter(const mock_instance* m, int function)
-{
-    mock_block* k = &mock_control;
-    k->count[function]++;
-    if (k->calls < MOCK_TRACE) { k->trace[k->calls] = function; }
-    k->calls++;
-    if (m && (k->format || k->log_status)) {
-        m->callbacks->logger(m->environment, k->name, k->log_status, k->category, k->format, 7,
-                             "seven");
-    }
-    return k->status[function];
-}
+#define NAME_OF(x) fmi2##x
+#define NAME(x) NAME_OF(x)
+#define NUMBER_OF(x) CRDI_FMI2_##x
+#define NUMBER(x) NUMBER_OF(x)
+#define DERIVATIVES GetDerivatives
+#define TRUTH int
+#include "mock_both.h"
 
 const char* fmi2GetTypesPlatform(void)
 {
@@ -271,8 +259,7 @@ crdi_fmi_status fmi2GetStringStatus(void* c, crdi_fmi2_status_kind kind, const c
     return enter(c, CRDI_FMI2_GetStringStatus);
 }
 
-// ---- Model Exchange: x = 1, 2, ..., x' = t x, z = t - x
-// --------------------------------------------
+// ---- Model Exchange -----------------------------------------------------------------------------
 
 PLAIN(EnterEventMode)
 PLAIN(EnterContinuousTimeMode)
@@ -283,57 +270,4 @@ crdi_fmi_status fmi2NewDiscreteStates(void* c, crdi_fmi2_event_info* info)
     *info = (crdi_fmi2_event_info){k->again,          k->terminate,      k->nominals_changed,
                                    k->values_changed, k->has_next_event, k->next_event};
     return enter(c, CRDI_FMI2_NewDiscreteStates);
-}
-
-crdi_fmi_status fmi2SetTime(void* c, double t)
-{
-    ((mock_instance*)c)->t = t;
-    return enter(c, CRDI_FMI2_SetTime);
-}
-
-crdi_fmi_status fmi2SetContinuousStates(void* c, const double* x, size_t nx)
-{
-    memcpy(((mock_instance*)c)->reals, x, nx * sizeof *x);
-    return enter(c, CRDI_FMI2_SetContinuousStates);
-}
-
-crdi_fmi_status fmi2GetContinuousStates(void* c, double* x, size_t nx)
-{
-    memcpy(x, ((mock_instance*)c)->reals, nx * sizeof *x);
-    return enter(c, CRDI_FMI2_GetContinuousStates);
-}
-
-crdi_fmi_status fmi2GetDerivatives(void* c, double* dx, size_t nx)
-{
-    const mock_instance* m = c;
-    for (size_t k = 0; k < nx; k++) {
-        dx[k] = m->t * m->reals[k];
-    }
-    return enter(c, CRDI_FMI2_GetDerivatives);
-}
-
-crdi_fmi_status fmi2GetEventIndicators(void* c, double* z, size_t nz)
-{
-    const mock_instance* m = c;
-    for (size_t k = 0; k < nz; k++) {
-        z[k] = m->t - m->reals[k];
-    }
-    return enter(c, CRDI_FMI2_GetEventIndicators);
-}
-
-crdi_fmi_status fmi2GetNominalsOfContinuousStates(void* c, double* x, size_t nx)
-{
-    for (size_t k = 0; k < nx; k++) {
-        x[k] = 10;
-    }
-    return enter(c, CRDI_FMI2_GetNominalsOfContinuousStates);
-}
-
-crdi_fmi_status fmi2CompletedIntegratorStep(void* c, int no_rollback, int* enter_event_mode,
-                                            int* terminate)
-{
-    mock_control.no_rollback = no_rollback;
-    *enter_event_mode = mock_control.enter_event_mode;
-    *terminate = mock_control.completed_terminate;
-    return enter(c, CRDI_FMI2_CompletedIntegratorStep);
 }

@@ -12,30 +12,18 @@ CRDI_FMI3_LIST(PROTOTYPE)
 
 EXPORT mock_block mock_control = {.version = "3.0", .reached = NAN};
 
-// Instances and states that are never freed must not look lost to a leak checker.
-static void* kept[64];
-
-static void keep(void* from, void* to)
+static void mock_log(const mock_instance* m, const mock_block* k)
 {
-    for (int n = 0; n < 64; n++) {
-        if (kept[n] == from) {
-            kept[n] = to;
-            return;
-        }
-    }
+    m->logger(m->environment, k->log_status, k->category, k->format);
 }
 
-static crdi_fmi_status enter(const mock_instance* m, int function)
-{
-    mock_block* k = &mock_control;
-    k->count[function]++;
-    if (k->calls < MOCK_TRACE) { k->trace[k->calls] = function; }
-    k->calls++;
-    if (m && (k->format || k->log_status)) {
-        m->logger(m->environment, k->log_status, k->category, k->format);
-    }
-    return k->status[function];
-}
+#define NAME_OF(x) fmi3##x
+#define NAME(x) NAME_OF(x)
+#define NUMBER_OF(x) CRDI_FMI3_##x
+#define NUMBER(x) NUMBER_OF(x)
+#define DERIVATIVES GetContinuousStateDerivatives
+#define TRUTH bool
+#include "mock_both.h"
 
 const char* fmi3GetVersion(void)
 {
@@ -314,57 +302,4 @@ crdi_fmi_status fmi3GetNumberOfEventIndicators(void* c, size_t* n)
 {
     *n = 2;
     return enter(c, CRDI_FMI3_GetNumberOfEventIndicators);
-}
-
-crdi_fmi_status fmi3SetTime(void* c, double t)
-{
-    ((mock_instance*)c)->t = t;
-    return enter(c, CRDI_FMI3_SetTime);
-}
-
-crdi_fmi_status fmi3SetContinuousStates(void* c, const double* x, size_t nx)
-{
-    memcpy(((mock_instance*)c)->reals, x, nx * sizeof *x);
-    return enter(c, CRDI_FMI3_SetContinuousStates);
-}
-
-crdi_fmi_status fmi3GetContinuousStates(void* c, double* x, size_t nx)
-{
-    memcpy(x, ((mock_instance*)c)->reals, nx * sizeof *x);
-    return enter(c, CRDI_FMI3_GetContinuousStates);
-}
-
-crdi_fmi_status fmi3GetContinuousStateDerivatives(void* c, double* dx, size_t nx)
-{
-    const mock_instance* m = c;
-    for (size_t k = 0; k < nx; k++) {
-        dx[k] = m->t * m->reals[k];
-    }
-    return enter(c, CRDI_FMI3_GetContinuousStateDerivatives);
-}
-
-crdi_fmi_status fmi3GetEventIndicators(void* c, double* z, size_t nz)
-{
-    const mock_instance* m = c;
-    for (size_t k = 0; k < nz; k++) {
-        z[k] = m->t - m->reals[k];
-    }
-    return enter(c, CRDI_FMI3_GetEventIndicators);
-}
-
-crdi_fmi_status fmi3GetNominalsOfContinuousStates(void* c, double* x, size_t nx)
-{
-    for (size_t k = 0; k < nx; k++) {
-        x[k] = 10;
-    }
-    return enter(c, CRDI_FMI3_GetNominalsOfContinuousStates);
-}
-
-crdi_fmi_status fmi3CompletedIntegratorStep(void* c, bool no_rollback, bool* enter_event_mode,
-                                            bool* terminate)
-{
-    mock_control.no_rollback = no_rollback;
-    *enter_event_mode = mock_control.enter_event_mode;
-    *terminate = mock_control.completed_terminate;
-    return enter(c, CRDI_FMI3_CompletedIntegratorStep);
 }
