@@ -17,6 +17,7 @@
 #include "shared/testbench_bench.h"
 #include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
+#include "unit/standby/standby.h"
 
 enum { EM, ICE, BENCHES };
 static const char record_file[] = TEST_BUILD_DIR "/coupled_session.csv";
@@ -450,6 +451,104 @@ static void record_survives_strange_names_and_each_allocation_that_fails(void** 
     check_int(a.live, 0);
 }
 
+// ---- the guard's ladder ------------------------------------------------------------------------
+
+// The speed of the machine's bench is asked for as 2000 - g (speed - 2000) 1/min, 50 ms late each
+// way: what extrapolates over that time makes it swing.
+static void make_loop(place* p, const char* gain)
+{
+    static const char control[] =
+        "control\n.param g=1\n.input n unit=rpm start=2000\n.input on start=0\n"
+        "B1 a 0 v={2000-g*on*(n-2000)}\nR1 a 0 1\n.tran 1m 1\n"
+        ".output ref={v(a)} unit=rpm\n.end\n";
+    static const char model[] =
+        "machine\n.input ref unit=rpm start=2000\nB1 a 0 v={ref}\nR1 a b 1\n"
+        "C1 b 0 0.1 ic=2000\n.tran 1m 1 uic\n.output n={v(b)} unit=rpm\n.end\n";
+    char text[4096];
+    write_file(TEST_BUILD_DIR "/ladder_control.cir", control, strlen(control));
+    write_file(TEST_BUILD_DIR "/ladder_model.cir", model, strlen(model));
+    const int n = snprintf(
+        text, sizeof text,
+        "cardan: 1\n"
+        "units:\n"
+        "  case:\n"
+        "    signals:\n"
+        "      torque: { shape: constant, value: 0, unit: N.m }\n"
+        "      on: { shape: step, start: 3 s, amplitude: 1 }\n"
+        "      voltage: { shape: constant, value: 350, unit: V }\n"
+        "      oil: { shape: constant, value: 60, unit: degC }\n"
+        "  em: { dcp: 'udp://127.0.0.1:9081', description: coupled_em.dcpx,\n"
+        "        session: { mode: srt, patience: 1 h },\n"
+        "        bench: { case: '%s', initial: 'oil 60 degC; tolerance 2 K' },\n"
+        "        standby: { circuit: ladder_model.cir, names: { speed_ref: ref, speed: n } } }\n"
+        "  control: { circuit: ladder_control.cir, parameters: { g: %s } }\n"
+        "connections:\n"
+        "  - case.torque -> em.torque_ref\n"
+        "  - case.voltage -> em.voltage_ref\n"
+        "  - case.oil -> em.oil_ref\n"
+        "  - case.on -> control.on\n"
+        "  - { from: em.speed, to: control.n, coupling: { algorithm: foh, channel: { delay: 50 ms "
+        "} "
+        "} }\n"
+        "  - { from: control.ref, to: em.speed_ref, coupling: { algorithm: foh, channel: { delay: "
+        "50 ms } } }\n"
+        "run: { step: 10 ms, stop: 30 s, predict: hold, guard: ladder }\n"
+        "results: { session: coupled_session.csv }\n",
+        calm, gain);
+    check(n > 0 && (size_t)n < sizeof text);
+    if (crd_system_parse(p->ctx, text, (size_t)n, TEST_BUILD_DIR "/ladder.yaml", &p->sys) < 0) {
+        fail_msg("%s", crd_error_text(p->ctx));
+    }
+    if (crd_master_create(p->ctx, p->sys, NULL, &p->m) < 0) {
+        fail_msg("%s", crd_error_text(p->ctx));
+    }
+}
+
+static void the_guard_climbs_its_ladder_and_benches_stop_in_order(void** state)
+{
+    (void)state;
+    place p;
+    const crdi_testbench_options em = options_of(EM);
+    open_place(&p, &em);
+    crdi_standby_has_threads = false;
+    make_loop(&p, "4");
+    if (crd_master_run(p.m) < 0) { fail_msg("%s", crd_error_text(p.ctx)); }
+    const crd_master_report* r = crd_master_get_report(p.m);
+    print_message("  ended by %d at %g s: %s\n", (int)r->end, r->time, r->guard.text);
+    check_int(r->end, CRD_END_GUARD);
+    check_int(r->coupling_count, 2);
+    for (int i = 0; i < 2; i++) { // the first rung, the second, the last
+        check_contains(r->couplings[i].taps[0].label, "zoh, from t = ");
+    }
+    check(r->units[1].standby && r->units[1].standby->takeovers == 1);
+    check(r->guard.stopped && r->time < 30);
+    check_int(crd_dcp_slave_state(crdi_testbench_slave(p.benches[EM])), CRD_DCP_ALIVE);
+    check_near(is(&p, EM, "speed"), 0, 1);
+    check_near(is(&p, EM, "voltage_dc"), 0, 1);
+    const trace* t = &p.traces[EM];
+    check(t->held > 300 && isfinite(t->speed_safe) && t->speed_safe <= t->voltage_falls + 2e-3);
+    close_place(&p);
+}
+
+// What does not extrapolate holds: nothing else is done, and the bench runs to the end.
+static void the_first_rung_may_do_for_a_bench(void** state)
+{
+    (void)state;
+    place p;
+    const crdi_testbench_options em = options_of(EM);
+    open_place(&p, &em);
+    crdi_standby_has_threads = false;
+    make_loop(&p, "0.5");
+    if (crd_master_run(p.m) < 0) { fail_msg("%s", crd_error_text(p.ctx)); }
+    const crd_master_report* r = crd_master_get_report(p.m);
+    print_message("  ended by %d at %g s: %s\n", (int)r->end, r->time, r->guard.text);
+    check_int(r->end, CRD_END_STOP_TIME);
+    check_int(r->guard.state, CRD_GUARD_WARNED);
+    check_contains(r->couplings[0].taps[0].label, "zoh, from t = ");
+    check_int(r->units[1].standby->takeovers, 0);
+    close_place(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +557,8 @@ int main(void)
         cmocka_unit_test(when_one_bench_fails_the_other_stops_and_the_record_says_why),
         cmocka_unit_test(a_session_that_never_comes_about_is_recorded_too),
         cmocka_unit_test(record_survives_strange_names_and_each_allocation_that_fails),
+        cmocka_unit_test(the_guard_climbs_its_ladder_and_benches_stop_in_order),
+        cmocka_unit_test(the_first_rung_may_do_for_a_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
