@@ -84,7 +84,8 @@ class Tables(Quality):
     def test_what_nobody_watches_costs_and_says_nothing(self):
         self.cardan("run", "auto.yaml", "-q", "-o", "with.csv")
         said = self.cardan("run", "auto.yaml", "--no-quality", "-o", "without.csv").stderr
-        self.assertNotIn("defect", said)
+        self.assertNotIn("defect RMS", said)
+        self.assertIn("not estimated: defects are not monitored", said)
         self.cardan("compare", "with.csv", "without.csv", "--tolerance", "0", "--absolute", "0")
         j = self.cardan_json("run", "auto.yaml", "--no-quality", "-q", "-o", "none")
         self.assertEqual((j["flows"], j["bonds"], j["advice"], j["worst_defect"]), ([], [], [], None))
@@ -219,6 +220,70 @@ class Guard(Quality):
         self.cardan("report", name, "-o", "run.md")
         with open(self.path("run.md"), encoding="utf-8") as f:
             return f.read()
+
+    def mark(self, *arguments, code=0):
+        """The first line of the report, and the verdict of the run."""
+        j = self.cardan_json("run", *arguments, "-q", "-o", "run.mf4", code=code)
+        return self.report("run.mf4").splitlines()[2], j
+
+    def test_defects_that_add_up_are_not_green(self):
+        said, j = self.mark("hold.yaml", "--step", "1 ms", "--stop-time", "20")  # energy x 10 by 20 s
+        self.assertLess(j["worst_defect"], 0.01)
+        self.assertGreater(j["worst_error"], 0.1)
+        self.assertEqual(said[0], "\u26a0", said)
+        self.assertIn("estimated error", said)
+        self.assertIn("defects have added up", j["advice"][0])
+        said, _ = self.mark("hold.yaml", "--step", "100 us", "--stop-time", "1", "--predict", "auto")
+        self.assertEqual(said[0], "\u2714", said)
+
+    def test_what_nobody_has_measured_is_not_green(self):
+        with open(self.path("hold.yaml"), encoding="utf-8") as f:
+            self.write("none.yaml", f.read().replace("run: {", "run: { monitor: none,"))
+        said, j = self.mark("none.yaml", "--step", "1 ms", "--stop-time", "1")
+        self.assertEqual((said[0], j["error_note"]), ("\u25cb", "defects are not monitored"))
+        self.assertIn("defects not measured", said)
+
+    def test_links_with_elements_are_judged(self):
+        link = "coupling: { algorithm: %s, channel: { delay: %s, jitter: 5 ms, loss: 0.1 } } }"
+        with open(self.path("hold.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        ends = ("first.x2", "first.v2", "second.f")
+        for algorithm, delay, code, mark in (("foh", "5 ms", 0, "\u26a0"), ("zoh", "10 ms", 3, "\u2716")):
+            late = text
+            for end in ends:
+                late = late.replace(end + " }", end + ", " + link % (algorithm, delay))
+            self.write("late.yaml", late)
+            said, j = self.mark("late.yaml", "--step", "1 ms", "--stop-time", "20", code=code)
+            self.assertEqual(said[0], mark, said)
+            self.assertEqual(len([c for c in j["couplings"] if c["error_rms"] > 0.1 * c["scale"]]), 3, j["couplings"])
+            self.assertGreater(j["worst_error"], 0.1)
+        j = self.cardan_json("run", "late.yaml", "-q", "-o", "none", "--step", "1 ms", "--stop-time", "1",
+                             "--max-defect", "1 %", code=3)
+        self.assertIn("--max-defect = 1 %", j["error"])
+
+    def test_controlled_steps_that_explode_are_no_success(self):
+        with open(self.path("hold.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        self.write("control.yaml", text.replace(
+            "step: 5 ms,", "control: { tolerance: 1e3, first: 20 ms, floor: 20 ms, ceiling: 20 ms, reject: no },"))
+        for args in ((), ("--guard", "off"), ("--no-quality",)):
+            said, j = self.mark("control.yaml", "--stop-time", "20", *args,
+                                code=0 if args == ("--no-quality",) else 3)
+            # without monitors nothing tells the coupling from a plant
+            self.assertEqual(j["guard"]["state"], "undecided" if args == ("--no-quality",) else "diverged", args)
+            self.assertNotEqual(said[0], "\u2714")
+
+    def test_a_unit_that_may_give_nan_is_recorded(self):
+        shutil.copy(fmu("faulty"), self.folder)
+        self.write("nan.yaml", "cardan: 1\nunits:\n  a: { fmu: faulty.fmu, allow_nan: true, parameters: { mode: 5 } }\n"
+                               "  b: { fmu: faulty.fmu }\nconnections: [ a.y -> b.u ]\nrun: { step: 10 ms, stop: 1 s }\n")
+        said, j = self.mark("nan.yaml")  # it crashed
+        self.assertEqual((said[0], j["worst_defect"]), ("\u26a0", None))
+
+    def test_a_replay_goes_as_far_as_the_run(self):
+        self.cardan("run", "hold.yaml", "-q", "-o", "none", *self.LONG, "--guard", "warn", "--exchange", "x.mf4", code=3)
+        j = self.cardan_json("replay", "x.mf4")
+        self.assertEqual((j["replays"][0]["time"], j["replays"][0]["equal"]), (20.0, True))
 
     def test_a_plant_that_grows_by_itself_is_left_alone(self):
         # A capacitor with a negative resistor, e-fold in 0.2 s, and a load.

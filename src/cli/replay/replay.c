@@ -344,6 +344,10 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     }
     st = crd_master_run(m);
     crdi_show_progress(cli, 0, -1, 0, "");
+    r = crd_master_get_report(m);
+    if (st == CRD_OK && r->end == CRD_END_GUARD) { // a part of a run is not compared as the whole
+        st = crdi_fail(cli->ctx, CRD_E_LIMIT, "the replay was stopped: %s", r->guard.text);
+    }
     if (st == CRD_OK && crdi_interrupted()) {
         st = crdi_fail(cli->ctx, CRD_E_STATE, "interrupted at t = %.10g s", crd_master_time(m));
     }
@@ -413,6 +417,8 @@ static crd_status replay_once(command* c, bool open)
     *x = (crdi_replay_result){.open = open, .exchange = ""};
     CRD_TRY(load_system(c, &s));
     if (!isnan(o->step)) { s->run.step = o->step; }
+    // What has diverged once does so again: to the end, as it was.
+    if (s->run.guard.action != CRD_GUARD_NONE) { s->run.guard.action = CRD_GUARD_WARN; }
     CRD_TRY(apply_algorithms(s, &o->algorithm));
     CRD_TRY(crd_system_set_pace(s, o->pace ? o->pace : "free", (crd_place){.file = "--pace"}));
     CRD_TRY(choose_files(c, s));

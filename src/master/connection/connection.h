@@ -60,7 +60,8 @@ typedef struct crdi_observed crdi_observed;
 typedef struct crdi_coupled crdi_coupled;
 
 typedef struct crdi_connection {
-    const crd_connection_spec* spec;
+    const crd_connection_spec* spec; // as asked for, but for what its source forbids
+    int number;                      // of that in the system
     crdi_kind kind;
     crdi_end from, to;
     const char *from_name, *to_name; // "second.v2", "first.v2"; NULL: nobody needed them yet

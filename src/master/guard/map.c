@@ -19,7 +19,7 @@ static bool any_connection(const crdi_plan* plan, const crdi_connection* k, cons
 
 static bool is_watched(const crdi_connection* k)
 {
-    return k->curve && !k->mapping && !k->routed && !k->paired && k->gain != 0;
+    return k->curve && !k->mapping && !k->paired && k->gain != 0;
 }
 
 static bool is_inside(const crdi_connection* k, const int* component)
@@ -239,6 +239,7 @@ static crd_status make_link(crd_master* m, crdi_guard_loop* l, const crdi_connec
     const crdi_prediction* f = k->prediction;
     const crdi_model *from = NULL, *to = NULL;
     if (!is_watched(k)) { return refuse_link(m, l, k, "is not one of continuous real numbers"); }
+    if (k->routed) { return refuse_link(m, l, k, "goes from slave to slave"); }
     if (k->corrected || k->probed) { return refuse_link(m, l, k, "is corrected by a power bond"); }
     (void)crdi_models_get(m, k->from.member, &from);
     (void)crdi_models_get(m, k->to.member, &to);

@@ -205,6 +205,7 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
 {
     crd_status st = CRD_OK;
     const crdi_mapping* mapping = NULL;
+    const int number = (int)(c - plan->sys->connections);
     if (plan->sys->units[c->from_unit].allow_nan && c->predict != CRD_PREDICTION_HOLD) {
         crd_connection_spec* held = crdi_arena_new(plan->arena, 1, sizeof *held);
         if (!held) { return CRD_E_MEMORY; }
@@ -246,6 +247,7 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
             .slope = curve && c->coupling,
             .couple = c->coupling ? plan->coupled_count++ : -1, // in the order of writing
             .spec = c,
+            .number = number,
         };
     }
 fail:
@@ -258,7 +260,7 @@ static int by_target(const void* a, const void* b)
     if (x->to.member != y->to.member) { return x->to.member < y->to.member ? -1 : 1; }
     if (x->to.variable != y->to.variable) { return x->to.variable < y->to.variable ? -1 : 1; }
     if (x->to.element != y->to.element) { return x->to.element < y->to.element ? -1 : 1; }
-    return x->spec < y->spec ? -1 : x->spec > y->spec;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 // The links are sorted by target.

@@ -150,7 +150,7 @@ static crd_status record_describe_put_connections(crd_master* m, crdi_json_write
     if (!of) { return CRD_E_MEMORY; }
     for (int i = m->plan->connection_count - 1; i >= 0;
          i--) { // elements of an array share all that is shown
-        of[m->plan->connections[i].spec - m->plan->sys->connections] = &m->plan->connections[i];
+        of[m->plan->connections[i].number] = &m->plan->connections[i];
     }
     for (int i = 0; i < n; i++) {
         const crd_connection_spec* c = &m->plan->sys->connections[i];
