@@ -493,8 +493,8 @@ static crd_status plan(learner* l)
 }
 
 // The age that all but one in a hundred samples have at most, if more than one in a hundred are
-// younger; else 0.
-static double steady_age(const int64_t* ages)
+// younger; else 0. One more where some never come, so that their neighbours are there.
+static double steady_age(const int64_t* ages, int count)
 {
     int64_t all = 0, sum = 0;
     for (int i = 0; i < CRDI_REPEAT_AGES; i++) {
@@ -503,7 +503,9 @@ static double steady_age(const int64_t* ages)
     for (int i = 0; i < CRDI_REPEAT_AGES; i++) {
         const int64_t younger = sum;
         sum += ages[i];
-        if (100 * sum >= 99 * all) { return 100 * younger > all ? i : 0; }
+        if (100 * sum >= 99 * all) {
+            return 100 * younger > all ? i + (100 * all < 99 * (int64_t)count) : 0;
+        }
     }
     return 0;
 }
@@ -532,7 +534,7 @@ static crd_status steady(learner* l)
     double age[CRDI_REPEAT_SIGNALS], again = 0;
     bool any = false;
     for (int k = 0; k < l->n; k++) {
-        age[k] = steady_age(l->pass.ages + (size_t)k * CRDI_REPEAT_AGES);
+        age[k] = steady_age(l->pass.ages + (size_t)k * CRDI_REPEAT_AGES, l->count);
         any = any || age[k] > 0;
     }
     if (!any) { return CRD_OK; }

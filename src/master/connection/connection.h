@@ -288,6 +288,7 @@ struct crdi_coupled {
     int64_t drop_number; // run: of the fault
     double correction;   // run: of a power bond, added to the estimate
     double steady;       // s, age at which samples are used, if they are there; 0: when they come
+    crdi_flight last;    // run: the newest that was used
     struct crdi_learned* learned;       // NULL: nothing was learned about it and nobody learns
     double lead;                        // run: what was learned, added as well
     double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s

@@ -267,6 +267,30 @@ static void estimate(crdi_coupled* c, int64_t n, double t)
     if (known) { count_latency(c); }
 }
 
+// All samples that are due. Where they are used at one age, one that has not come when it is its
+// turn stands on the line between its neighbours, if the next one waits already.
+static void receive(const crd_master* m, crdi_coupled* c, double t, double due)
+{
+    crdi_flight f;
+    while (crdi_channel_next(c, due, &f)) {
+        if (f.stamp >= c->last.stamp) { c->last = f; }
+        arrive(m, c, &f);
+    }
+    const double turn = t - c->steady;
+    if (!(c->steady > 0) || c->flight_count == 0 || c->last.arrival == 0) { return; }
+    const crdi_flight *next = &c->flights[0], *last = &c->last;
+    const double steps = round((turn - last->stamp) / c->interval);
+    if (steps < 1 || next->stamp < turn + 0.5 * c->interval) { return; }
+    const double part = (turn - last->stamp) / (next->stamp - last->stamp);
+    f = (crdi_flight){.arrival = t,
+                      .stamp = turn,
+                      .value = last->value + part * (next->value - last->value),
+                      .sequence = last->sequence + (int64_t)steps,
+                      .order = last->order + 2 * (int64_t)steps};
+    c->last = f;
+    arrive(m, c, &f);
+}
+
 static void accept_all(crd_master* m, int64_t n, double t)
 {
     const double due = t + 1e-6 * m->plan->times.tick; // times are multiples of it but for rounding
@@ -284,9 +308,7 @@ static void accept_all(crd_master* m, int64_t n, double t)
         } else if (n % c->every == 0) {
             send(m, c, t);
         }
-        for (crdi_flight f; crdi_channel_next(c, due, &f);) {
-            arrive(m, c, &f);
-        }
+        receive(m, c, t, due);
         if (n % c->target->ticks == 0) { estimate(c, n, t); }
         if (c->learned) { crdi_learned_step(m, c, n, t); }
     }
