@@ -187,7 +187,8 @@ static void pair_show(pair_self* s, const pair_course* c, double t)
 
 static void try_turn(pair_self* s, double t)
 {
-    if (s->tried && memcmp(&s->tried_inputs, &s->in, sizeof s->in) == 0) { return; }
+    const char *before = (const char*)&s->tried_inputs, *now = (const char*)&s->in;
+    if (s->tried && memcmp(before, now, sizeof s->in) == 0) { return; } // NaN, too
     s->trial = s->now;
     turn(s, &s->trial, t);
     s->tried_inputs = s->in;
