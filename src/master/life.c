@@ -173,6 +173,7 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(crdi_async_plan(m));
     CRD_TRY(crdi_tuning_start(m));
     crdi_tick_plan(m);
+    CRD_TRY(crdi_steady_start(m));
     m->life.started = true;
     if (m->live) { CRD_TRY(crdi_live_prepare(m)); }
     crdi_coupled_start(m);

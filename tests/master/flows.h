@@ -9,7 +9,7 @@
 
 // ---- a source with a known curve ---------------------------------------------------------------
 
-enum { CUBIC, SINE, LINE, BAD_RATE, BAD_CURVE };
+enum { CUBIC, SINE, LINE, BAD_RATE, BAD_CURVE, LEAP };
 
 static inline double cubic(int order, double t)
 {
@@ -38,6 +38,8 @@ static inline double curve_at(int kind, int order, double t)
         return cubic(order, t);
     case SINE:
         return sine(order, t);
+    case LEAP:
+        return sine(order, t) + (order == 0 && t > 20.05);
     default:
         return order == 0 ? 2 * t : order == 1 ? 2 : 0;
     }
@@ -185,7 +187,7 @@ static inline crd_connection_spec* wire_as(crd_system* s, int from, int to, crd_
 
 static inline void set_kind(crd_system* s, int unit, int kind)
 {
-    static const char* const words[] = {"0", "1", "2", "3", "4"};
+    static const char* const words[] = {"0", "1", "2", "3", "4", "5"};
     set(s, unit, "kind", words[kind]);
 }
 

@@ -309,6 +309,40 @@ static void behind_a_faster_source_the_newest_three_values_count(void** state)
     close_run(p.m, p.s);
 }
 
+// Where nobody looks at predictions in every step, settled ones are only looked at now and then.
+// Whoever asks after each step has them all looked at.
+static void steps_that_nobody_looks_at_are_as_all_others(void** state)
+{
+    crd_context* ctx = *state;
+    static told alone[TOLD];
+    crd_flow_report r[2];
+    for (int i = 0; i < 2; i++) {
+        crd_system* s = describe_pair(ctx, 0, 0, LEAP, CRD_PREDICTION_AUTO, 40);
+        s->run.monitor = CRD_MONITOR_DEFECT;
+        pair p = open_pair(ctx, s);
+        while (crd_master_ended(p.m) == CRD_END_NONE) {
+            check_run(crd_master_advance(p.m, i ? 1 : 1000), ctx);
+        }
+        check(p.m->connections.steady);
+        check(i ? p.m->connections.steady[0].steps == 0 : p.m->connections.steady[0].steps > 0);
+        check_run(crd_master_finish(p.m), ctx);
+        r[i] = crd_master_get_report(p.m)->flows[0];
+        check_int(said_count, 400);
+        if (i == 0) { memcpy(alone, said, sizeof said); }
+        close_run(p.m, p.s);
+    }
+    check_int(memcmp(alone, said, 400 * sizeof *said), 0);
+    check_near(r[0].rms / r[1].rms, 1, 1e-12);
+    check_near(r[0].step / r[1].step, 1, 1e-12);
+    check_near(r[0].max, r[1].max, 0);
+    check_near(r[0].max_time, r[1].max_time, 0);
+    check_near(r[0].share, r[1].share, 0);
+    check_near(r[0].scale, r[1].scale, 0);
+    check_int(r[0].jumps, 1);
+    check_int(r[1].jumps, 1);
+    check_int(r[0].switches, r[1].switches);
+}
+
 // An output that follows inputs, whose derivatives the unit is not told, has no derivatives that
 // are worth anything; one that does not follow them has the first.
 typedef struct {
@@ -916,6 +950,7 @@ int main(void)
         TEST(adams_bashforth_of_a_slow_source_looks_over_all_of_its_step),
         TEST(a_line_stays_a_line_at_all_rates),
         TEST(behind_a_faster_source_the_newest_three_values_count),
+        TEST(steps_that_nobody_looks_at_are_as_all_others),
         TEST(derivatives_count_as_far_as_the_unit_knows_those_of_its_inputs),
         TEST(the_defect_of_a_cubic_is_what_the_prediction_left_out),
         TEST(of_a_told_mean_the_defect_is_that_of_the_mean),

@@ -164,6 +164,23 @@ struct crdi_network {
     bool news;                  // run: this step is not, but a connection of it stands out
 };
 
+/// A plain prediction that is not looked at for some steps (steady.c).
+typedef struct crdi_steady {
+    const double* from;
+    double* to;
+    double gain, offset;
+    const int64_t* event_count;
+    int64_t events;
+    double y[CRD_HISTORY]; // newest first
+    const double* weights; // of them, in the next input
+    double usual;          // square of a change that is no news
+    int left;              // steps until it is looked at, and one; 0: it is, the rest means nothing
+    int steps;             // that the prediction does not know of
+    bool holds;            // the newest value, no mean
+    bool may;              // be such a row at all
+    double size, integral, rms_max, max, max_time;
+} crdi_steady;
+
 /// The defect of a connection that holds: y is taken as a line between two samples.
 struct crdi_observed {
     crdi_connection* of;
@@ -352,7 +369,8 @@ typedef struct crdi_connections {
     crdi_scaled* scaled;
     crdi_prediction* predictions;
     int prediction_count;
-    bool at_once; // all are plain, and nothing of them is looked at before a step counts
+    bool at_once;        // all are plain, and nothing of them is looked at before a step counts
+    crdi_steady* steady; // (prediction_count), NULL: somebody looks at all of them
     crdi_network* networks;
     int network_count;
     crdi_conversion* conversions;
@@ -451,6 +469,25 @@ double crdi_prediction_scale(const crdi_prediction* f);
 /// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
 void crdi_predictions_start(crd_master* m); ///< before the first step
 crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);
+/// Weights of the last CRD_HISTORY values in the mean that a plain prediction tells.
+const double* crdi_prediction_weights(crd_predictor p);
+/// Mean of what a plain prediction u missed over the step that ended in y[0], whose last values are
+/// y: that of the cubic through four at equal steps is (9, 19, -5, 1) / 24 of them.
+static inline double crdi_plain_bias(double u, const double* y)
+{
+    return u - (9 * y[0] + 19 * y[1] - 5 * y[2] + y[3]) * (1.0 / 24);
+}
+/// The RMS and the largest magnitude of it, if the newest value was held.
+void crdi_plain_held(const double* y, double* rms, double* max);
+// steady.c: predictions that nobody looks at for a while
+crd_status crdi_steady_start(crd_master* m);
+void crdi_steady_enter(crdi_steady* r, const crdi_prediction* f, int steps); ///< so many at most
+/// The prediction knows of all steps, up to tick n at t.
+void crdi_steady_leave(crdi_steady* r, crdi_prediction* f, double t, int64_t n);
+/// A step that ended at t and took h, from row i on up to the first that has to be looked at: to
+/// that nothing was done. The number of predictions: there is none.
+int crdi_steady_pass(const crdi_connections* c, int i, double t, double h);
+void crdi_steady_leave_all(crd_master* m); ///< for who reads predictions
 // network.c: one level for all predictions of a loop
 void crdi_network_use_orders(crdi_prediction* f); ///< of a network: does it go by means?
 crd_status crdi_networks_plan(crdi_plan* plan, crdi_connections* c);

@@ -356,42 +356,38 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
     crdi_prediction_apply(f, t - f->origin, h);
 }
 
-// The same of a plain one, once there are samples enough, over the step that begins at t.
-static inline void predict_plain(crdi_prediction* f, double t)
+const double* crdi_prediction_weights(crd_predictor p)
 {
     static const int values[CRD_PREDICT_COUNT] = {
         [CRD_PREDICT_AB2] = 1, [CRD_PREDICT_AB3] = 2, [CRD_PREDICT_AB4] = 3};
-    const crd_sample* y = f->past.sample;
-    const double* w = crdi_even_means[values[f->used]];
-    f->u.c[0] = w[0] * y[0].y[0] + w[1] * y[1].y[0] + w[2] * y[2].y[0] + w[3] * y[3].y[0];
-    f->origin = f->time;
-    f->begin = f->applied = t;
+    return crdi_even_means[values[p]];
 }
 
+// The same of a plain one, once there are samples enough.
 static bool begin_plain(crdi_prediction* f, double t)
 {
     if (!f->plain || f->past.count < CRD_HISTORY) { return false; }
     if (f->network) { f->used = crdi_network_predictor(f, f->network->level.now); }
-    predict_plain(f, t);
+    const crd_sample* y = f->past.sample;
+    const double* w = crdi_prediction_weights(f->used);
+    f->u.c[0] = w[0] * y[0].y[0] + w[1] * y[1].y[0] + w[2] * y[2].y[0] + w[3] * y[3].y[0];
+    f->origin = f->time;
+    f->begin = f->applied = t;
     if (f->network && f->used != CRD_PREDICT_HOLD) { come_gently(f, false); }
     *f->to = f->u.c[0] + f->correction;
     return true;
 }
 
-// Of those that are worked through at once, the end of a step has predicted the next one.
-static inline bool is_predicted(const crdi_connections* c, const crdi_prediction* f)
-{
-    return c->at_once && !f->network && f->past.count == CRD_HISTORY;
-}
-
 static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 {
+    const crdi_steady* steady = m->connections.steady;
     for (int i = rows.first; i < rows.first + rows.count; i++) {
-        crdi_prediction* f = &m->connections.predictions[i];
-        if (is_predicted(&m->connections, f)) {
-            *f->to = f->u.c[0] + f->correction;
+        if (steady && steady[i].left) {
+            const double *w = steady[i].weights, *y = steady[i].y;
+            *steady[i].to = w[0] * y[0] + w[1] * y[1] + w[2] * y[2] + w[3] * y[3];
             continue;
         }
+        crdi_prediction* f = &m->connections.predictions[i];
         if (begin_plain(f, t)) { continue; }
         predict_begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
     }
@@ -455,30 +451,36 @@ static void add_missed(crdi_prediction* f, const crd_poly* u, double h)
     f->max = crd_defect_larger(f->max, fabs(missed));
 }
 
-// Of a plain one. The cubic through the last four values a, b, c, d at equal steps is, with x = s /
-// h over the step from c to d,
+// The cubic through the last four values a, b, c, d at equal steps is, with x = s / h over the step
+// from c to d,
 //   y = c + p x + q x^2 + r x^3,  p = (a - 6b + 3c + 2d) / 6,  q = (b - 2c + d) / 2,
-//   r = (d - a + 3b - 3c) / 6,  and its mean (9d + 19c - 5b + a) / 24.
-// Who holds the newest value has the defect c - y, whose largest magnitude is at the end or where
-// p + 2 q x + 3 r x^2 is 0; who holds a mean feels the mean of the defect.
-static bool find_defect_of_plain(crdi_prediction* f)
+//   r = (d - a + 3b - 3c) / 6.
+// Who holds c has the defect c - y, whose largest magnitude is at the end or where p + 2 q x + 3 r
+// x^2 is 0.
+void crdi_plain_held(const double* y, double* rms, double* max)
 {
-    if (!f->plain || f->past.count < CRD_HISTORY - 1) { return false; }
-    const crd_sample* y = f->past.sample;
-    const double a = y[2].y[0], b = y[1].y[0], c = y[0].y[0], d = f->end.y[0];
-    f->bias = f->u.c[0] - (9 * d + 19 * c - 5 * b + a) * (1.0 / 24);
-    f->output_rms = NAN;
-    f->rms = f->max = fabs(f->bias);
-    if (f->used != CRD_PREDICT_HOLD) { return true; }
+    const double a = y[3], b = y[2], c = y[1], d = y[0];
     const double p = (a - 6 * b + 3 * c + 2 * d) * (1.0 / 6), q = 0.5 * (b - 2 * c + d),
                  r = (d - a + 3 * (b - c)) * (1.0 / 6);
-    f->rms = sqrt(p * p / 3 + q * q / 5 + r * r / 7 + p * q / 2 + 2 * p * r / 5 + q * r / 3);
-    f->max = fabs(d - c);
+    *rms = sqrt(p * p / 3 + q * q / 5 + r * r / 7 + p * q / 2 + 2 * p * r / 5 + q * r / 3);
+    *max = fabs(d - c);
     const double root = q * q - 3 * p * r;
     for (int side = -1; side <= 1 && root > 0; side += 2) {
         const double x = p / (-q + side * sqrt(root)); // p = 0: at the beginning, where it is 0
-        if (x > 0 && x < 1) { f->max = crd_defect_larger(f->max, fabs(x * (p + x * (q + x * r)))); }
+        if (x > 0 && x < 1) { *max = crd_defect_larger(*max, fabs(x * (p + x * (q + x * r)))); }
     }
+}
+
+// Who holds a mean feels the mean of the defect.
+static bool find_defect_of_plain(crdi_prediction* f)
+{
+    if (!f->plain || f->past.count < CRD_HISTORY - 1) { return false; }
+    const crd_sample* s = f->past.sample;
+    const double y[CRD_HISTORY] = {f->end.y[0], s[0].y[0], s[1].y[0], s[2].y[0]};
+    f->bias = crdi_plain_bias(f->u.c[0], y);
+    f->output_rms = NAN;
+    f->rms = f->max = fabs(f->bias);
+    if (f->used == CRD_PREDICT_HOLD) { crdi_plain_held(y, &f->rms, &f->max); }
     return true;
 }
 
@@ -593,9 +595,10 @@ static double judge_all(crd_master* m, double t)
 
 // A choice that has been the same for long is looked at now and then, and when the signal changes
 // as much as it does where it jumps.
+enum { LONG = 64, NOW_AND_THEN = 16 };
+
 static bool is_settled(crdi_prediction* f)
 {
-    enum { LONG = 256, NOW_AND_THEN = 16 };
     const double change = f->end.y[0] - f->past.sample[0].y[0];
     f->same++;
     return f->same > LONG && f->same % NOW_AND_THEN != 0 && change * change <= f->usual;
@@ -618,27 +621,23 @@ static bool __attribute__((noinline)) choose(crdi_prediction* f, double h, bool 
     return cut;
 }
 
-// `usual` is a constant in both places of use: the one that is_predicted, without an event.
-static inline __attribute__((always_inline)) void
-accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event, const bool usual)
+static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event)
 {
     const double h = t - f->time;
-    const bool counts = usual || was_applied(m, f, t);
+    const bool counts = was_applied(m, f, t);
     if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
-    if (!usual && counts && f->middle) {
-        crd_defect_add(f->output, t, h, f->output_rms, f->output_rms);
-    }
+    if (counts && f->middle) { crd_defect_add(f->output, t, h, f->output_rms, f->output_rms); }
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
-    if (!usual && f->network) {
+    if (f->network) {
         cut = crdi_network_sample(f, h, event);
     } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
         cut = choose(f, h, event);
     }
-    if (!usual && f->network && f->network->shadow && f->network->looks) { *f->before = f->past; }
-    if (usual || (f->plain && f->past.count == CRD_HISTORY)) { // no derivatives, steps are equal
+    if (f->network && f->network->shadow && f->network->looks) { *f->before = f->past; }
+    if (f->plain && f->past.count == CRD_HISTORY) { // no derivatives, steps are equal
         crd_sample* y = f->past.sample;
         y[3].y[0] = y[2].y[0];
         y[2].y[0] = y[1].y[0];
@@ -652,36 +651,33 @@ accept(const crd_master* m, crdi_prediction* f, int64_t n, double t, bool event,
     f->stamp = f->plain ? n : f->source->run->stamp;
 }
 
-// A step of one that is worked through at once: its end, its defect, and the next prediction.
-static inline void pass_at_once(const crd_master* m, crdi_prediction* f, int64_t n, double t)
+// Where all are plain: the end of the step and its defect come here, and none of it before.
+static void pass_at_once(const crd_master* m, crdi_prediction* f, crdi_steady* row, int64_t n,
+                         double t)
 {
-    const bool event = *f->event_count != f->events;
-    const bool usual = is_predicted(&m->connections, f) && !event;
+    if (row && row->left) { crdi_steady_leave(row, f, crdi_time_of(m, n - 1), n - 1); }
     f->end.y[0] = f->gain * *f->from + f->offset;
     if (!find_defect_of_plain(f)) { find_defect(m, f, t - f->time); }
-    if (usual) {
-        accept(m, f, n, t, false, true);
-    } else {
-        accept(m, f, n, t, event, false);
+    accept(m, f, n, t, *f->event_count != f->events);
+    f->events = *f->event_count;
+    if (row && row->may && f->same > LONG && f->same % NOW_AND_THEN == 0 &&
+        f->past.count == CRD_HISTORY) {
+        crdi_steady_enter(row, f, NOW_AND_THEN);
     }
-    if (is_predicted(&m->connections, f)) { predict_plain(f, t); }
 }
 
 static void accept_all(crd_master* m, int64_t n, double t)
 {
     crdi_connections* c = &m->connections;
-    for (int i = 0; i < c->prediction_count; i++) {
+    for (int i = crdi_steady_pass(c, 0, t, m->clock.h); i < c->prediction_count;
+         i = crdi_steady_pass(c, i + 1, t, m->clock.h)) {
         crdi_prediction* f = &c->predictions[i];
-        // Units are all over the memory, and nothing else of them is needed here.
-        if (i + 8 < c->prediction_count) { __builtin_prefetch(f[8].event_count); }
         if (c->at_once) {
-            pass_at_once(m, f, n, t);
+            pass_at_once(m, f, c->steady ? &c->steady[i] : NULL, n, t);
         } else if (f->plain || is_new(m, f)) {
-            accept(m, f, n, t, *f->event_count != f->events, false);
-        } else {
-            continue;
+            accept(m, f, n, t, *f->event_count != f->events);
+            f->events = *f->event_count;
         }
-        f->events = *f->event_count;
     }
     crdi_networks_accept(m);
     c->jumped = false;

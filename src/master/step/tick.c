@@ -176,6 +176,7 @@ static void tick_advance(void* with)
         a->st = m->duties.cycle ? cycle(m) : free_cycle(m);
         if (a->st < 0) { m->life.end = CRD_END_FAILED; }
     }
+    crdi_steady_leave_all(m);
 }
 
 crd_status crd_master_advance(crd_master* m, int64_t ticks)

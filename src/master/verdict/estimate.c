@@ -448,10 +448,16 @@ crd_status crdi_estimate_start(crd_master* m)
     return st;
 }
 
+bool crdi_estimate_is_on(const crd_master* m)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    return s && !s->note && s->part_count > 0;
+}
+
 void crdi_estimate_step(crd_master* m, double h)
 {
     struct crdi_estimate* s = m->verdict.estimate;
-    if (!s || s->note || s->part_count == 0) { return; }
+    if (!crdi_estimate_is_on(m)) { return; }
     const double now = crdi_time_of(m, m->clock.n + 1);
     for (int i = 0; i < s->errors.inputs; i++) {
         drive(m, i, now, h);
