@@ -561,7 +561,7 @@ CRD_API crd_dcp_secure_counts crd_dcp_net_secure_counts(const crd_dcp_net* n);
 // ---- captures ----------------------------------------------------------------------------------
 
 /// PDUs as a pcapng file that Wireshark opens (tools/dcp.lua shows what is in them): IPv4 with UDP
-/// or TCP headers made up around them, times in ns.
+/// or TCP headers made up around them, times in ns; of CAN frames as SocketCAN has them.
 typedef struct crd_dcp_capture crd_dcp_capture; ///< opaque
 CRD_API crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capture** out);
 /// CRD_E_RANGE: longer than its transport can carry, or another transport than UDP and TCP;
@@ -695,7 +695,8 @@ typedef struct crd_dcp_master_options {
 typedef struct crd_dcp_slave_spec {
     const char* name;                       ///< for messages; borrowed
     const crd_dcp_description* description; ///< borrowed, without faults
-    crd_dcp_address control;                ///< udp or tcp; data go over the same transport
+    crd_dcp_address control;                ///< udp or tcp; data go over the same transport. On a
+                                            ///< CAN bus the port is its dcp id
     crd_dcp_op_mode mode;
     uint32_t numerator, denominator; ///< time resolution; 0: the fixed, recommended or first one
     uint8_t id;                      ///< 0: the session chooses

@@ -168,6 +168,7 @@ typedef struct crd_session_spec {
     const char* key;     ///< file with the key that both sides share; NULL: not encrypted
     bool plain;          ///< not encrypted, although the slave is on another host
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
+    const char* matrix;  ///< on a CAN bus: the file that says which frames are what; NULL
 } crd_session_spec;
 
 /// `link:` of a unit that exchanges cyclic messages.

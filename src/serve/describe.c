@@ -356,6 +356,7 @@ static crd_status describe_addresses(describer* w)
     const crd_dcp_address* list = opt->address_count ? opt->addresses : &usual;
     for (int i = 0; i < (opt->address_count ? opt->address_count : 1); i++) {
         const crd_dcp_address* a = &list[i];
+        w->d->can = w->d->can || a->transport == CRD_DCP_CAN;
         crd_dcp_endpoint* e = a->transport == CRD_DCP_TCP ? &w->d->tcp : &w->d->udp;
         if (e->offered || (a->transport != CRD_DCP_TCP && a->transport != CRD_DCP_UDP)) {
             continue; // the first of a transport counts

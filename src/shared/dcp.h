@@ -469,6 +469,64 @@ typedef struct crdi_dcp_framing {
 void crdi_dcp_net_set_framing(crd_dcp_net* n, const crdi_dcp_framing* framing);
 /// What comes is a packet, whatever it is.
 size_t crdi_dcp_framing_any(const void* user, const uint8_t* bytes, size_t there);
+/// A bus of CAN as a network, each frame a packet as in captures. `bus` belongs to it, also if it
+/// fails. All who are at a bus have one address.
+enum { CRDI_DCP_BUS_PORT = 1024 };
+struct crdi_can_bus;
+crd_status crdi_dcp_net_bus(crd_context* ctx, struct crdi_can_bus* bus, crd_dcp_net** out);
+/// can://vcan0, or can://239.74.163.2:43113 of this host
+bool crdi_dcp_is_bus(const char* text);
+crd_status crdi_dcp_bus_open(crd_context* ctx, const char* text, struct crdi_can_bus** out);
+// ---- DCP over CAN: what others need of it beside cardan/dcp.h
+struct crdi_can_frame;
+/// Frames of a capture: without a bus. `d` is borrowed.
+crd_status crdi_dcp_can_reader(crd_context* ctx, const crd_dcp_can_description* d,
+                               crd_dcp_can** out);
+/// The PDU of a frame; false: no message of the file. Payload as of crdi_dcp_can_receive.
+bool crdi_dcp_can_take(crd_dcp_can* c, const struct crdi_can_frame* f, crdi_dcp_pdu* out,
+                       uint8_t* sender);
+/// Who gets data, the first if there are several.
+uint8_t crdi_dcp_can_receiver(const crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender);
+/// The settings of the slaves, one after the other: false, there are no more.
+bool crdi_dcp_can_setting(const crd_dcp_can_description* d, int slave, int index,
+                          crdi_dcp_pdu* out);
+/// dcp id and uuid of a slave; false: there are no more.
+bool crdi_dcp_can_slave_of(const crd_dcp_can_description* d, int slave, uint8_t* id,
+                           const uint8_t** uuid);
+/// The dcp id of the slave with this uuid; `id` if several have it, 0: the first. 0: there is none.
+uint8_t crdi_dcp_can_find(const crd_dcp_can_description* d, const uint8_t uuid[16], uint8_t id);
+/// Without faults. CRD_E_FORMAT: the first of them.
+crd_status crdi_dcp_can_load_good(crd_context* ctx, const char* path,
+                                  crd_dcp_can_description** out);
+
+/// A bus as the network of a master: requests to `can://ID` are frames, answers get the sequence id
+/// of the request before, as frames have none. `text` as of crdi_dcp_bus_open, `d` is borrowed.
+crd_status crdi_dcp_net_can_master(crd_context* ctx, const char* text,
+                                   const crd_dcp_can_description* d, crd_dcp_net** out);
+/// As the network of the slave with the uuid of `d` in `file`: what CAN has no room for (sequence
+/// ids, uuid, CFG PDUs) comes from the file. To the slave it is a network of UDP with one address,
+/// crdi_dcp_bus_address, which its description has to offer. bind() comes before anything is
+/// received.
+crd_status crdi_dcp_net_can_slave(crd_context* ctx, const char* text,
+                                  const crd_dcp_can_description* file, const crd_dcp_description* d,
+                                  uint8_t id, crd_dcp_net** out);
+/// The description of a slave that has the bus for its network.
+void crdi_dcp_can_stand_for(crd_dcp_description* d);
+void crdi_dcp_net_can_bind(crd_dcp_net* n, crd_dcp_slave* slave);
+extern const crd_dcp_address crdi_dcp_bus_address;
+
+/// A file for these slaves: all inputs from the master, all outputs to it, as many in a frame as
+/// there is room for. CRD_E_RANGE: a variable that no frame can hold, too many messages.
+typedef struct crdi_dcp_can_plan {
+    const crd_dcp_description* const* slaves; ///< dcp ids 1, 2, ...
+    int slave_count;
+    double resolution; ///< s; NaN: the usual one of each slave
+    uint16_t first;    ///< identifier: control from here on, data behind it
+} crdi_dcp_can_plan;
+crd_status crdi_dcp_can_make(crd_context* ctx, const crdi_dcp_can_plan* plan, crd_text* out);
+
+/// A frame of CAN into a capture, beside what else is in it; without a time it is of now.
+void crdi_dcp_capture_frame(crd_dcp_capture* c, const struct crdi_can_frame* f);
 /// For another process that shall be able to speak in our place: the socket that PDUs to this
 /// address leave by, -1: none (yet). There it is adopted, and belongs to the network then.
 int crdi_dcp_net_socket_to(const crd_dcp_net* n, const crd_dcp_address* to);

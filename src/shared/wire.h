@@ -204,3 +204,10 @@ void crdi_wire_seal(const crdi_wire_message* m, crdi_wire_state* s, uint8_t* dat
 /// NULL: none, or too short to tell.
 const crdi_wire_message* crdi_wire_recognise(const crdi_wire_catalog* c, const uint8_t* data,
                                              size_t length);
+/// Of either direction, for who reads along: where both could be, the length decides.
+const crdi_wire_message* crdi_wire_recognise_any(const crdi_wire_catalog* c, const uint8_t* data,
+                                                 size_t length);
+/// How long the message is that a stream goes on with, as crdi_dcp_framing. `any`: of either
+/// direction.
+size_t crdi_wire_stream_length(const crdi_wire_catalog* c, const uint8_t* bytes, size_t there,
+                               bool any);

@@ -45,6 +45,13 @@ bool crdi_can_parse_frame(const char* text, size_t size, crdi_can_frame* out, co
 enum { CRDI_CAN_TEXT = 160 };
 int crdi_can_print_frame(const crdi_can_frame* f, char out[CRDI_CAN_TEXT]);
 
+/// As captures have them (LINKTYPE_CAN_SOCKETCAN): id and flags of SocketCAN, big endian; length;
+/// flags of CAN FD; two bytes 0; data.
+enum { CRDI_CAN_PACKED = 8 + CRDI_CAN_LONGEST };
+size_t crdi_can_pack(const crdi_can_frame* f, uint8_t out[CRDI_CAN_PACKED]);
+/// false: it is none. What is behind the data is padding.
+bool crdi_can_unpack(const uint8_t* bytes, size_t length, crdi_can_frame* out);
+
 // ---- buses -------------------------------------------------------------------------------------
 
 /// One end of a bus: an interface of SocketCAN by its name, "can0", or a bus of this host that
@@ -73,6 +80,8 @@ bool crdi_can_bus_send(crdi_can_bus* b, const crdi_can_frame* f);
 bool crdi_can_bus_receive(crdi_can_bus* b, crdi_can_frame* out);
 /// Until something can be received, or so many seconds have passed.
 void crdi_can_bus_wait(crdi_can_bus* b, double seconds);
+/// For poll(2); -1: none while there is trouble.
+int crdi_can_bus_descriptor(const crdi_can_bus* b);
 /// "" or what is wrong with the interface: it is down, or gone.
 const char* crdi_can_bus_trouble(const crdi_can_bus* b);
 /// Looks whether the interface is there again, and goes on with it. Not in a step's hurry.

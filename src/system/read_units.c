@@ -148,6 +148,7 @@ static const crdi_key session_keys[] = {
     {KEY("key", PATH, crd_session_spec, key)},
     {KEY("plain", BOOL, crd_session_spec, plain)},
     {KEY("capture", PATH, crd_session_spec, capture)},
+    {KEY("matrix", PATH, crd_session_spec, matrix)},
 };
 
 static const crdi_key link_keys[] = {

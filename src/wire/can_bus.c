@@ -257,6 +257,11 @@ void crdi_can_bus_wait(crdi_can_bus* b, double seconds)
     (void)poll(&p, b->error ? 0 : 1, ms > 1e6 ? 1000000 : (int)(ms + 0.999));
 }
 
+int crdi_can_bus_descriptor(const crdi_can_bus* b)
+{
+    return b->error ? -1 : b->in;
+}
+
 // ---- opening -----------------------------------------------------------------------------------
 
 static void set_option(int fd, int level, int option, int value)
@@ -452,6 +457,34 @@ bool crdi_can_bus_rejoin(crdi_can_bus* b)
 }
 
 // ---- frames ------------------------------------------------------------------------------------
+
+size_t crdi_can_pack(const crdi_can_frame* f, uint8_t out[CRDI_CAN_PACKED])
+{
+    const uint32_t id = id_of(f);
+    const size_t bytes = f->remote ? 0 : f->length;
+    for (int i = 0; i < 4; i++) {
+        out[i] = (uint8_t)(id >> (24 - 8 * i));
+    }
+    out[4] = f->length;
+    out[5] = f->fd ? (uint8_t)(f->flags | CANFD_FDF) : 0;
+    out[6] = out[7] = 0;
+    memcpy(out + 8, f->data, bytes);
+    return 8 + bytes;
+}
+
+bool crdi_can_unpack(const uint8_t* bytes, size_t length, crdi_can_frame* out)
+{
+    if (length < 8) { return false; }
+    // Who does not say that it is CAN FD shows it by a room or a length that only that has.
+    const bool fd = bytes[5] & CANFD_FDF || length == CANFD_MTU || bytes[4] > CAN_MAX_DLEN;
+    *out = (crdi_can_frame){.fd = fd, .length = bytes[4]};
+    take_id(out, (uint32_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]);
+    if (fd) { out->flags = bytes[5] & (CANFD_BRS | CANFD_ESI); }
+    const size_t data = out->remote ? 0 : out->length;
+    if (out->length > CRDI_CAN_LONGEST || data > length - 8) { return false; }
+    memcpy(out->data, bytes + 8, data);
+    return true;
+}
 
 int crdi_can_round_length(int length)
 {

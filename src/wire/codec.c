@@ -182,15 +182,46 @@ int crdi_wire_encode(const crdi_wire_message* m, const double* values, uint8_t* 
     return limited;
 }
 
-const crdi_wire_message* crdi_wire_recognise(const crdi_wire_catalog* c, const uint8_t* data,
-                                             size_t length)
+// The message of this direction that a datagram is by its kind, or by itself.
+static const crdi_wire_message* recognise(const crdi_wire_catalog* c, const uint8_t* data,
+                                          size_t length, bool sent)
 {
     const crdi_wire_field* kind = &c->kind;
     if (kind->length > 0 && length < (size_t)kind->byte + (size_t)kind->bytes) { return NULL; }
     const uint64_t id = kind->length > 0 ? raw_of(kind, data) : 0;
     for (int i = 0; i < c->message_count; i++) {
         const crdi_wire_message* m = &c->messages[i];
-        if (!m->sent && (kind->length == 0 || m->id == id)) { return m; }
+        if (m->sent == sent && (kind->length == 0 || m->id == id)) { return m; }
     }
     return NULL;
+}
+
+const crdi_wire_message* crdi_wire_recognise(const crdi_wire_catalog* c, const uint8_t* data,
+                                             size_t length)
+{
+    return recognise(c, data, length, false);
+}
+
+const crdi_wire_message* crdi_wire_recognise_any(const crdi_wire_catalog* c, const uint8_t* data,
+                                                 size_t length)
+{
+    const crdi_wire_message* in = recognise(c, data, length, false);
+    const crdi_wire_message* out = recognise(c, data, length, true);
+    return !in || (out && (size_t)in->length != length && (size_t)out->length == length) ? out : in;
+}
+
+size_t crdi_wire_stream_length(const crdi_wire_catalog* c, const uint8_t* bytes, size_t there,
+                               bool any)
+{
+    const size_t first = (size_t)c->kind.byte, end = first + (size_t)c->kind.bytes;
+    uint8_t head[2 * CRDI_WIRE_PAD + 8] = {0};
+    crdi_wire_catalog view = *c;
+    if (c->kind.length > 0) {
+        if (there < end) { return 0; }
+        memcpy(head, bytes + first, end - first);
+        view.kind.byte = 0;
+    }
+    const crdi_wire_message* m = recognise(&view, head, sizeof head, false);
+    if (!m && any) { m = recognise(&view, head, sizeof head, true); }
+    return m ? (size_t)m->length : SIZE_MAX;
 }

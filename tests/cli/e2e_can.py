@@ -194,6 +194,199 @@ class Can(EndToEnd):
         self.write("bad.dbc", "BO_ 1 A: 8 X\n SG_ S : 60|8@1+ (1,0) [0|0] \"\" X\n")
         self.cardan("can", "log", "bad.log", "--dbc", "bad.dbc", code=2, says="bad.dbc:2: A: S ends at bit 67")
 
+    def test_check_of_dbc_files(self):
+        self.assertEqual(self.cardan("check", DRIVE).stdout, "ok: DBC file of 3 messages\n")
+        self.assertEqual(self.cardan_json("info", DRIVE)["messages"][0]["name"], "Set")
+        head = 'BO_ 1 A: 8 X\n SG_ M M : 0|8@1+ (1,0) [0|0] "" X\n'
+        for line, says in ((' SG_ S : 4|8@1+ (1,0) [0|0] "" X\n', "bad.dbc:3: A: S (from bit 4, 8 bits) overlaps M"),
+                           (' SG_ S : 60|8@1+ (1,0) [0|0] "" X\n', "bad.dbc:3: A: S ends at bit 67"),
+                           ("SG_MUL_VAL_ 1 M Nobody 0-1;\n", "bad.dbc:3: "),
+                           ('BO_ 2 B: 8 X\n SG_ T m1 : 0|8@1+ (1,0) [0|0] "" X\n', "no signal with M")):
+            self.write("bad.dbc", head + line)
+            self.cardan("check", "bad.dbc", code=2, says=says)
+
+    def test_captures_of_a_unit_are_read_back(self):
+        self.drive(30)
+        with open(self.path("drive.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        self.write("drive.yaml", text.replace("    parameters:", "    link: { capture: bus.pcapng }\n    parameters:"))
+        self.run_drive()
+        rows = [json.loads(line) for line in
+                self.cardan("can", "log", "bus.pcapng", "--dbc", "drive.dbc", "--json").stdout.splitlines()]
+        sent = [r["signals"]["Count"] for r in rows if r.get("message") == "Set"]
+        self.assertGreater(len(sent), 90)
+        self.assertEqual(sent, [i % 16 for i in range(len(sent))])  # every one of them, in order
+        self.assertGreater(len([r for r in rows if r.get("message") == "Actual"]), 50)
+        self.assertEqual(rows[-1]["unknown"], 0)
+        # What is written is what was read.
+        first = self.cardan("can", "log", "bus.pcapng", "--write", "again.pcapng").stdout
+        self.assertEqual(self.cardan("can", "log", "again.pcapng").stdout, first)
+        self.cardan("can", "log", "bus.pcapng", "--write", "bus.pcapng", code=2, says="is what is read")
+        self.assertRegex(self.cardan("dcp", "log", "bus.pcapng").stdout, r"^0 PDUs, \d+ other packets \(\d+ of CAN: --matrix")
+        with open(self.path("bus.pcapng"), "rb") as f:
+            data = f.read()
+        with open(self.path("cut.pcapng"), "wb") as f:
+            f.write(data[:-3])
+        self.cardan("can", "log", "cut.pcapng", code=2, says="the capture ends within a packet")
+
+    def test_the_emulator_between_two_buses(self):
+        # Of what passes the counters are exact; the seed decides, not the load of the host.
+        far = BUS.replace("163.3", "163.4")
+        here, there = "can://" + BUS[6:], "can://" + far[6:]
+        emulator = subprocess.Popen([CARDAN, "dcp", "emulate", "--listen", here, "--to", there, "--delay", "3 ms", "--jitter",
+                                     "1 ms", "--loss", "0.2", "--duplicate", "0.1", "--json", "--capture", "both.pcapng"],
+                                    cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(emulator.kill)
+        self.assertIn("listening", emulator.stdout.readline())
+        p = subprocess.Popen([CARDAN, "can", "log", far], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        self.addCleanup(p.kill)
+        self.assertIn("listening", p.stderr.readline())
+        frames = [f"{i:03X}#{i:04X}" for i in range(200)]
+        self.cardan("can", "send", BUS, *frames)
+        back = self.listen("-n", "201")
+        self.cardan("can", "send", BUS, *frames[:1])
+        self.cardan("can", "send", far, "7FF#AB")
+        while "7FF#AB" not in back.stdout.readline():
+            pass
+        back.kill()
+        back.communicate()
+        emulator.send_signal(signal.SIGINT)
+        counts = json.loads(emulator.communicate(timeout=60)[0].splitlines()[-1])
+        path = counts["there"]
+        self.assertEqual(path["received"], 201)
+        self.assertEqual(path["received"] + path["duplicated"],
+                         path["sent"] + path["lost"] + path["waiting"] + path["unsent"])
+        # Binomial: 40 of 200 are lost, deviation 5.7, and 18 of the others come twice, 4.1: five of them
+        self.assertTrue(11 <= path["lost"] <= 69 and 1 <= path["duplicated"] <= 39, path)
+        self.assertEqual(counts["back"]["sent"] + counts["back"]["lost"], 1 + counts["back"]["duplicated"])
+        p.send_signal(signal.SIGINT)
+        got = [line.split()[2] for line in p.communicate(timeout=60)[0].splitlines()]
+        got.remove("7FF#AB")
+        self.assertEqual(len(got), path["sent"])
+        self.assertTrue(set(got) <= set(frames))
+        seen = self.cardan("can", "log", "both.pcapng").stderr
+        self.assertEqual(seen, f"{201 + path['sent'] + 1 + counts['back']['sent']} frames\n")
+        self.cardan("dcp", "emulate", "--listen", here, "--to", "udp://127.0.0.1:9", code=2, says="a CAN bus goes with another one")
+        self.cardan("dcp", "emulate", "--listen", here, "--to", here, code=2, says="expected two buses")
+
+    CIRCUIT = "low-pass\n.param R=1k C=1u\nV1 in 0 0\nR1 in out {R}\nC1 out 0 {C}\n.tran 10u 20m\n.input V1\n.output v(out) i(R1)\n.end\n"
+    SYSTEM = """cardan: 1
+units:
+  step: { signal: { shape: step, amplitude: 1, start: 5 ms, unit: V } }
+  low:
+    dcp: ADDRESS
+    description: low.dcpx
+    session: { matrix: bus.xml }
+connections: [ step.y -> low.V1 ]
+run: { step: 1 ms, stop: 20 ms }
+results: run.csv
+"""
+
+    def dcp(self, *arguments):
+        """A circuit as a DCP slave on the bus, with its files and a system for it."""
+        at = "can://" + BUS[6:]
+        self.write("low.cir", self.CIRCUIT)
+        self.write("dcp.yaml", self.SYSTEM.replace("ADDRESS", at))
+        self.cardan("dcp", "describe", "low.cir", "--resolution", "1ms", "--address", "can://x", "-o", "low.dcpx")
+        self.assertIn("0 warnings", self.cardan("check", "low.dcpx").stdout)
+        self.cardan("dcp", "matrix", "low.dcpx", "-o", "bus.xml")
+        self.assertIn("0 errors, 0 warnings, 0 notes", self.cardan("check", "bus.xml").stdout)
+        p = subprocess.Popen([CARDAN, "dcp", "slave", "low.cir", "--listen", at, "--matrix", "bus.xml", "--resolution", "1ms",
+                              "--heartbeat", "5s", *arguments], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        self.addCleanup(p.kill)
+        self.assertEqual(p.stdout.readline(), f"listening at {at}\n")
+        return p
+
+    def rows(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
+    def test_dcp_over_can_is_what_the_circuit_is_alone(self):
+        slave = self.dcp("--once", "--capture", "slave.pcapng")
+        self.cardan("check", "dcp.yaml")
+        text = self.rows("dcp.yaml")
+        self.write("dcp.yaml", text.replace("bus.xml }", "bus.xml, capture: master.pcapng }"))
+        self.cardan("run", "dcp.yaml")
+        out, err = slave.communicate(timeout=60)
+        self.assertEqual(slave.returncode, 0, err)
+        self.assertIn("1 session, 20 steps, 0 late", out)
+        over_can = self.rows("run.csv")
+        self.write("alone.yaml", "\n".join(line for line in text.replace("dcp: can", "circuit: low.cir # ").splitlines()
+                                           if "description" not in line and "session" not in line))
+        self.cardan("run", "alone.yaml")
+        self.assertEqual(self.rows("run.csv"), over_can)
+        # Both ends have seen the same, and what it says is read with names and values.
+        log = ("dcp", "log", "--matrix", "bus.xml", "--description", "low.dcpx")
+        seen = [line.split(maxsplit=1)[1] for line in self.cardan(*log, "master.pcapng").stdout.splitlines()[:-1]]
+        other = [line.split(maxsplit=1)[1] for line in self.cardan(*log, "slave.pcapng").stdout.splitlines()[:-1]]
+        self.assertEqual(sorted(seen), sorted(other))
+        self.assertIn("can://0 -> 1  STC_register rcv=1 state_id=ALIVE op_mode=NRT", seen)
+        self.assertEqual(len([x for x in seen if "DAT_input_output data_id=1 V1=" in x]), 21)
+        self.assertEqual(seen.count("can://0 -> 1  STC_do_step rcv=1 state_id=RUNNING steps=1"), 20)
+        last = [x for x in seen if " v(out)=" in x][-1].split("v(out)=")[1]
+        self.assertEqual(float(last), float(over_can.splitlines()[-1].split(",")[2]))
+
+    def test_dcp_over_can_in_real_time_through_the_emulator(self):
+        self.dcp("--once")
+        far = BUS.replace("163.3", "163.5")
+        emulator = subprocess.Popen([CARDAN, "dcp", "emulate", "--listen", "can://" + far[6:], "--to", "can://" + BUS[6:],
+                                     "--delay", "2 ms", "--json"], cwd=self.folder, text=True, stdout=subprocess.PIPE)
+        self.addCleanup(emulator.kill)
+        self.assertIn("listening", emulator.stdout.readline())
+        text = self.rows("dcp.yaml").replace(BUS[6:], far[6:])
+        self.write("dcp.yaml", text.replace("bus.xml }", "bus.xml, mode: srt }").replace("stop: 20 ms", "stop: 300 ms"))
+        said = self.cardan("run", "dcp.yaml").stderr
+        self.assertIn("the guard does not reach a CAN bus", said)
+        end = [float(x) for x in self.rows("run.csv").splitlines()[-1].split(",")]
+        self.assertAlmostEqual(end[2], 1, places=6)  # 295 time constants behind the step
+        emulator.send_signal(signal.SIGINT)
+        counts = json.loads(emulator.communicate(timeout=60)[0].splitlines()[-1])
+        self.assertGreaterEqual(counts["there"]["sent"], 300)
+
+    def test_a_slave_that_dies_on_the_bus(self):
+        slave = self.dcp()
+        self.write("dcp.yaml", self.rows("dcp.yaml").replace("bus.xml }", "bus.xml, mode: srt, timeout: 50 ms, alive: 500 ms }")
+                   .replace("stop: 20 ms", "stop: 60 s"))
+        p = subprocess.Popen([CARDAN, "run", "dcp.yaml", "--log-level", "info"], cwd=self.folder, text=True,
+                             stderr=subprocess.PIPE)
+        self.addCleanup(p.kill)
+        for line in p.stderr:
+            if "RUNNING" in line:
+                break
+        slave.kill()
+        said = p.communicate(timeout=60)[1]
+        self.assertEqual(p.returncode, 1, said)
+        self.assertIn("the DCP slave at can://1 is lost", said)
+
+    def test_dcp_over_can_with_mistakes(self):
+        self.dcp()
+        text, matrix = self.rows("dcp.yaml"), self.rows("bus.xml")
+        for old, new, says in (
+                ("    session: { matrix: bus.xml }\n", "", "needs session: { matrix: FILE }"),
+                ("bus.xml }", "none.xml }", "none.xml: no such file"),
+                ("bus.xml }", "bus.xml, id: 7 }", "has no <DcpSlave> with the uuid of low.dcpx and this id"),
+                ("bus.xml }", "bus.xml, key: k }", "session.key means nothing on a CAN bus"),
+                ("dcp: can://" + BUS[6:], "dcp: udp://127.0.0.1:8080", "session.matrix is for slaves on a CAN bus")):
+            self.write("bad.yaml", text.replace(old, new, 1))
+            self.cardan("check", "bad.yaml", code=2, says=says)
+        self.write("bad.xml", matrix.replace('canId="258"', 'canId="257"'))
+        self.write("bad.yaml", text.replace("bus.xml", "bad.xml"))
+        self.cardan("check", "bad.yaml", code=2, says="bad.xml:6: <STC_prepare> has canId = 257, which <STC_deregister> in line 5")
+        # A message that has lost a value, a parameter that the file does not have: told before anything runs.
+        self.write("bad.xml", matrix.replace('<Receiver dcpId="0"/>', '<Receiver dcpId="1"/>', 1))
+        self.cardan("run", "bad.yaml", code=2, says="is in no message of bad.xml as an output to the master")
+        self.write("bad.yaml", text.replace("description:", "parameters: { R: 2000 }\n    description:"))
+        self.cardan("run", "bad.yaml", code=2, says="the parameter R is set here, but not to the same in bus.xml")
+        self.write("bad.yaml", text.replace("bus.xml }", "bus.xml, contact: 100 ms, timeout: 20 ms }")
+                   .replace("163.3:", "163.6:"))
+        self.cardan("run", "bad.yaml", code=1, says="no DCP slave answers at can://1")
+        self.cardan("dcp", "slave", "low.cir", "--listen", "can://" + BUS[6:], code=2, says="belong together")
+        self.write("udp.dcpx", self.cardan("dcp", "describe", "low.cir").stdout)
+        self.cardan("dcp", "matrix", "udp.dcpx", code=2, says="udp.dcpx: the slave does not offer CAN")
+        self.cardan("dcp", "matrix", "low.dcpx", "--first-id", "2047", code=2, says="expected them below 2048")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -379,10 +379,10 @@ static crdi_dcp_pdu pass_on(bench* b, crd_dcp_can* from, crd_dcp_can* to, crdi_d
     uint8_t who = 99;
     (void)b;
     check(crdi_dcp_can_send(from, &p, sender));
-    check(crdi_dcp_can_receive(to, &got, &who));
+    check(crdi_dcp_can_receive(to, &got, &who, NULL));
     check_int(got.type, p.type);
     check_int(who, sender);
-    check(!crdi_dcp_can_receive(to, &got, &who));
+    check(!crdi_dcp_can_receive(to, &got, &who, NULL));
     return got;
 }
 
@@ -473,7 +473,7 @@ static void every_message_travels_both_ways(void** state)
     check_int(f.can_id, 4000 | CAN_EFF_FLAG);
     check(write(b.fd[1], &f, sizeof f) == (ssize_t)sizeof f);
     uint8_t sender = 0;
-    check(crdi_dcp_can_receive(b.master, &got, &sender));
+    check(crdi_dcp_can_receive(b.master, &got, &sender, NULL));
     check_int(got.id, 40);
     check_int(sender, 2);
     check_int(crd_dcp_can_get_counts(b.master).unknown, 0);
@@ -565,14 +565,14 @@ static void frames_of_unknown_identifiers_and_wrong_lengths_are_dropped(void** s
     }
     check(write(b.fd[0], "short", 5) == 5);
     unknown++;
-    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL));
+    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL, NULL));
     check_int(crd_dcp_can_get_counts(b.slave_end).unknown, unknown);
     check_int(crd_dcp_can_get_counts(b.slave_end).bad_length, bad);
     check_int(crd_dcp_can_get_counts(b.slave_end).received, 0);
     crd_dcp_can_wait(b.slave_end, 0);
     check(crdi_dcp_can_send(b.master, &(crdi_dcp_pdu){.type = CRDI_DCP_INF_STATE, .peer = 1}, 0));
     crd_dcp_can_wait(b.slave_end, 20);
-    check(crdi_dcp_can_receive(b.slave_end, &got, NULL));
+    check(crdi_dcp_can_receive(b.slave_end, &got, NULL, NULL));
     close_bus(&b);
 }
 
@@ -610,10 +610,10 @@ static void pdus_pass_on_a_bus_of_this_host(void** state)
     check(crdi_dcp_can_send(b.slave_end, &ack, 0));
     for (int i = 0; i < 50 && got.type == 0; i++) {
         crd_dcp_can_wait(b.master, 0.1);
-        (void)crdi_dcp_can_receive(b.master, &got, NULL);
+        (void)crdi_dcp_can_receive(b.master, &got, NULL, NULL);
     }
     check(got.type == CRDI_DCP_RSP_ACK && got.peer == 1);
-    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL)); // nothing of its own
+    check(!crdi_dcp_can_receive(b.slave_end, &got, NULL, NULL)); // nothing of its own
     crd_dcp_can_destroy(b.master);
     crd_dcp_can_destroy(b.slave_end);
     close_context(&b);
@@ -643,7 +643,7 @@ static const char* ask(bench* b, crdi_dcp_pdu p)
     check(crdi_dcp_can_send(b->master, &p, 0));
     crd_dcp_can_slave_poll(b->slave, b->r->now);
     text[0] = 0;
-    while (crdi_dcp_can_receive(b->master, &got, NULL)) {
+    while (crdi_dcp_can_receive(b->master, &got, NULL, NULL)) {
         const char* space = n ? " " : "";
         n = strlen(text);
         switch (got.type) {
@@ -772,7 +772,7 @@ static void a_session_in_real_time_runs_on_a_bus(void** state)
     for (int i = 1; i <= 100; i++) {
         b.r->now = start + 0.01 * i + 1e-4;
         crd_dcp_can_slave_poll(b.slave, b.r->now);
-        while (crdi_dcp_can_receive(b.master, &got, NULL)) {
+        while (crdi_dcp_can_receive(b.master, &got, NULL, NULL)) {
             check_int(got.type, CRDI_DCP_DAT_INPUT_OUTPUT);
             of[got.id]++;
         }

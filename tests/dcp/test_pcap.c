@@ -1,6 +1,7 @@
 // Captures, read back by a reader of their own: blocks of pcapng, IPv4, UDP and TCP from the RFCs.
 #include "check.h"
 #include "shared/dcp.h"
+#include "shared/wire_can.h"
 #include "testnet/testnet.h"
 
 #include <stdio.h>
@@ -400,7 +401,7 @@ static void what_cannot_be_captured_is_said(void** state)
     const crd_dcp_address can = {0x7F000001, 1, CRD_DCP_CAN};
     check_status(crd_dcp_capture_add(c, 0, &master, &slave, big, sizeof big), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "65508");
-    check_status(crd_dcp_capture_add(c, 0, &master, &can, big, 1), CRD_E_RANGE);
+    check_status(crd_dcp_capture_add(c, 0, &master, &can, big, 73), CRD_E_RANGE);
     check_ok(crd_dcp_capture_close(c));
     check_ok(crd_dcp_capture_close(NULL));
     if (access("/dev/full", W_OK) == 0) { // a disk without room
@@ -411,6 +412,55 @@ static void what_cannot_be_captured_is_said(void** state)
         check_status(crd_dcp_capture_close(c), CRD_E_IO);
         check_contains(crd_error_text(ctx), "not complete");
     }
+    crd_context_destroy(ctx);
+}
+
+// 123#AABB and 12345678##1CC, as tcpdump.org has LINKTYPE_CAN_SOCKETCAN: big endian, extended
+// frames with bit 31, BRS 1 and FDF 4.
+static void frames_of_can_have_an_interface_of_their_own(void** state)
+{
+    (void)state;
+    static const uint8_t expected[] = {
+        1,    0,    0,   0,   40,  0,   0,    0,    227, 0,  0,  0, 0, 0,    0,
+        0,    2,    0,   3,   0,   'c', 'a',  'n',  0,   9,  0,  1, 0, 9,    0,
+        0,    0,    0,   0,   0,   0,   40,   0,    0,   0, // the interface, then a packet
+        6,    0,    0,   0,   44,  0,   0,    0,    1,   0,  0,  0, 0, 0,    0,
+        0,    0,    202, 154, 59,  10,  0,    0,    0,   10, 0,  0, 0, 0,    0,
+        1,    0x23, 2,   0,   0,   0,   0xAA, 0xBB, 0,   0,  44, 0, 0, 0, // and another one
+        6,    0,    0,   0,   44,  0,   0,    0,    1,   0,  0,  0, 0, 0,    0,
+        0,    0,    148, 53,  119, 9,   0,    0,    0,   9,  0,  0, 0, 0x92, 0x34,
+        0x56, 0x78, 1,   5,   0,   0,   0xCC, 0,    0,   0,  44, 0, 0, 0};
+    const crdi_can_frame one = {.id = 0x123, .length = 2, .data = {0xAA, 0xBB}, .time = 1000000000};
+    const crdi_can_frame two = {.id = 0x12345678,
+                                .extended = true,
+                                .fd = true,
+                                .flags = 1,
+                                .length = 1,
+                                .data = {0xCC},
+                                .time = 2000000000};
+    crd_context* ctx = crd_context_create(NULL);
+    crd_dcp_capture* c = NULL;
+    uint8_t bytes[512];
+    check_ok(crd_dcp_capture_open(ctx, path, &c));
+    crdi_dcp_capture_frame(c, &one);
+    crdi_dcp_capture_frame(c, &two);
+    check_ok(crd_dcp_capture_close(c));
+    FILE* f = fopen(path, "rb");
+    check(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    check(n > sizeof expected);
+    check(memcmp(bytes + n - sizeof expected, expected, sizeof expected) == 0);
+    crdi_can_frame back;
+    check(crdi_can_unpack(expected + sizeof expected - 16, 9, &back));
+    check(back.extended && back.fd && back.id == two.id && back.flags == 1 && back.data[0] == 0xCC);
+    // Who does not say FDF shows it by 72 bytes; longer than its frame, or CAN XL (bit 7): none
+    uint8_t old[72] = {0, 0, 1, 0x23, 8};
+    check(crdi_can_unpack(old, 72, &back) && back.fd);
+    check(crdi_can_unpack(old, 16, &back) && !back.fd && back.length == 8);
+    check(!crdi_can_unpack(old, 15, &back) && !crdi_can_unpack(old, 7, &back));
+    old[4] = 0x80;
+    check(!crdi_can_unpack(old, 72, &back));
     crd_context_destroy(ctx);
 }
 
@@ -490,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_PDU_longer_than_a_segment_is_split),
         cmocka_unit_test(strange_times_do_no_harm),
         cmocka_unit_test(what_cannot_be_captured_is_said),
+        cmocka_unit_test(frames_of_can_have_an_interface_of_their_own),
         cmocka_unit_test(a_net_adds_what_it_sends_and_receives),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -1,4 +1,4 @@
-// modules: dcptools dcp base
+// modules: dcptools dcp wire base
 // A capture as somebody may send it: frames, streams and PDUs in it. What is seen can be printed
 // and decodes to what was said, and every frame is counted once.
 #include <string.h>
@@ -16,18 +16,51 @@ static bool see(void* user, const crdi_dcp_seen* s)
     int* count = user;
     const int n = crdi_dcp_log_print(current, s, line, sizeof line);
     if (n < 0 || ((size_t)n < sizeof line && strlen(line) != (size_t)n)) { __builtin_trap(); }
-    if (crdi_dcp_decode(s->bytes, s->length, &again) != s->decoded || again.type != s->pdu->type) {
+    if (s->to.transport != CRD_DCP_CAN &&
+        (crdi_dcp_decode(s->bytes, s->length, &again) != s->decoded ||
+         again.type != s->pdu->type)) {
         __builtin_trap();
     }
     return ++*count < 1000;
 }
 
+// Of a stream that is not DCP: the first byte is the length of a message.
+static size_t message_length(const void* user, const uint8_t* bytes, size_t there)
+{
+    (void)user, (void)there;
+    return bytes[0] == 255 ? SIZE_MAX : bytes[0];
+}
+
+static bool see_message(void* user, const crdi_dcp_seen* s)
+{
+    int* count = user;
+    uint8_t sum = 0;
+    for (size_t i = 0; i < s->length; i++) {
+        sum ^= s->bytes[i];
+    }
+    return ++*count < 1000 + (sum & 1);
+}
+
+// Some messages of a bus: control of slave 1, an output and an input.
+static const char matrix[] =
+    "<DcpOverCan><KMatrix><STC_run canId=\"5\"/><RSP_nack canId=\"6\" senderRef=\"1\"/>"
+    "<DAT_input_output canId=\"7\" senderRef=\"1\" dataId=\"1\" length=\"8\">"
+    "<Payload name=\"x\" offset=\"0\"><Float64/></Payload><Receiver dcpId=\"0\"/>"
+    "</DAT_input_output></KMatrix><ScenarioConfiguration>"
+    "<DcpSlave uuid=\"00000000-0000-0000-0000-000000000000\" dcpId=\"1\">"
+    "<CFG_output data_id=\"1\" pos=\"0\" source_vr=\"1\"/></DcpSlave>"
+    "</ScenarioConfiguration></DcpOverCan>";
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
 {
     static crd_context* ctx;
     static crd_dcp_description* d;
+    static crd_dcp_can_description* can;
     if (!ctx) {
         ctx = crd_context_create(NULL);
+        if (crd_dcp_can_parse(ctx, matrix, sizeof matrix - 1, "x", &can, NULL, NULL) < 0) {
+            __builtin_trap();
+        }
         static crd_dcp_variable v[4];
         for (int i = 0; i < 4; i++) {
             v[i] = crd_dcp_variable_defaults();
@@ -54,7 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
                                       .port_count = data[0] & 1,
                                       .descriptions = list,
                                       .description_count = 1,
+                                      .matrix = can,
                                       .seen = see,
+                                      .message = data[0] & 2 ? see_message : NULL,
+                                      .framing = {message_length, NULL},
                                       .user = &count};
     if (crdi_dcp_log_create(ctx, &opt, &current) < 0) { return 0; }
     FILE* f = fmemopen((void*)(uintptr_t)(data + 1), size - 1, "rb");

@@ -1,8 +1,10 @@
-// cardan can log: frames on a bus or in a log of candump, as they are or as signals; into a
-// recording.
+// cardan can log: frames on a bus, in a log of candump or in a capture, as they are or as signals;
+// into a recording. cardan frames log: the same of datagrams in a capture.
 #include "cardan/results.h"
 #include "cli/cli.h"
 #include "shared/base_interrupt.h"
+#include "shared/dcptools_log.h"
+#include "shared/system.h"
 #include "shared/wire_can.h"
 
 #include <errno.h>
@@ -17,7 +19,7 @@ static const double LONGEST_WAIT = 0.2, REJOIN = 0.5; // s
 
 typedef struct log_options {
     crdi_common common;
-    const char *dbc, *output;
+    const char *dbc, *output, *write, *layout;
     crdi_list messages; // patterns
     int count;          // -1: not given
     double duration;    // s, NaN: until it is stopped
@@ -30,11 +32,15 @@ typedef struct reader {
     crd_arena arena;
     crdi_wire_catalog catalog; // message_count 0: none
     double** values;           // of the fields of each message, the newest
+    crdi_wire_state* states;   // of each message of a layout
+    uint8_t* packet;           // the last datagram, with CRDI_WIRE_PAD behind it
+    crd_dcp_capture* written;
+    crd_status status; // of what a capture has
     crd_recorder* recorder;
     bool rasters;  // one for each message
     int* first;    // column of the first field of each message
     int64_t begin; // ns: time of the first frame
-    int64_t seen, unknown, short_ones, errors;
+    int64_t seen, unknown, short_ones, errors, wrong;
     const char* source;
 } reader;
 
@@ -85,15 +91,15 @@ static const crdi_wire_message* message_of(const reader* r, const crdi_can_frame
     return *index < 0 ? NULL : &r->catalog.messages[*index];
 }
 
-static void print_signals(crd_text* t, const crdi_wire_message* m, const crdi_can_frame* f,
+static void print_signals(crd_text* t, const crdi_wire_message* m, const uint8_t* data,
                           const double* values)
 {
     const char* between = "";
     crdi_text_add(t, "%s", m->name);
     for (int i = 0; i < m->field_count; i++) {
         const crdi_wire_field* s = &m->fields[i];
-        if (!crdi_wire_present(m, s, f->data)) { continue; }
-        const char* item = crdi_wire_item_name(s, (int64_t)crdi_wire_get_raw(s, f->data));
+        if (!crdi_wire_present(m, s, data)) { continue; }
+        const char* item = crdi_wire_item_name(s, (int64_t)crdi_wire_get_raw(s, data));
         crdi_text_add(t, "%s %s=%.10g%s%s", between, s->name, values[i], *s->unit ? " " : "",
                       s->unit);
         if (item) { crdi_text_add(t, " '%s'", item); }
@@ -101,13 +107,13 @@ static void print_signals(crd_text* t, const crdi_wire_message* m, const crdi_ca
     }
 }
 
-static void put_signals(crdi_result* o, const crdi_wire_message* m, const crdi_can_frame* f,
+static void put_signals(crdi_result* o, const crdi_wire_message* m, const uint8_t* data,
                         const double* values)
 {
     crdi_put(o, TEXT("message", m->name));
     crdi_result* signals = crdi_object(o, "signals");
     for (int i = 0; i < m->field_count; i++) {
-        if (!crdi_wire_present(m, &m->fields[i], f->data)) { continue; }
+        if (!crdi_wire_present(m, &m->fields[i], data)) { continue; }
         crdi_put(signals, REAL(m->fields[i].name, values[i]));
     }
 }
@@ -125,7 +131,7 @@ static crd_status print_frame(reader* r, const char* interface, size_t length,
                  TEXT("interface", crdi_worded(r->out, "%.*s", (int)length, interface)),
                  TEXT("frame", frame));
         if (f->error) { crdi_put(r->out, TEXT("error", crdi_can_error_name(f))); }
-        if (m) { put_signals(r->out, m, f, values); }
+        if (m) { put_signals(r->out, m, f->data, values); }
         return crdi_result_print(r->out->root);
     }
     crd_text t;
@@ -135,7 +141,7 @@ static crd_status print_frame(reader* r, const char* interface, size_t length,
     if (f->error) { crdi_text_add(&t, "  %s", crdi_can_error_name(f)); }
     if (m) {
         crdi_text_add(&t, "  ");
-        print_signals(&t, m, f, values);
+        print_signals(&t, m, f->data, values);
     }
     crdi_text_add(&t, "\n");
     const bool good = !t.failed && fwrite(t.data, 1, t.length, stdout) == t.length;
@@ -160,6 +166,18 @@ static bool record_frame(reader* r, int index, double time)
     return true;
 }
 
+// The newest values of a message; -1: of none.
+static crd_status record_message(reader* r, int index, int64_t time)
+{
+    if (r->o->output && !r->recorder) {
+        const crd_status st = begin_recording(r);
+        if (st < 0) { return st; }
+    }
+    const bool good =
+        index < 0 || !r->recorder || record_frame(r, index, 1e-9 * (double)(time - r->begin));
+    return good ? CRD_OK : CRD_E_IO; // finish says why
+}
+
 // A frame of `interface`. CRD_OK: go on.
 static crd_status take_frame(reader* r, const char* interface, size_t length,
                              const crdi_can_frame* f)
@@ -175,13 +193,9 @@ static crd_status take_frame(reader* r, const char* interface, size_t length,
         m = NULL;
     }
     if (m) { crdi_wire_decode(m, f->data, r->values[index]); }
-    if (r->o->output && !r->recorder) {
-        const crd_status st = begin_recording(r);
-        if (st < 0) { return st; }
-    }
-    if (m && r->recorder && !record_frame(r, index, 1e-9 * (double)(f->time - r->begin))) {
-        return CRD_E_IO; // finish says why
-    }
+    if (r->written) { crdi_dcp_capture_frame(r->written, f); }
+    const crd_status st = record_message(r, m ? index : -1, f->time);
+    if (st < 0) { return st; }
     if (r->recorder && !crdi_makes_json(r->out)) { return CRD_OK; }
     return print_frame(r, interface, length, f, m, m ? r->values[index] : NULL);
 }
@@ -300,6 +314,116 @@ static crd_status read_log(reader* r)
     return st;
 }
 
+// ---- captures ----------------------------------------------------------------------------------
+
+static bool take_captured(void* user, const crdi_captured* c)
+{
+    reader* r = user;
+    crdi_can_frame f;
+    if (c->link != CRDI_DCP_LINK_CAN || c->whole > c->length ||
+        !crdi_can_unpack(c->bytes, c->length, &f)) {
+        r->wrong++;
+        return true;
+    }
+    f.time = c->ns;
+    if (enough(r, &f)) { return false; }
+    r->status = take_frame(r, "can", 3, &f);
+    return r->status >= 0 && !enough(r, NULL);
+}
+
+static crd_status read_capture(reader* r)
+{
+    FILE* f = fopen(r->source, "rbe");
+    if (!f) { return crdi_file_fail(r->cli->ctx, r->source, errno); }
+    crdi_json_lines(r->out, false);
+    const crd_status st = crdi_capture_read(r->cli->ctx, f, r->source, take_captured, r);
+    fclose(f);
+    return st < 0 ? st : r->status;
+}
+
+// What is wrong with it, "" if nothing is.
+static const char* verdict_of(reader* r, const crdi_wire_message* m, int index, size_t length)
+{
+    static const char* const words[] = {
+        [CRDI_WIRE_GOOD] = "",
+        [CRDI_WIRE_LENGTH] = "wrong length",
+        [CRDI_WIRE_CHECKSUM] = "wrong checksum",
+        [CRDI_WIRE_COUNTER] = "wrong counter",
+        [CRDI_WIRE_REPEATED] = "repeated",
+        [CRDI_WIRE_OLD] = "overtaken",
+    };
+    return words[crdi_wire_judge(m, &r->states[index], r->packet, length)];
+}
+
+static crd_status print_datagram(reader* r, const crdi_dcp_seen* s, const crdi_wire_message* m,
+                                 const char* wrong, const double* values)
+{
+    char from[32], to[32];
+    (void)crd_dcp_address_print(&s->from, from, sizeof from);
+    (void)crd_dcp_address_print(&s->to, to, sizeof to);
+    crdi_put(r->out, REAL("time", s->time), TEXT("from", from), TEXT("to", to),
+             INT("length", s->length));
+    if (*wrong) { crdi_put(r->out, TEXT("wrong", wrong)); }
+    crdi_say(r->out, "%17.6f  %s -> %s  %zu bytes", s->time, from, strstr(to, "://") + 3,
+             s->length);
+    if (*wrong) { crdi_say(r->out, "  %s", wrong); }
+    if (m) {
+        crd_text t;
+        crd_text_init(&t, r->cli->ctx);
+        print_signals(&t, m, r->packet, values);
+        put_signals(r->out, m, r->packet, values);
+        crdi_say(r->out, "  %s", t.failed || !t.data ? "" : crdi_result_copy(r->out, t.data));
+        crd_text_clear(&t);
+    }
+    crdi_say(r->out, "\n");
+    return crdi_result_print(r->out->root);
+}
+
+static bool take_datagram(void* user, const crdi_dcp_seen* s)
+{
+    reader* r = user;
+    const int64_t time = llround(1e9 * s->time);
+    const size_t room = CRDI_WIRE_LONGEST, n = s->length < room ? s->length : room;
+    memcpy(r->packet, s->bytes, n);
+    memset(r->packet + n, 0, CRDI_WIRE_PAD);
+    const crdi_wire_message* m = crdi_wire_recognise_any(&r->catalog, r->packet, n);
+    const int index = m ? (int)(m - r->catalog.messages) : -1;
+    if (r->o->messages.count && !(m && crdi_match_any(&r->o->messages, m->name))) { return true; }
+    if (r->seen && 1e-9 * (double)(time - r->begin) > r->o->duration) { return false; }
+    if (r->seen++ == 0) { r->begin = time; }
+    const char* wrong = m ? verdict_of(r, m, index, n) : "";
+    r->unknown += !m;
+    r->wrong += *wrong != 0;
+    const bool whole = m && (size_t)m->length == n;
+    if (whole && !*wrong) { crdi_wire_decode(m, r->packet, r->values[index]); }
+    r->status = record_message(r, whole && !*wrong ? index : -1, time);
+    if (r->status >= 0 && (!r->recorder || crdi_makes_json(r->out))) {
+        r->status = print_datagram(r, s, whole && !*wrong ? m : NULL, wrong,
+                                   whole ? r->values[index] : NULL);
+    }
+    return r->status >= 0 && !enough(r, NULL);
+}
+
+static size_t any_length(const void* user, const uint8_t* bytes, size_t there)
+{
+    return crdi_wire_stream_length(user, bytes, there, true);
+}
+
+static crd_status read_datagrams(reader* r)
+{
+    crdi_dcp_log* log = NULL;
+    const crdi_dcp_log_options opt = {
+        .message = take_datagram, .framing = {any_length, &r->catalog}, .user = r};
+    FILE* f = fopen(r->source, "rbe");
+    if (!f) { return crdi_file_fail(r->cli->ctx, r->source, errno); }
+    crdi_json_lines(r->out, false);
+    crd_status st = crdi_dcp_log_create(r->cli->ctx, &opt, &log);
+    if (st >= 0) { st = crdi_dcp_log_read(log, f, r->source); }
+    crdi_dcp_log_destroy(log);
+    fclose(f);
+    return st < 0 ? st : r->status;
+}
+
 static const char* message_name(const void* user, int i)
 {
     return ((const reader*)user)->catalog.messages[i].name;
@@ -309,10 +433,18 @@ static crd_status load_messages(reader* r)
 {
     crd_status st = CRD_OK;
     if (r->o->dbc) { CRD_TRY(crdi_wire_dbc_read(&r->arena, r->o->dbc, &r->catalog)); }
+    if (r->o->layout) {
+        CRD_TRY(crdi_layout_load(r->cli->ctx, r->o->layout, &r->arena, &r->catalog));
+        r->packet = crdi_arena_new(&r->arena, CRDI_WIRE_LONGEST + CRDI_WIRE_PAD, 1);
+        r->states = crdi_arena_new(&r->arena, (size_t)r->catalog.message_count, sizeof *r->states);
+    }
     const crdi_wire_catalog* c = &r->catalog;
     const size_t n = (size_t)c->message_count;
     if (r->o->messages.count) {
-        CRD_TRY(crdi_check_names(r->cli->ctx, &r->o->messages, r->o->dbc ? r->o->dbc : "no --dbc",
+        CRD_TRY(crdi_check_names(r->cli->ctx, &r->o->messages,
+                                 r->o->layout ? r->o->layout
+                                 : r->o->dbc  ? r->o->dbc
+                                              : "no --dbc",
                                  "message", message_name, r, c->message_count));
     }
     r->values = crdi_arena_new(&r->arena, n, sizeof *r->values);
@@ -341,17 +473,39 @@ static crd_status can_log_say_summary(const reader* r)
     crdi_result* out = r->out;
     if (crdi_makes_json(out)) {
         crdi_put(out, TEXT("event", "ended"), INT("frames", r->seen), INT("unknown", r->unknown),
-                 INT("short", r->short_ones), INT("errors", r->errors));
+                 INT("short", r->short_ones), INT("errors", r->errors), INT("wrong", r->wrong));
         return crdi_result_print(out->root);
     }
     const crd_status st = crdi_stdout_done(r->cli->ctx);
     if (r->o->common.quiet) { return st; }
-    fprintf(stderr, "%" PRId64 " frame%s", r->seen, crdi_plural(r->seen));
-    if (r->unknown) { fprintf(stderr, ", %" PRId64 " of no message in the DBC file", r->unknown); }
+    const bool frames = !r->o->layout;
+    fprintf(stderr, "%" PRId64 " %s%s", r->seen, frames ? "frame" : "message",
+            crdi_plural(r->seen));
+    if (r->unknown) {
+        fprintf(stderr, ", %" PRId64 " of no message in the %s", r->unknown,
+                frames ? "DBC file" : "layout");
+    }
+    if (r->wrong) {
+        fprintf(stderr, ", %" PRId64 " %s", r->wrong,
+                frames ? "packets that are not CAN" : "wrong");
+    }
     if (r->short_ones) { fprintf(stderr, ", %" PRId64 " too short", r->short_ones); }
     if (r->errors) { fprintf(stderr, ", %" PRId64 " error frames", r->errors); }
     fprintf(stderr, "\n");
     return st;
+}
+
+static crd_status finish_recording(reader* r, crd_status st)
+{
+    if (!r->recorder) { return st; }
+    const crd_status closed = crd_recorder_finish(r->recorder);
+    crd_recorder_destroy(r->recorder);
+    return st == CRD_OK || closed == CRD_E_IO ? closed : st;
+}
+
+static bool is_capture(const char* path)
+{
+    return crdi_ends_with(path, ".pcapng") || crdi_ends_with(path, ".pcap");
 }
 
 static crd_status run_can_log(crdi_cli* cli, const void* options, const crdi_list* arguments,
@@ -364,20 +518,79 @@ static crd_status run_can_log(crdi_cli* cli, const void* options, const crdi_lis
     crd_arena_init(&r.arena, cli->ctx);
     const bool is_bus = strcmp(r.source, "-") != 0 && stat(r.source, &s) != 0 &&
                         (!strchr(r.source, '/') || strstr(r.source, "://")) &&
-                        !crdi_ends_with(r.source, ".log");
+                        !crdi_ends_with(r.source, ".log") && !is_capture(r.source);
     CRD_TRY(load_messages(&r));
-    CRD_TRY(is_bus ? read_bus(&r) : read_log(&r));
+    if (o->write && crdi_same_file(o->write, r.source)) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "--write %s is what is read, expected another file", o->write));
+    }
+    if (o->write) { CRD_TRY(crd_dcp_capture_open(cli->ctx, o->write, &r.written)); }
+    CRD_TRY(is_bus ? read_bus(&r) : is_capture(r.source) ? read_capture(&r) : read_log(&r));
     if (o->output && !r.recorder) { CRD_TRY(begin_recording(&r)); } // of nothing
     CRD_TRY(can_log_say_summary(&r));
 fail:
-    if (r.recorder) {
-        const crd_status closed = crd_recorder_finish(r.recorder);
-        if (st == CRD_OK || closed == CRD_E_IO) { st = closed; }
-        crd_recorder_destroy(r.recorder);
+    st = finish_recording(&r, st);
+    crd_arena_clear(&r.arena);
+    const crd_status written = crd_dcp_capture_close(r.written);
+    return st < 0 ? st : written;
+}
+
+static crd_status run_frames_log(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                 crdi_result* out)
+{
+    const log_options* o = options;
+    reader r = {.cli = cli, .out = out, .o = o, .source = arguments->items[0]};
+    crd_status st = CRD_OK;
+    crd_arena_init(&r.arena, cli->ctx);
+    if (!o->layout) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "expected --layout FILE, which says what the "
+                          "datagrams are"));
     }
+    CRD_TRY(load_messages(&r));
+    CRD_TRY(read_datagrams(&r));
+    if (o->output && !r.recorder) { CRD_TRY(begin_recording(&r)); } // of nothing
+    CRD_TRY(can_log_say_summary(&r));
+fail:
+    st = finish_recording(&r, st);
     crd_arena_clear(&r.arena);
     return st;
 }
+
+static const crdi_option frames_rows[] = {
+    OPT_FILE(log_options, layout, "layout", "yaml", "what the datagrams mean (docs/frames.md)"),
+    OPT_LIST(log_options, messages, "message", "PATTERN",
+             "only messages of the layout that fit, with * and ?"),
+    OPT_FILE(log_options, output, "output", "mf4|csv|mat",
+             "record the fields instead of printing; in MF4 each message has its own times",
+             .short_name = 'o'),
+    OPT_INT(log_options, count, "count", "N", "end after so many datagrams", .short_name = 'n'),
+    OPT_TIME(log_options, duration, "duration", CRDI_POSITIVE, "end after so long",
+             .otherwise = INFINITY),
+    OPT_FLAG(crdi_common, quiet, "quiet", "no count of datagrams on standard error"),
+    CRDI_JSON_OPTION("one line of JSON for each, {time, from, to, length, message, signals}"),
+    CRDI_COMMON_OPTIONS,
+};
+
+const crdi_command crdi_command_frames_log = {
+    .name = "frames log",
+    .arguments = "FILE",
+    .summary = "show cyclic datagrams of a capture by their layout",
+    .description =
+        "Reads UDP datagrams and TCP streams of a capture (pcapng, pcap) by the layout of a unit "
+        "of datagrams: which message it is, the values of its fields, and what is wrong with it "
+        "(length, checksum, counter). 'link: { capture: FILE }' of such a unit and 'cardan dcp "
+        "emulate --raw --capture' write captures, tcpdump and Wireshark do, too.",
+    .examples = {{"cardan frames log drive.pcapng --layout drive.layout.yaml", "both directions"},
+                 {"cardan frames log drive.pcapng --layout drive.layout.yaml --message actual -o "
+                  "actual.mf4",
+                  "as a recording"}},
+    OPTIONS(frames_rows, log_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "pcapng|pcap",
+    .run = run_frames_log,
+};
 
 static const crdi_option rows[] = {
     OPT_FILE(log_options, dbc, "dbc", "dbc", "what the frames mean: names and values of signals"),
@@ -387,6 +600,8 @@ static const crdi_option rows[] = {
              "record the signals (with --dbc) instead of printing frames; in MF4 each message has "
              "its own times, in CSV and MAT each frame is a row with the last values of all",
              .short_name = 'o'),
+    OPT_FILE(log_options, write, "write", "pcapng",
+             "write the frames to this capture as well, for Wireshark", .short_name = 'w'),
     OPT_INT(log_options, count, "count", "N", "end after so many frames", .short_name = 'n'),
     OPT_TIME(log_options, duration, "duration", CRDI_POSITIVE, "end after so long",
              .otherwise = INFINITY),
@@ -398,9 +613,10 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_can_log = {
     .name = "can log",
     .arguments = "BUS|FILE",
-    .summary = "show CAN frames of a bus or of a candump log, as signals by a DBC file",
+    .summary = "show CAN frames of a bus, a candump log or a capture, as signals by a DBC file",
     .description =
-        "Prints what passes on a CAN bus, or what a log of candump has (- is standard input), as "
+        "Prints what passes on a CAN bus, or what a log of candump (- is standard input) or a "
+        "capture (.pcapng, .pcap) has, as "
         "lines that candump -L writes: can-utils, python-can and cardan can send read them. With a "
         "DBC file the signals follow, or go into a recording that all other commands read. A bus "
         "is an interface of SocketCAN (can0, vcan0), CAN FD included, or one of this host that "
@@ -411,6 +627,6 @@ const crdi_command crdi_command_can_log = {
     OPTIONS(rows, log_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "log",
+    .extensions = "log|pcapng|pcap",
     .run = run_can_log,
 };

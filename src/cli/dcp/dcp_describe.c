@@ -1,5 +1,6 @@
 // cardan dcp describe: the slave description of an FMU or system.
 #include "cli/dcp/dcp_serve.h"
+#include "shared/dcp.h"
 
 #include <errno.h>
 #include <math.h>
@@ -107,6 +108,8 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
                           o->addresses.count, MOST_ADDRESSES));
     }
     for (int i = 0; i < o->addresses.count; i++) {
+        addresses[i] = (crd_dcp_address){.transport = CRD_DCP_CAN}; // which has none
+        if (crdi_dcp_is_bus(o->addresses.items[i])) { continue; }
         CRD_TRY(crd_dcp_address_parse(cli->ctx, o->addresses.items[i], &addresses[i]));
     }
     opt.addresses = addresses;
@@ -133,7 +136,8 @@ static const crdi_option rows[] = {
              "given",
              .short_name = 'o'),
     OPT_LIST(describe_options, addresses, "address", "ADDRESS",
-             "where the slave will listen, such as udp://192.168.2.7:8080 or tcp://bench:8080; "
+             "where the slave will listen, such as udp://192.168.2.7:8080, tcp://bench:8080 or "
+             "can://can0; "
              "udp://127.0.0.1:8080 unless given"),
     CRDI_SERVED_OPTIONS,
     CRDI_COMMON_OPTIONS,

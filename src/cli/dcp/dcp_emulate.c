@@ -92,6 +92,7 @@ typedef struct emulator {
     int trace_count;
     crd_dcp_address at[MOST], to[MOST];
     int count;
+    bool buses; // of CAN
     crd_pace_report system;
 } emulator;
 
@@ -345,6 +346,25 @@ static crd_status dcp_emulate_read_ports(crd_context* ctx, const char* text,
     return CRD_OK;
 }
 
+// Two buses of CAN: frames of one go to the other, and back.
+static crd_status read_buses(emulator* x)
+{
+    const emulate_options* o = x->o;
+    x->buses = crdi_dcp_is_bus(o->to.items[0]) && crdi_dcp_is_bus(o->listen.items[0]);
+    if (!x->buses || o->to.count > 1 || o->listen_key || o->to_key || o->both[SET_RATE_LIMIT]) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE,
+                         "a CAN bus goes with another one, --listen can://vcan0 --to can://vcan1, "
+                         "without keys and without --rate");
+    }
+    if (strcmp(o->to.items[0], o->listen.items[0]) == 0) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE,
+                         "--listen and --to are both %s, expected two buses", o->to.items[0]);
+    }
+    x->at[0] = x->to[0] = (crd_dcp_address){CRDI_DCP_LOOPBACK, CRDI_DCP_BUS_PORT, CRD_DCP_CAN};
+    x->count = 1;
+    return CRD_OK;
+}
+
 static crd_status read_addresses(emulator* x)
 {
     const emulate_options* o = x->o;
@@ -355,6 +375,9 @@ static crd_status read_addresses(emulator* x)
                          "%d times --listen and %d times --to, expected a pair for each slave, %d "
                          "at most: --listen udp://127.0.0.2:8080 --to udp://127.0.0.1:8080",
                          o->listen.count, o->to.count, MOST);
+    }
+    if (crdi_dcp_is_bus(o->to.items[0]) || crdi_dcp_is_bus(o->listen.items[0])) {
+        return read_buses(x);
     }
     for (; x->count < o->to.count; x->count++) {
         CRD_TRY(crd_dcp_address_parse(ctx, o->listen.items[x->count], &x->at[x->count]));
@@ -380,6 +403,29 @@ fail:
     return st;
 }
 
+static crd_status open_bus(emulator* x, const char* text, crd_dcp_net** out)
+{
+    struct crdi_can_bus* bus = NULL;
+    const crd_status st = crdi_dcp_bus_open(x->cli->ctx, text, &bus);
+    return st < 0 ? st : crdi_dcp_net_bus(x->cli->ctx, bus, out);
+}
+
+static crd_status open_nets(emulator* x)
+{
+    const emulate_options* o = x->o;
+    crd_status st = CRD_OK;
+    if (x->buses) {
+        CRD_TRY(open_bus(x, o->listen.items[0], &x->near));
+        return open_bus(x, o->to.items[0], &x->far);
+    }
+    CRD_TRY(open_net(x, o->listen_key, x->at, x->count, "--listen-key FILE or --plain",
+                     CRD_DCP_BENCH_ROLE, &x->near));
+    CRD_TRY(open_net(x, o->to_key, x->to, x->count, "--to-key FILE or --plain", CRD_DCP_MASTER_ROLE,
+                     &x->far));
+fail:
+    return st;
+}
+
 static crd_status open_emulator(emulator* x)
 {
     const emulate_options* o = x->o;
@@ -393,14 +439,12 @@ static crd_status open_emulator(emulator* x)
     if (o->memory > 0) { opt.memory = (size_t)o->memory << 20; }
     if (!isnan(o->idle)) { opt.idle = o->idle; }
     CRD_TRY(read_addresses(x));
+    if (x->buses) { opt.raw = opt.control_only = true; }
     CRD_TRY(read_paths(x, &opt));
     CRD_TRY(read_ip(ctx, "near-address", o->near, &opt.near_ip));
     CRD_TRY(read_ip(ctx, "far-address", o->far, &opt.far_ip));
     CRD_TRY(dcp_emulate_read_ports(ctx, o->ports, &opt));
-    CRD_TRY(open_net(x, o->listen_key, x->at, x->count, "--listen-key FILE or --plain",
-                     CRD_DCP_BENCH_ROLE, &x->near));
-    CRD_TRY(open_net(x, o->to_key, x->to, x->count, "--to-key FILE or --plain", CRD_DCP_MASTER_ROLE,
-                     &x->far));
+    CRD_TRY(open_nets(x));
     if (opt.far_ip == 0) { opt.far_ip = crdi_dcp_net_source_ip(x->far, &x->to[0]); }
     if (o->capture) {
         CRD_TRY(crd_dcp_capture_open(ctx, o->capture, &x->capture));
@@ -437,8 +481,10 @@ static crd_status dcp_emulate_say_ready(const emulator* x, crdi_result* o)
         char at[32], to[32];
         (void)crd_dcp_address_print(&x->at[i], at, sizeof at);
         (void)crd_dcp_address_print(&x->to[i], to, sizeof to);
-        crdi_put(crdi_row(list), TEXT("at", at), TEXT("to", to));
-        crdi_say(o, "listening at %s for %s\n", at, to);
+        const char* here = x->buses ? x->o->listen.items[0] : at;
+        const char* there = x->buses ? x->o->to.items[0] : to;
+        crdi_put(crdi_row(list), TEXT("at", here), TEXT("to", there));
+        crdi_say(o, "listening at %s for %s\n", here, there);
     }
     return crdi_result_print(o->root);
 }
@@ -523,10 +569,10 @@ static void dcp_emulate_say_summary(const emulator* x, crdi_result* out)
 // A secured network has handshakes to repeat now and then, of which poll knows nothing.
 static void relay_on(emulator* x, const sigset_t* mask)
 {
-    const double most = x->o->listen_key || x->o->to_key ? 0.02 : 1;
-    struct pollfd fds[2] = {{.fd = crd_dcp_net_descriptor(x->near), .events = POLLIN},
-                            {.fd = crd_dcp_net_descriptor(x->far), .events = POLLIN}};
+    const double most = x->o->listen_key || x->o->to_key ? 0.02 : x->buses ? 0.1 : 1;
     while (!crdi_interrupted()) {
+        struct pollfd fds[2] = {{.fd = crd_dcp_net_descriptor(x->near), .events = POLLIN},
+                                {.fd = crd_dcp_net_descriptor(x->far), .events = POLLIN}};
         const bool more = crdi_dcp_relay_poll(x->relay);
         const double left = crdi_dcp_relay_next(x->relay) - crd_dcp_net_now(x->near);
         const double wait = more ? 0 : fmax(0, fmin(left, most));
@@ -573,7 +619,8 @@ static const crdi_option rows[] = {
              "one. Once for each --to"),
     OPT_LIST(emulate_options, to, "to", "ADDRESS",
              "the slave, such as udp://127.0.0.1:8080; several are several times --listen and "
-             "--to"),
+             "--to. Both may be a CAN bus, can://vcan0 or can://239.74.163.2:43113 of this host: "
+             "frames of one go to the other, and back"),
     SETTING_LIST(SETTING_OPTION) //
     OPT_LIST(emulate_options, there, "there", "NAME=VALUE",
              "one of the settings above for the way to the slaves only: --there delay='30 ms'"),
@@ -635,6 +682,9 @@ const crdi_command crdi_command_dcp_emulate = {
                  {"cardan dcp emulate --listen udp://127.0.0.2:8080 --to udp://127.0.0.1:8080 "
                   "--trace link.csv --capture both.pcapng",
                   "a link that was measured with cardan dcp link -o"},
+                 {"cardan dcp emulate --listen can://vcan0 --to can://vcan1 --delay '5 ms' --loss "
+                  "0.01",
+                  "frames between two CAN buses"},
                  {"cardan dcp emulate --listen udp://127.0.0.2:8080 --to udp://127.0.0.1:8080 "
                   "--cut '5 s..6 s'",
                   "somebody pulls the plug for a second"},

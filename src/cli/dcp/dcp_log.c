@@ -22,7 +22,7 @@ enum { MOST = 64, FRAME = 1 << 17 };
 
 typedef struct log_options {
     crdi_common common;
-    const char *interface, *write;
+    const char *interface, *write, *matrix;
     crdi_list ports, descriptions;
     int count; // -1: not given
 } log_options;
@@ -33,6 +33,7 @@ typedef struct reader {
     const log_options* o;
     crdi_dcp_log* log;
     crd_dcp_capture* written;
+    crd_dcp_can_description* matrix;
     crd_dcp_description* descriptions[MOST];
     int description_count;
     uint16_t ports[MOST];
@@ -92,7 +93,8 @@ static crd_status print_pdu(const reader* r, const crdi_dcp_seen* s)
     crdi_put(o, REAL("time", s->time), TEXT("from", from), TEXT("to", to),
              TEXT("type", type ? type : "unknown"), TEXT("text", r->line),
              INT("length", s->length));
-    if (s->pdu->type != CRDI_DCP_NTF_STATE_CHANGED && s->pdu->type != CRDI_DCP_NTF_LOG) {
+    if (s->pdu->type != CRDI_DCP_NTF_STATE_CHANGED && s->pdu->type != CRDI_DCP_NTF_LOG &&
+        s->to.transport != CRD_DCP_CAN) {
         crdi_put(o, INT("seq", s->pdu->seq));
     }
     if (s->decoded == CRDI_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
@@ -126,10 +128,16 @@ static crd_status dcp_log_say_summary(const reader* r)
     crdi_result* out = r->out;
     crdi_put(out, TEXT("event", "ended"), INT("pdus", c.pdus), INT("frames", c.frames),
              INT("other", c.other), INT("truncated", c.truncated), INT("fragments", c.fragments),
-             INT("gaps", c.gaps), INT("lost", r->lost));
+             INT("gaps", c.gaps), INT("lost", r->lost), INT("can", c.can));
     if (!r->o->common.quiet) {
         crdi_say(out, "%" PRId64 " PDU%s, %" PRId64 " other packet%s", c.pdus, crdi_plural(c.pdus),
                  c.other, crdi_plural(c.other));
+        if (c.can) {
+            crdi_say(out,
+                     " (%" PRId64 " of CAN: --matrix FILE says what they are in DCP, 'cardan "
+                     "can log' shows them)",
+                     c.can);
+        }
         if (c.truncated) { crdi_say(out, ", %" PRId64 " cut short by the capture", c.truncated); }
         if (c.fragments) { crdi_say(out, ", %" PRId64 " fragments left out", c.fragments); }
         if (c.gaps) {
@@ -326,6 +334,8 @@ static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* a
     }
     CRD_TRY(dcp_log_read_ports(&r, &opt));
     CRD_TRY(read_descriptions(&r, &opt));
+    if (o->matrix) { CRD_TRY(crdi_dcp_can_load_good(cli->ctx, o->matrix, &r.matrix)); }
+    opt.matrix = r.matrix;
     CRD_TRY(crdi_dcp_log_create(cli->ctx, &opt, &r.log));
     if (o->write) { CRD_TRY(crd_dcp_capture_open(cli->ctx, o->write, &r.written)); }
     st = o->interface ? read_interface(&r) : dcp_log_read_file(&r, arguments->items[0]);
@@ -334,6 +344,7 @@ static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* a
     CRD_TRY(dcp_log_say_summary(&r));
 fail:
     crdi_dcp_log_destroy(r.log);
+    crd_dcp_can_description_destroy(r.matrix);
     for (int i = 0; i < r.description_count; i++) {
         crd_dcp_description_destroy(r.descriptions[i]);
     }
@@ -356,6 +367,9 @@ static const crdi_option rows[] = {
              "of a slave: data are shown with names and values of variables once the requests "
              "that configure them were seen",
              .extensions = "dcpx|dcp"),
+    OPT_FILE(log_options, matrix, "matrix", "xml",
+             "of DCP over CAN (cardan dcp matrix): what the frames of CAN in a capture are; "
+             "can://0 is the master then, can://3 the slave of dcp id 3"),
     OPT_FILE(log_options, write, "write", "pcapng",
              "write the PDUs to this capture as well, for Wireshark", .short_name = 'w'),
     OPT_INT(log_options, count, "count", "N", "end after so many PDUs", .short_name = 'n'),
@@ -370,7 +384,8 @@ const crdi_command crdi_command_dcp_log = {
     .summary = "show the PDUs in a capture or on an interface",
     .description =
         "Decodes DCP in a capture (pcapng, or pcap as tcpdump writes it; - is standard input) or "
-        "on an interface, over UDP and TCP: one line for each PDU with the time since the first, "
+        "on an interface, over UDP and TCP, and in captures over CAN: one line for each PDU with "
+        "the time since the first, "
         "who sent it to whom, and what it says. Packets that are not DCP are left out and "
         "counted.",
     .examples = {{"cardan dcp log session.pcapng --description motor.dcpx",

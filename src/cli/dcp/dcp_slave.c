@@ -18,7 +18,7 @@ static const double TURN = 0.2; // s: a signal that comes just before waiting is
 
 typedef struct slave_options {
     crdi_served served;
-    const char *description, *written, *capture, *bench;
+    const char *description, *written, *capture, *bench, *matrix;
     crdi_list listen, allow, key;
     bool once, any_port, check_range, plain;
     int priority;
@@ -34,6 +34,8 @@ typedef struct session {
     crdi_bench_file bench;
     crd_dcp_net* net;
     crd_dcp_capture* capture;
+    const char* bus; // of CAN, "can://can0"; NULL
+    crd_dcp_can_description* matrix;
     crd_dcp_address addresses[MOST];
     int address_count;
     uint32_t allowed_ip[MOST + 1], allowed_mask[MOST + 1];
@@ -103,6 +105,16 @@ static crd_status find_addresses(session* x)
         return crdi_fail(x->cli->ctx, CRD_E_RANGE, "%d times --listen, expected %d at most",
                          list->count, MOST);
     }
+    x->bus = list->count == 1 && crdi_dcp_is_bus(list->items[0]) ? list->items[0] : NULL;
+    if ((x->bus != NULL) != (x->o->matrix != NULL) || (x->bus && x->o->key.count)) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE,
+                         "--listen can://BUS and --matrix FILE belong together, with no other "
+                         "--listen and no --key; 'cardan dcp matrix' writes the file");
+    }
+    if (x->bus) { // it has no addresses: the slave is told of one that stands for it
+        x->addresses[x->address_count++] = crdi_dcp_bus_address;
+        return crdi_dcp_can_load_good(x->cli->ctx, x->o->matrix, &x->matrix);
+    }
     for (int i = 0; i < list->count; i++) {
         CRD_TRY(
             crd_dcp_address_parse(x->cli->ctx, list->items[i], &x->addresses[x->address_count++]));
@@ -139,22 +151,30 @@ static crd_status open_network(session* x)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = x->cli->ctx;
+    CRD_TRY(find_addresses(x));
+    if (x->o->capture) { CRD_TRY(crd_dcp_capture_open(ctx, x->o->capture, &x->capture)); }
+    if (x->bus) { return CRD_OK; } // opened when it is known who the slave is
     CRD_TRY(crd_dcp_net_create(ctx, &x->net));
     if (x->o->key.count > 0) {
         CRD_TRY(crdi_dcp_net_secure_files(ctx, x->o->key.items, x->o->key.count, CRD_DCP_BENCH_ROLE,
                                           NULL, &x->net));
     }
-    if (x->o->capture) {
-        CRD_TRY(crd_dcp_capture_open(ctx, x->o->capture, &x->capture));
-        crd_dcp_net_capture(x->net, x->capture);
-    }
-    CRD_TRY(find_addresses(x));
+    crd_dcp_net_capture(x->net, x->capture);
     for (int i = 0; i < x->address_count; i++) {
         CRD_TRY(crdi_dcp_check_plain(ctx, &x->addresses[i], x->o->key.count > 0, x->o->plain,
                                      CRDI_KEY_OR_PLAIN));
         CRD_TRY(crd_dcp_net_listen(x->net, &x->addresses[i]));
     }
 fail:
+    return st;
+}
+
+static crd_status open_bus(session* x)
+{
+    if (!x->bus) { return CRD_OK; }
+    const crd_status st = crdi_dcp_net_can_slave(x->cli->ctx, x->bus, x->matrix,
+                                                 crdi_serve_description(x->serve), 0, &x->net);
+    if (st >= 0) { crd_dcp_net_capture(x->net, x->capture); }
     return st;
 }
 
@@ -171,6 +191,11 @@ static crd_status write_description(session* x)
 {
     crd_dcp_description d = *crdi_serve_description(x->serve);
     char hosts[MOST][16];
+    if (x->bus) {
+        d.udp.offered = false;
+        d.can = true;
+        return crdi_write_description(x->cli->ctx, &d, x->o->written);
+    }
     for (int i = x->address_count - 1; i >= 0; i--) { // the first of a transport counts
         const crd_dcp_address* a = &x->addresses[i];
         crd_dcp_endpoint* e = a->transport == CRD_DCP_TCP ? &d.tcp : &d.udp;
@@ -202,14 +227,17 @@ static crd_status open_slave(session* x)
                  "no heartbeat: a master that dies is not noticed, and the last set values go on; "
                  "--heartbeat 3s notices it, --bench FILE brings a machine to rest");
     }
+    if (x->given && x->bus) { crdi_dcp_can_stand_for(x->given); }
     if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
     if (x->o->bench) {
         CRD_TRY(crdi_bench_file_load(x->cli->ctx, x->o->bench, &x->sys->arena, &x->bench));
         CRD_TRY(crdi_serve_as_bench(x->serve, &x->bench));
     }
     if (x->o->written) { CRD_TRY(write_description(x)); }
+    CRD_TRY(open_bus(x));
     const crd_dcp_link link = crd_dcp_net_link(x->net);
     CRD_TRY(crdi_serve_start(x->serve, &link, &limits, dcp_slave_watch, x));
+    if (x->bus) { crdi_dcp_net_can_bind(x->net, crdi_serve_slave(x->serve)); }
 fail:
     return st;
 }
@@ -241,8 +269,8 @@ static crd_status dcp_slave_say_ready(session* x)
     for (int i = 0; i < x->address_count; i++) {
         char text[32];
         crd_dcp_address_print(&x->addresses[i], text, sizeof text);
-        crdi_add(list, TEXT(NULL, text));
-        crdi_say(x->out, "listening at %s\n", text);
+        crdi_add(list, TEXT(NULL, x->bus ? x->bus : text));
+        crdi_say(x->out, "listening at %s\n", x->bus ? x->bus : text);
     }
     crdi_put(x->out, INT("variables", d->variable_count));
     return crdi_result_print(x->out->root);
@@ -280,6 +308,7 @@ static void close_session(session* x)
     crdi_serve_destroy(x->serve);
     if (x->net && x->capture) { crd_dcp_net_capture(x->net, NULL); }
     crd_dcp_net_destroy(x->net);
+    crd_dcp_can_description_destroy(x->matrix);
     crd_dcp_description_destroy(x->given);
     crd_system_destroy(x->sys);
 }
@@ -333,7 +362,10 @@ static const crdi_option rows[] = {
     OPT_LIST(slave_options, listen, "listen", "ADDRESS",
              "where masters reach it, such as udp://192.168.2.7:8080 or tcp://0.0.0.0:8080 "
              "(UDP and TCP at once are fine); port 0 chooses one; udp://127.0.0.1:8080 unless "
-             "given"),
+             "given. On a CAN bus can://can0, or can://239.74.163.2:43113 for one of this host"),
+    OPT_FILE(slave_options, matrix, "matrix", "xml",
+             "on a CAN bus: which frames are what, and how the slave is configured (cardan dcp "
+             "matrix)"),
     OPT_FILE(slave_options, description, "description", "dcpx|dcp",
              "description to use instead of the one that would be made; has to fit"),
     OPT_FILE(slave_options, bench, "bench", "yaml",
@@ -379,6 +411,8 @@ const crdi_command crdi_command_dcp_slave = {
                  {"cardan dcp slave car.yaml --listen udp://:8080 --listen tcp://:8080 "
                   "--write-description car.dcpx",
                   "UDP and TCP, and the description for the master"},
+                 {"cardan dcp slave motor.fmu --listen can://can0 --matrix bus.xml",
+                  "on a CAN bus"},
                  {"cardan dcp slave motor.fmu --once --capture session.pcapng --log-level info",
                   "one session, recorded, with its states"}},
     OPTIONS(rows, slave_options),

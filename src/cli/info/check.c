@@ -87,7 +87,7 @@ static const crdi_option rows[] = {
 
 const crdi_command crdi_command_check = {
     .name = "check",
-    .arguments = "SYSTEM|SSP|FMU|DCPX|NETLIST|LAYOUT",
+    .arguments = "SYSTEM|SSP|FMU|DCPX|NETLIST|LAYOUT|DBC",
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
@@ -95,9 +95,8 @@ const crdi_command crdi_command_check = {
         "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist "
         "(.cir, "
         ".ckt, .net, .sp, .spice) is read and its start computed, the layout of datagrams (.yaml "
-        "with "
-        "the key layout) with its fields, counters and checksums. No code "
-        "of an FMU is run. A SYSTEM of - is read from "
+        "with the key layout) and a DBC file (.dbc) with their fields: overlaps, places behind the "
+        "end, multiplexors. No code of an FMU is run. A SYSTEM of - is read from "
         "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",
     .examples = {{"cardan check oscillator.yaml", "is this system right?"},
@@ -106,6 +105,6 @@ const crdi_command crdi_command_check = {
     OPTIONS(rows, check_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|ssp|ssd|dcpx|dcp|cir|ckt|net|sp|spice",
+    .extensions = "fmu|yaml|yml|ssp|ssd|dcpx|dcp|cir|ckt|net|sp|spice|dbc",
     .run = run_check,
 };

@@ -313,15 +313,14 @@ const crdi_command crdi_command_info = {
         "standard input. Description of a "
         "DCP slave (.dcpx, .dcp): operation modes, limits and variables. Netlist (.cir, .ckt, "
         ".net, "
-        ".sp, .spice): parts, equations, inputs and outputs. Layout of datagrams (.yaml): messages "
-        "and "
-        "their fields. No code of an FMU is run.",
+        ".sp, .spice): parts, equations, inputs and outputs. Layout of datagrams (.yaml), DBC file "
+        "(.dbc): messages and their fields. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
                  {"cardan info run.mf4", "the signals of a result"}},
     OPTIONS(rows, crdi_info_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml|cir|ckt|net|sp|spice",
+    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml|cir|ckt|net|sp|spice|dbc",
     .run = run_info,
 };

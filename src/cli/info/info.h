@@ -22,7 +22,7 @@ crd_status crdi_info_circuit(crdi_cli* cli, const char* path, const crdi_info_op
 crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o,
                          crdi_result* out);
 
-bool crdi_is_layout(const char* path);
+bool crdi_is_layout(const char* path); // or a DBC file
 crd_status crdi_info_layout(crdi_cli* cli, const char* path, const crdi_info_options* o,
                             crdi_result* out);
 crd_status crdi_check_layout(crdi_cli* cli, const char* path, crdi_result* out);

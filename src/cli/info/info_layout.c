@@ -1,7 +1,8 @@
-// cardan info and cardan check on the layout of datagrams: its messages and where their fields are.
+// cardan info and cardan check on what says how messages look, the layout of datagrams or a DBC
+// file: the messages and where their fields are.
 #include "cli/info/info.h"
 #include "shared/system.h"
-#include "shared/wire.h"
+#include "shared/wire_can.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 bool crdi_is_layout(const char* path)
 {
     char head[4096];
+    if (crdi_ends_with(path, ".dbc")) { return true; }
     if (!crdi_ends_with(path, ".yaml") && !crdi_ends_with(path, ".yml")) { return false; }
     const size_t n = crdi_file_head(path, head, sizeof head);
     return strlen(head) == n && (strncmp(head, "layout:", 7) == 0 || strstr(head, "\nlayout:"));
@@ -47,6 +49,7 @@ static const char* role_of(crdi_result* out, const crdi_wire_message* m, int i)
     return text;
 }
 
+// A message and its fields that fit. A DBC file says who sends it, a layout whether it is we.
 static void put_message(crdi_result* list, const crdi_wire_message* m, const crdi_list* patterns)
 {
     static const crdi_column columns[] = {{">bit", "bit", "%d"},
@@ -59,11 +62,17 @@ static void put_message(crdi_result* list, const crdi_wire_message* m, const crd
                                           {0}};
     char cycle[32];
     crdi_result* out = crdi_row(list);
-    crdi_put(out, TEXT("name", m->name), TEXT("direction", m->sent ? "send" : "receive"),
+    crdi_put(out, TEXT("name", m->name),
+             ONLY_IF(!*m->sender, TEXT("direction", m->sent ? "send" : "receive")),
              INT("id", m->id), INT("length", m->length),
+             ONLY_IF(*m->sender, TEXT("sender", m->sender)),
              ONLY_IF(m->cycle > 0, REAL("cycle", m->cycle)));
-    crdi_say(out, "\n%s: %s, id 0x%X, %d bytes%s%s\n", m->name, m->sent ? "sent" : "received",
-             m->id, m->length, m->cycle > 0 ? ", every " : "",
+    crdi_say(out, "\n%s: %s%s, id 0x%X%s%s, %d bytes%s%s\n", m->name,
+             *m->sender ? "sent by "
+             : m->sent  ? "sent"
+                        : "received",
+             m->sender, m->id, m->extended ? " extended" : "", m->fd ? " CAN FD" : "", m->length,
+             m->cycle > 0 ? ", every " : "",
              m->cycle > 0 ? crdi_format_seconds(cycle, m->cycle) : "");
     crdi_result* fields = crdi_array(out, "fields");
     for (int i = 0; i < m->field_count; i++) {
@@ -80,20 +89,23 @@ static void put_message(crdi_result* list, const crdi_wire_message* m, const crd
 static crd_status show_layout(crdi_cli* cli, const char* path, const crdi_list* patterns,
                               crdi_result* out)
 {
+    const bool dbc = crdi_ends_with(path, ".dbc");
+    const char* what = dbc ? "DBC file" : "layout";
     crd_arena arena;
     crdi_wire_catalog c;
     crd_arena_init(&arena, cli->ctx);
-    const crd_status st = crdi_layout_load(cli->ctx, path, &arena, &c);
+    const crd_status st =
+        dbc ? crdi_wire_dbc_read(&arena, path, &c) : crdi_layout_load(cli->ctx, path, &arena, &c);
     if (st >= 0 && patterns) {
-        crdi_put(out, TEXT("kind", "layout"), TEXT("file", path));
-        crdi_say(out, "%s: layout of %d message%s\n", path, c.message_count,
+        crdi_put(out, TEXT("kind", dbc ? "dbc" : "layout"), TEXT("file", path));
+        crdi_say(out, "%s: %s of %d message%s\n", path, what, c.message_count,
                  crdi_plural(c.message_count));
         crdi_result* list = crdi_array(out, "messages");
         for (int i = 0; i < c.message_count; i++) {
             put_message(list, &c.messages[i], patterns);
         }
     } else if (st >= 0) {
-        crdi_say(out, "ok: layout of %d message%s\n", c.message_count,
+        crdi_say(out, "ok: %s of %d message%s\n", what, c.message_count,
                  crdi_plural(c.message_count));
     }
     crd_arena_clear(&arena);

@@ -1,7 +1,7 @@
 // One end of a CAN bus: an identifier stands for type, data_id or param_id, and sender.
 #include "dcp/can/can.h"
+#include "dcp/net/net.h"
 #include "shared/base.h"
-#include "shared/wire_can.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@ enum { BURST = 256 }; // frames that are no message, before receive returns
 
 struct crd_dcp_can {
     crd_context* ctx;
-    crdi_can_bus* bus;
+    crd_dcp_net* net;  // its packets are frames; NULL: only reads
+    crdi_can_bus* bus; // of the net
     int count;
     const crdi_dcp_can_message** by_id;      // (count)
     const crdi_dcp_can_message** by_meaning; // (count)
@@ -53,17 +54,12 @@ static const crdi_dcp_can_message* find_message(const crd_dcp_can* c,
     return found ? *found : NULL;
 }
 
-// With `bus`, which belongs to it from now on, also if it fails.
-static crd_status can_create(crd_context* ctx, const crd_dcp_can_description* d, crdi_can_bus* bus,
-                             crd_dcp_can** out)
+crd_status crdi_dcp_can_reader(crd_context* ctx, const crd_dcp_can_description* d,
+                               crd_dcp_can** out)
 {
     crd_dcp_can* c = crdi_new(ctx, sizeof *c);
-    if (!c) {
-        crdi_can_bus_close(bus);
-        return CRD_E_MEMORY;
-    }
+    if (!c) { return CRD_E_MEMORY; }
     c->ctx = ctx;
-    c->bus = bus;
     c->count = d->message_count;
     const size_t n = (size_t)c->count;
     c->by_id = crdi_new_array(ctx, n, sizeof *c->by_id);
@@ -83,12 +79,29 @@ static crd_status can_create(crd_context* ctx, const crd_dcp_can_description* d,
     return CRD_OK;
 }
 
+// With `bus`, which belongs to it from now on, also if it fails.
+crd_status crdi_dcp_can_over(crd_context* ctx, const crd_dcp_can_description* d, crdi_can_bus* bus,
+                             crd_dcp_can** out)
+{
+    crd_dcp_net* net = NULL;
+    crd_status st = crdi_dcp_net_bus(ctx, bus, &net);
+    if (st < 0) { return st; }
+    st = crdi_dcp_can_reader(ctx, d, out);
+    if (st < 0) {
+        crd_dcp_net_destroy(net);
+        return st;
+    }
+    (*out)->net = net;
+    (*out)->bus = bus;
+    return CRD_OK;
+}
+
 crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
                               crd_dcp_can** out)
 {
     crdi_can_bus* bus = NULL;
     const crd_status st = crdi_can_bus_over(ctx, fd, &bus);
-    return st < 0 ? st : can_create(ctx, d, bus, out);
+    return st < 0 ? st : crdi_dcp_can_over(ctx, d, bus, out);
 }
 
 crd_status crd_dcp_can_open(crd_context* ctx, const crd_dcp_can_description* d,
@@ -96,13 +109,13 @@ crd_status crd_dcp_can_open(crd_context* ctx, const crd_dcp_can_description* d,
 {
     crdi_can_bus* bus = NULL;
     const crd_status st = crdi_can_bus_open(ctx, interface, &bus);
-    return st < 0 ? st : can_create(ctx, d, bus, out);
+    return st < 0 ? st : crdi_dcp_can_over(ctx, d, bus, out);
 }
 
 void crd_dcp_can_destroy(crd_dcp_can* c)
 {
     if (!c) { return; }
-    crdi_can_bus_close(c->bus);
+    crd_dcp_net_destroy(c->net);
     crd_free(c->ctx, c->by_id);
     crd_free(c->ctx, c->by_meaning);
     crd_free(c->ctx, c);
@@ -168,8 +181,11 @@ static bool put_frame(crd_dcp_can* c, const crdi_dcp_can_message* m, const uint8
 {
     crdi_can_frame f = {
         .id = m->can_id, .extended = m->can_id > CRDI_CAN_STANDARD, .length = m->length};
+    uint8_t packed[CRDI_CAN_PACKED];
+    crd_dcp_address bus = {0};
     memcpy(f.data, bytes, m->length);
-    return crdi_can_bus_send(c->bus, &f);
+    (void)crd_dcp_net_local(c->net, 0, &bus);
+    return crdi_dcp_net_send(c->net, &bus, packed, crdi_can_pack(&f, packed));
 }
 
 bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
@@ -207,7 +223,7 @@ static const crdi_dcp_can_message* message_of(crd_dcp_can* c, const crdi_can_fra
     return find_message(c, c->by_id, &key, compare_id);
 }
 
-static bool take_frame(crd_dcp_can* c, const crdi_can_frame* f, crdi_dcp_pdu* out, uint8_t* sender)
+bool crdi_dcp_can_take(crd_dcp_can* c, const crdi_can_frame* f, crdi_dcp_pdu* out, uint8_t* sender)
 {
     const crdi_dcp_can_message* m = message_of(c, f);
     if (!m) {
@@ -234,16 +250,40 @@ static bool take_frame(crd_dcp_can* c, const crdi_can_frame* f, crdi_dcp_pdu* ou
     return true;
 }
 
-bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender)
+bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender, double* time)
 {
+    crd_dcp_packet p;
     crdi_can_frame f;
-    for (int i = 0; i < BURST && crdi_can_bus_receive(c->bus, &f); i++) {
-        if (take_frame(c, &f, out, sender)) { return true; }
+    for (int i = 0; i < BURST && crd_dcp_net_receive(c->net, &p); i++) {
+        if (!crdi_can_unpack(p.bytes, p.length, &f) || !crdi_dcp_can_take(c, &f, out, sender)) {
+            continue;
+        }
+        if (time) { *time = p.time; }
+        return true;
     }
     return false;
 }
 
+crd_dcp_net* crdi_dcp_can_frames(const crd_dcp_can* c)
+{
+    return c->net;
+}
+
+uint8_t crdi_dcp_can_receiver(const crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
+{
+    const crdi_dcp_can_message key = {.type = p->type, .sender = sender, .id = p->id};
+    const crdi_dcp_can_message* m = find_message(c, c->by_meaning, &key, compare_meaning);
+    return m && m->receiver_count > 0 ? m->receivers[0] : 0;
+}
+
+bool crdi_dcp_can_for_master(const crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender)
+{
+    const crdi_dcp_can_message key = {.type = p->type, .sender = sender, .id = p->id};
+    const crdi_dcp_can_message* m = find_message(c, c->by_meaning, &key, compare_meaning);
+    return m && m->receiver_count > 0 && memchr(m->receivers, 0, (size_t)m->receiver_count);
+}
+
 void crd_dcp_can_wait(crd_dcp_can* c, double seconds)
 {
-    crdi_can_bus_wait(c->bus, seconds);
+    crd_dcp_net_wait(c->net, seconds);
 }

@@ -3,10 +3,13 @@
 //   description.c  makes, loads and destroys descriptions
 //   rules.c        the rules, and the check of a description
 //   write.c        a description becomes a document
+//   make.c         a description made for some slaves
 //   can.c          frames and PDUs
-//   slave.c        a slave on a bus
+//   net.c          a bus as the network of a master or a slave
+//   master.c       what travels there, for a master
 #pragma once
 #include "dcp/description/dcpx.h"
+#include "shared/wire_can.h"
 
 /// A value in a data message.
 typedef struct crdi_dcp_can_item {
@@ -67,8 +70,15 @@ crd_status crdi_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first);
 /// `sender` of data: 0 for the master.
 bool crdi_dcp_can_send(crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender);
 /// The next PDU that is there; false: none. The payload is valid until the next call; seq is 0.
-/// `*sender` (may be NULL) is the dcp id.
-bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender);
+/// `*sender` (may be NULL) is the dcp id, `*time` (likewise) when it came.
+bool crdi_dcp_can_receive(crd_dcp_can* c, crdi_dcp_pdu* out, uint8_t* sender, double* time);
+crd_dcp_net* crdi_dcp_can_frames(const crd_dcp_can* c); ///< the bus, a net of frames
+bool crdi_dcp_can_for_master(const crd_dcp_can* c, const crdi_dcp_pdu* p, uint8_t sender);
+/// Over `bus`, which belongs to it from then on, also if it fails.
+crd_status crdi_dcp_can_over(crd_context* ctx, const crd_dcp_can_description* d, crdi_can_bus* bus,
+                             crd_dcp_can** out);
+const crdi_dcp_can_config* crdi_can_config_of(const crd_dcp_can_description* file,
+                                              const uint8_t uuid[16], uint8_t id);
 
 enum {
     CRDI_CAN_FIELDS = 4,
@@ -112,3 +122,6 @@ int crdi_can_compare_meaning(const crdi_dcp_can_message* x, const crdi_dcp_can_m
 // rules.c
 extern const crdi_dcp_rules crdi_can_rules;
 crd_status crdi_can_check(crd_dcp_can_description* d, crdi_dcp_findings* f);
+
+// master.c: the bundles of a slave, by the file
+crd_status crdi_can_lay_out(const crd_dcp_can_description* d, crd_dcp_master* m, int peer);

@@ -594,6 +594,21 @@ crd_status crd_dcp_can_load(crd_context* ctx, const char* path, crd_dcp_can_desc
     return st;
 }
 
+crd_status crdi_dcp_can_load_good(crd_context* ctx, const char* path, crd_dcp_can_description** out)
+{
+    const crd_dcp_finding* findings = NULL;
+    int count = 0;
+    const crd_status st = crd_dcp_can_load(ctx, path, out, &findings, &count);
+    if (st < 0) { return st; }
+    const crd_dcp_finding* fault = crdi_dcp_first_fault(findings, (size_t)count);
+    if (!fault) { return CRD_OK; }
+    crdi_fail(ctx, CRD_E_FORMAT, "%s:%d: %s (%s); 'cardan check' lists everything", path,
+              fault->line, fault->text, fault->code);
+    crd_dcp_can_description_destroy(*out);
+    *out = NULL;
+    return CRD_E_FORMAT;
+}
+
 crd_status crdi_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first)
 {
     const int fresh = CRDI_CAN_REQUESTS + 5 * d->slave_count;

@@ -42,7 +42,7 @@ static const crdi_dcp_rule rules[] = {
     {"R04", CRD_DCP_WARNING, "There is at least one resolution."},
     {"R05", CRD_DCP_FAULT, "There is a Heartbeat if and only if canMonitorHeartbeat is true."},
 
-    {"T01", CRD_DCP_WARNING, "UDP_IPv4 or TCP_IPv4 is offered."},
+    {"T01", CRD_DCP_WARNING, "UDP_IPv4, TCP_IPv4 or CAN is offered."},
     {"T02", CRD_DCP_NOTE, "Control has host and port."},
     {"T03", CRD_DCP_WARNING, "A range of ports does not end before it begins."},
     {"T04", CRD_DCP_NOTE, "There are ports for data if there are inputs, and for parameters if "
@@ -386,10 +386,10 @@ static void check_transports(crdi_dcp_checker* c)
         inputs = inputs || v->causality == CRD_INPUT;
         tunable = tunable || (v->causality == CRD_PARAMETER && v->variability == CRD_TUNABLE);
     }
-    if (!d->udp.offered && !d->tcp.offered) {
+    if (!d->udp.offered && !d->tcp.offered && !d->can) {
         crdi_dcp_found(c->f, "T01", d->lines.transports,
-                       "neither UDP_IPv4 nor TCP_IPv4 is offered, expected one that can be reached "
-                       "from here");
+                       "neither UDP_IPv4, TCP_IPv4 nor CAN is offered, expected one that can be "
+                       "reached from here");
     }
     check_endpoint(c, &d->udp, "UDP_IPv4", 65507, inputs, tunable);
     check_endpoint(c, &d->tcp, "TCP_IPv4", UINT32_MAX, inputs, tunable);

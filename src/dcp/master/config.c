@@ -53,6 +53,10 @@ static crd_status decide_routes(crd_dcp_master* m)
 {
     for (int i = 0; i < m->route_count; i++) {
         crdi_dcp_route* r = &m->routes[i];
+        if (m->net->ops->lay_out) {
+            return crdi_fail(m->ctx, CRD_E_UNSUPPORTED,
+                             "DCP session: routes between slaves on a CAN bus are not planned");
+        }
         const uint32_t a = m->peers[r->from].values[r->output].slot.count;
         const uint32_t b = m->peers[r->to].values[r->input].slot.count;
         if (a != b) {
@@ -118,17 +122,17 @@ static size_t limit_of(const crd_dcp_master* m, const load* l, bool hard)
     return most;
 }
 
-static crdi_dcp_bundle* new_bundle(crd_dcp_master* m, const load* l, uint32_t steps)
+crdi_dcp_bundle* crdi_dcp_bundle_new(crd_dcp_master* m, crdi_dcp_kind kind, int slave, int room,
+                                     uint32_t steps)
 {
     if (m->bundle_count == m->bundle_room) { return NULL; }
     crdi_dcp_bundle* b = &m->bundles[m->bundle_count++];
-    *b = (crdi_dcp_bundle){.kind = l->kind,
-                           .slave = l->slave,
-                           .to = l->to,
-                           .group = l->group,
+    *b = (crdi_dcp_bundle){.id = (uint16_t)m->bundle_count,
+                           .kind = kind,
+                           .slave = slave,
                            .steps = steps,
-                           .variables = crdi_arena_new(&m->layout, (size_t)l->count, sizeof(int)),
-                           .inputs = crdi_arena_new(&m->layout, (size_t)l->count, sizeof(int))};
+                           .variables = crdi_arena_new(&m->layout, (size_t)room, sizeof(int)),
+                           .inputs = crdi_arena_new(&m->layout, (size_t)room, sizeof(int))};
     return b->variables && b->inputs ? b : NULL;
 }
 
@@ -154,8 +158,10 @@ static crd_status pack_load(crd_dcp_master* m, const load* l)
                     master_config_variable_of(m, l->slave, variable)->name, DATA_HEAD + more, hard);
             }
             if (!b || size + more > soft || b->count == MOST_MEMBERS) {
-                b = new_bundle(m, l, steps);
+                b = crdi_dcp_bundle_new(m, l->kind, l->slave, l->count, steps);
                 if (!b) { return CRD_E_MEMORY; }
+                b->to = l->to;
+                b->group = l->group;
                 size = DATA_HEAD;
             }
             b->variables[b->count] = variable;
@@ -167,7 +173,7 @@ static crd_status pack_load(crd_dcp_master* m, const load* l)
     return CRD_OK;
 }
 
-static bool in_bundle(const crd_dcp_master* m, crdi_dcp_kind kind, int slave, int variable,
+bool crdi_dcp_bundled(const crd_dcp_master* m, crdi_dcp_kind kind, int slave, int variable,
                       int* index)
 {
     for (int i = 0; i < m->bundle_count; i++) {
@@ -209,7 +215,7 @@ static crd_status pack_relays(crd_dcp_master* m, crdi_dcp_kind kind, int slave)
                 continue;
             }
             done[k] = true;
-            if (!in_bundle(m, kind, slave, variable, NULL) && !in_load(&l, variable)) {
+            if (!crdi_dcp_bundled(m, kind, slave, variable, NULL) && !in_load(&l, variable)) {
                 l.variables[l.count++] = variable;
             }
         }
@@ -253,6 +259,10 @@ static crd_status pack_direct(crd_dcp_master* m)
 static crd_status pack_all(crd_dcp_master* m)
 {
     crd_status st = CRD_OK;
+    for (int i = 0; m->net->ops->lay_out && i < m->count; i++) {
+        CRD_TRY(m->net->ops->lay_out(m->net, m, i));
+    }
+    if (m->net->ops->lay_out) { return CRD_OK; }
     for (int i = 0; i < m->wish_count; i++) {
         const crdi_dcp_wish* w = &m->wishes[i];
         const load l = {.kind = w->kind,
@@ -288,8 +298,8 @@ static crd_status link_relays(crd_dcp_master* m)
             const crdi_dcp_route* r = &m->routes[k];
             int bundle = 0, feed = 0;
             if (r->direct || r->from != b->slave ||
-                !in_bundle(m, CRDI_WATCH, r->from, r->output, &bundle) || bundle != i ||
-                !in_bundle(m, CRDI_FEED, r->to, r->input, &feed)) {
+                !crdi_dcp_bundled(m, CRDI_WATCH, r->from, r->output, &bundle) || bundle != i ||
+                !crdi_dcp_bundled(m, CRDI_FEED, r->to, r->input, &feed)) {
                 continue;
             }
             b->relays[b->relay_count++] =
@@ -418,6 +428,7 @@ static crd_status give_addresses(crd_dcp_master* m)
         crdi_dcp_bundle* b = &m->bundles[i];
         const crdi_dcp_peer* p = &m->peers[b->kind == CRDI_DIRECT ? b->to : b->slave];
         b->address = p->spec.control;
+        if (m->net->ops->lay_out) { continue; } // a bus has no ports
         if (b->kind == CRDI_WATCH) {
             b->address.ip = p->local_ip;
             b->address.port = b->address.transport == CRD_DCP_TCP ? m->tcp.port : m->udp.port;
@@ -465,7 +476,7 @@ static crd_status check_capabilities(crd_dcp_master* m)
         const int ends[] = {b->slave, b->kind == CRDI_DIRECT ? b->to : b->slave};
         for (int k = 0; k < 2 && b->kind != CRDI_TUNE; k++) {
             const crdi_dcp_peer* p = &m->peers[ends[k]];
-            if (!p->d->can_accept_config) {
+            if (!p->d->can_accept_config && !m->net->ops->lay_out) {
                 return crdi_fail(m->ctx, CRD_E_UNSUPPORTED,
                                  "%s: its inputs and outputs cannot be connected: it takes no "
                                  "configuration (canAcceptConfigPdus is false)",
@@ -479,7 +490,7 @@ static crd_status check_capabilities(crd_dcp_master* m)
 // How many bundles there can be at most.
 static size_t bundle_bound(const crd_dcp_master* m)
 {
-    size_t n = 2 * (size_t)m->route_count;
+    size_t n = 2 * (size_t)m->route_count + (size_t)(m->net->messages * m->count);
     for (int i = 0; i < m->wish_count; i++) {
         n += (size_t)m->wishes[i].count;
     }
@@ -638,6 +649,7 @@ static void add_sent(writer* w, int index, const crdi_dcp_peer* p)
 
 static void add_everything(writer* w, crdi_dcp_peer* p)
 {
+    if (w->m->net->ops->lay_out) { return; } // who has laid it out has told them
     if (!p->d->fixed_resolution) {
         add_request(w,
                     &(crdi_dcp_pdu){.type = CRDI_DCP_CFG_TIME_RES,

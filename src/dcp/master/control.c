@@ -414,7 +414,9 @@ static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
             return;
         }
         const crd_dcp_address* to = &p->spec.control;
-        const bool scan = p->contacting && (r->tries + 1) % SCAN_EVERY == SCAN_FIRST;
+        // On a bus the ids are given, and the others are other slaves'.
+        const bool scan =
+            p->contacting && !m->net->ops->can && (r->tries + 1) % SCAN_EVERY == SCAN_FIRST;
         if (to->transport == CRD_DCP_TCP && crdi_dcp_net_connected(m->net, to)) {
             r->sent = m->now;
             r->tries++;

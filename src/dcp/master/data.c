@@ -26,7 +26,7 @@ crd_status crdi_dcp_bundle_prepare(crd_dcp_master* m, crdi_dcp_bundle* b)
     if (!b->pdu) { return CRD_E_MEMORY; }
     const crdi_dcp_pdu head = {.type = b->kind == CRDI_TUNE ? CRDI_DCP_DAT_PARAMETER
                                                             : CRDI_DCP_DAT_INPUT_OUTPUT,
-                               .id = (uint16_t)(b - m->bundles + 1)};
+                               .id = b->id};
     (void)crdi_dcp_encode(&head, b->pdu, b->room);
     return CRD_OK;
 }
@@ -65,15 +65,27 @@ static void relay_values(crd_dcp_master* m, const crdi_dcp_bundle* b)
 static bool is_of(const crdi_dcp_peer* p, const crd_dcp_address* from)
 {
     const crd_dcp_address* c = &p->spec.control;
-    const bool datagrams = from->transport == CRD_DCP_UDP && c->transport == CRD_DCP_UDP;
+    const bool datagrams = from->transport != CRD_DCP_TCP && c->transport != CRD_DCP_TCP;
     return from->ip == c->ip && (!datagrams || from->port == c->port);
+}
+
+// Its place is its id unless a file has given them.
+static crdi_dcp_bundle* bundle_of(crd_dcp_master* m, uint16_t id, const crd_dcp_address* from)
+{
+    if (from->transport != CRD_DCP_CAN) {
+        return id > 0 && id <= m->bundle_count ? &m->bundles[id - 1] : NULL;
+    }
+    for (int i = 0; i < m->bundle_count; i++) {
+        crdi_dcp_bundle* b = &m->bundles[i];
+        if (b->id == id && b->kind == CRDI_WATCH && is_of(&m->peers[b->slave], from)) { return b; }
+    }
+    return NULL;
 }
 
 void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crdi_dcp_pdu* pdu,
                           double time)
 {
-    const bool known = pdu->id > 0 && pdu->id <= m->bundle_count && m->progress != CRDI_PLANNED;
-    crdi_dcp_bundle* b = known ? &m->bundles[pdu->id - 1] : NULL;
+    crdi_dcp_bundle* b = m->progress != CRDI_PLANNED ? bundle_of(m, pdu->id, from) : NULL;
     if (!b || b->kind != CRDI_WATCH || !is_of(&m->peers[b->slave], from)) {
         crdi_dcp_count_foreign(m, b ? m->peers[b->slave].id : 0);
         return;
@@ -97,7 +109,7 @@ void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const 
     if (gap > 0) {
         status->data_missed += gap;
         crdi_dcp_notify(m, p, CRD_DCP_NOTICE_LOSS, CRD_DCP_NONE,
-                        "%d data PDUs of data_id %d are missing", gap, (int)(b - m->bundles + 1));
+                        "%d data PDUs of data_id %d are missing", gap, b->id);
     }
     status->data_in++;
     status->data_time = status->last_pdu = time;

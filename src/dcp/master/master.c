@@ -230,13 +230,16 @@ crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
     }
     const uint8_t transport = spec->control.transport;
     p->endpoint = crdi_dcp_find_endpoint(p->d, transport);
-    if (!p->endpoint) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "%s: %s is asked for, but the slave offers%s%s",
+    const bool can = transport == CRD_DCP_CAN && p->d->can && m->net->ops->can;
+    if (!p->endpoint && !can) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "%s: %s is asked for, but the slave offers%s%s%s",
                          p->spec.name,
                          transport == CRD_DCP_UDP   ? "UDP"
                          : transport == CRD_DCP_TCP ? "TCP"
-                                                    : "another transport than UDP and TCP",
-                         p->d->udp.offered ? " UDP" : "", p->d->tcp.offered ? " TCP" : "");
+                         : transport == CRD_DCP_CAN ? "CAN"
+                                                    : "another transport than UDP, TCP and CAN",
+                         p->d->udp.offered ? " UDP" : "", p->d->tcp.offered ? " TCP" : "",
+                         p->d->can ? " CAN" : "");
     }
     if (spec->control.port == 0) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s: control port 0, expected 1 to 65535",

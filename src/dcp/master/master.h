@@ -108,8 +108,9 @@ typedef struct crdi_dcp_relayed {
     int bundle; // that has the input
 } crdi_dcp_relayed;
 
-/// What travels under one data_id or param_id, which is its index + 1.
+/// What travels under one data_id or param_id.
 typedef struct crdi_dcp_bundle {
+    uint16_t id; // its index + 1, or what a file says
     crdi_dcp_kind kind;
     int slave; // FEED, TUNE: gets it; WATCH, DIRECT: sends it
     int to;    // DIRECT: gets it
@@ -182,6 +183,11 @@ const char* crdi_dcp_variable_name(const crdi_dcp_peer* p, int variable);
 
 // config.c
 crd_status crdi_dcp_master_lay_out(crd_dcp_master* m);
+/// With room for so many variables; NULL: out of memory.
+crdi_dcp_bundle* crdi_dcp_bundle_new(crd_dcp_master* m, crdi_dcp_kind kind, int slave, int room,
+                                     uint32_t steps);
+bool crdi_dcp_bundled(const crd_dcp_master* m, crdi_dcp_kind kind, int slave, int variable,
+                      int* index);
 /// The scripts of all: direct targets only, or everything else.
 crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets);
 /// Another port for this network information; false: there is none left to try.

@@ -23,6 +23,9 @@ int crd_dcp_address_print(const crd_dcp_address* a, char* out, size_t room)
 {
     static const char* const schemes[] = {"udp", "bluetooth", "can", "usb", "tcp"};
     const char* scheme = a->transport <= CRD_DCP_TCP ? schemes[a->transport] : "?";
+    if (a->transport == CRD_DCP_CAN) { // the port is a dcp id
+        return snprintf(out, room, "%s://%u", scheme, a->port);
+    }
     return snprintf(out, room, "%s://%u.%u.%u.%u:%u", scheme, a->ip >> 24, a->ip >> 16 & 255,
                     a->ip >> 8 & 255, a->ip & 255, a->port);
 }

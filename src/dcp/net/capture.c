@@ -5,7 +5,8 @@
 //                       options  length u32
 //   one for each packet type u32 = 6  length u32  interface u32  time high u32  time low u32
 //                       captured u32  original u32  bytes, to a multiple of 4  length u32
-// The bytes are IPv4 packets (RFC 791) with UDP (RFC 768) or TCP (RFC 9293) in them, big endian.
+// The bytes are IPv4 packets (RFC 791) with UDP (RFC 768) or TCP (RFC 9293) in them, big endian; of
+// CAN, on an interface of its own, frames as SocketCAN has them.
 #include "dcp/net/net.h"
 #include "shared/base.h"
 
@@ -15,12 +16,14 @@
 #include <string.h>
 
 enum {
+    LINKTYPE_CAN = 227,
     LINKTYPE_IPV4 = 228,
     IP_HEADER = 20,
     UDP_HEADER = 8,
     TCP_HEADER = 20,
     PREFIX = 4,
     MOST_IP = 65535,
+    MOST_CAN = 72,
     MOST_SEGMENT = MOST_IP - IP_HEADER - TCP_HEADER,
     PACKET_HEAD = 28, // of a packet's block
     FILE_BUFFER = 1 << 16,
@@ -38,6 +41,7 @@ struct crd_dcp_capture {
     int error; // the first of the system's
     uint16_t ip_id;
     bool raw; // streams have no prefixes
+    bool can; // there is an interface for CAN
     flow* flows;
     size_t flow_count, flow_room;
     char buffer[FILE_BUFFER];
@@ -61,6 +65,30 @@ static void write_bytes(crd_dcp_capture* c, const uint8_t* bytes, size_t length)
     if (c->error == 0 && fwrite(bytes, 1, length, c->file) != length) {
         c->error = errno ? errno : EIO;
     }
+}
+
+static uint64_t ns_of(double time)
+{
+    const bool sane = time > 0 && time < 1e10;
+    const double whole = sane ? floor(time) : 0;
+    return (uint64_t)whole * UINT64_C(1000000000) + (sane ? (uint64_t)(1e9 * (time - whole)) : 0);
+}
+
+// `captured` bytes are in the block behind its head.
+static void write_block(crd_dcp_capture* c, uint64_t ns, uint32_t interface, uint32_t captured)
+{
+    const uint32_t padded = (captured + 3) / 4 * 4;
+    uint8_t* b = c->block;
+    crdi_store_le(b, 4, 6);
+    crdi_store_le(b + 4, 4, PACKET_HEAD + padded + 4);
+    crdi_store_le(b + 8, 4, interface);
+    crdi_store_le(b + 12, 4, (uint32_t)(ns >> 32));
+    crdi_store_le(b + 16, 4, (uint32_t)ns);
+    crdi_store_le(b + 20, 4, captured);
+    crdi_store_le(b + 24, 4, captured);
+    memset(b + PACKET_HEAD + captured, 0, padded - captured);
+    crdi_store_le(b + PACKET_HEAD + padded, 4, PACKET_HEAD + padded + 4);
+    write_bytes(c, b, PACKET_HEAD + padded + 4);
 }
 
 // ---- IPv4 --------------------------------------------------------------------------------------
@@ -106,23 +134,7 @@ static void write_packet(crd_dcp_capture* c, double time, const crd_dcp_address*
     const uint16_t sum = fold_sum(add16(pseudo, inner, length));
     store_be16(inner + checksum, protocol == 17 && sum == 0 ? 0xFFFF : sum); // UDP: 0 is "none"
 
-    const uint32_t captured = (uint32_t)(IP_HEADER + length);
-    const uint32_t padded = (captured + 3) / 4 * 4;
-    const bool sane = time > 0 && time < 1e10;
-    const double whole = sane ? floor(time) : 0;
-    const uint64_t ns =
-        (uint64_t)whole * UINT64_C(1000000000) + (sane ? (uint64_t)(1e9 * (time - whole)) : 0);
-    uint8_t* b = c->block;
-    crdi_store_le(b, 4, 6);
-    crdi_store_le(b + 4, 4, PACKET_HEAD + padded + 4);
-    crdi_store_le(b + 8, 4, 0);
-    crdi_store_le(b + 12, 4, (uint32_t)(ns >> 32));
-    crdi_store_le(b + 16, 4, (uint32_t)ns);
-    crdi_store_le(b + 20, 4, captured);
-    crdi_store_le(b + 24, 4, captured);
-    memset(b + PACKET_HEAD + captured, 0, padded - captured);
-    crdi_store_le(b + PACKET_HEAD + padded, 4, PACKET_HEAD + padded + 4);
-    write_bytes(c, b, PACKET_HEAD + padded + 4);
+    write_block(c, ns_of(time), 0, (uint32_t)(IP_HEADER + length));
 }
 
 static void add_datagram(crd_dcp_capture* c, double time, const crd_dcp_address* from,
@@ -192,6 +204,22 @@ static crd_status add_stream(crd_dcp_capture* c, double time, const crd_dcp_addr
 
 // ---- the file ----------------------------------------------------------------------------------
 
+static void write_interface(crd_dcp_capture* c, uint16_t link, const char name[static 3])
+{
+    uint8_t b[40] = {0};
+    crdi_store_le(b, 4, 1);
+    crdi_store_le(b + 4, 4, 40);
+    crdi_store_le(b + 8, 2, link);
+    crdi_store_le(b + 16, 2, 2); // if_name
+    crdi_store_le(b + 18, 2, 3);
+    memcpy(b + 20, name, 3);
+    crdi_store_le(b + 24, 2, 9); // if_tsresol
+    crdi_store_le(b + 26, 2, 1);
+    b[28] = 9;                    // 10^-9 s
+    crdi_store_le(b + 36, 4, 40); // behind the end of the options
+    write_bytes(c, b, 40);
+}
+
 static void write_heads(crd_dcp_capture* c)
 {
     static const char program[] = "cardan " CRD_VERSION;
@@ -208,19 +236,7 @@ static void write_heads(crd_dcp_capture* c)
     memcpy(b + 28, program, text);
     crdi_store_le(b + length - 4, 4, length); // behind the four zeros that end the options
     write_bytes(c, b, length);
-
-    memset(b, 0, sizeof b);
-    crdi_store_le(b, 4, 1);
-    crdi_store_le(b + 4, 4, 40);
-    crdi_store_le(b + 8, 2, LINKTYPE_IPV4);
-    crdi_store_le(b + 16, 2, 2); // if_name
-    crdi_store_le(b + 18, 2, 3);
-    memcpy(b + 20, "dcp", 3);
-    crdi_store_le(b + 24, 2, 9); // if_tsresol
-    crdi_store_le(b + 26, 2, 1);
-    b[28] = 9;                    // 10^-9 s
-    crdi_store_le(b + 36, 4, 40); // behind the end of the options
-    write_bytes(c, b, 40);
+    write_interface(c, LINKTYPE_IPV4, "dcp");
 }
 
 static void capture_free(crd_dcp_capture* c)
@@ -258,6 +274,14 @@ void crdi_dcp_capture_set_raw(crd_dcp_capture* c)
     c->raw = true;
 }
 
+void crdi_dcp_capture_can(crd_dcp_capture* c, int64_t ns, const uint8_t* bytes, size_t length)
+{
+    if (!c->can) { write_interface(c, LINKTYPE_CAN, "can"); }
+    c->can = true;
+    memcpy(c->block + PACKET_HEAD, bytes, length);
+    write_block(c, (uint64_t)ns, 1, (uint32_t)length);
+}
+
 crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_address* from,
                                const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
@@ -267,6 +291,10 @@ crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_ad
     }
     if (to->transport == CRD_DCP_TCP && length <= UINT32_MAX) {
         return add_stream(c, time, from, to, bytes, length);
+    }
+    if (to->transport == CRD_DCP_CAN && length <= MOST_CAN) { // as captures have it
+        crdi_dcp_capture_can(c, (int64_t)ns_of(time), bytes, length);
+        return CRD_OK;
     }
     return crdi_fail(c->ctx, CRD_E_RANGE, "%s: %zu bytes to %s cannot be written", c->path, length,
                      crdi_dcp_address_text_of(to).text);

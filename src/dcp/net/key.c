@@ -449,7 +449,10 @@ void crdi_dcp_security_print(const crd_dcp_address* a, const crd_dcp_key* key, c
 {
     char id[17], date[11];
     if (!key) {
-        snprintf(out, 96, a->ip >> 24 == 127 ? "plain, this host" : "plain");
+        snprintf(out, 96, "plain%s",
+                 a->transport == CRD_DCP_CAN ? ", CAN"
+                 : a->ip >> 24 == 127        ? ", this host"
+                                             : "");
         return;
     }
     crdi_dcp_key_id(key, id);

@@ -50,7 +50,8 @@ crd_dcp_net_limits crdi_dcp_net_get_limits(const crd_dcp_net* n)
 
 crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
 {
-    if (at->transport != CRD_DCP_UDP && at->transport != CRD_DCP_TCP) {
+    if (at->transport != CRD_DCP_UDP && at->transport != CRD_DCP_TCP &&
+        !(at->transport == CRD_DCP_CAN && n->ops->can)) {
         return crdi_fail(n->ctx, CRD_E_UNSUPPORTED,
                          "network: transport %d cannot be listened at, expected UDP or TCP",
                          at->transport);
@@ -137,9 +138,11 @@ bool crdi_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd
         n->counts.dropped++;
         return false;
     }
-    const bool known = to->transport == CRD_DCP_TCP
-                           ? length <= n->limits.max_pdu
-                           : to->transport == CRD_DCP_UDP && length <= CRDI_DCP_MOST_UDP;
+    const bool known =
+        to->transport == CRD_DCP_TCP
+            ? length <= n->limits.max_pdu
+            : (to->transport == CRD_DCP_UDP || (to->transport == CRD_DCP_CAN && n->ops->can)) &&
+                  length <= CRDI_DCP_MOST_UDP;
     if (!known || !n->ops->send(n, to, bytes, length, &from)) {
         n->counts.dropped++;
         return false;
@@ -222,6 +225,10 @@ size_t crdi_dcp_framing_any(const void* user, const uint8_t* bytes, size_t there
 
 void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c)
 {
+    if (n->ops->captures_inner) {
+        crd_dcp_net_capture(n->inner, c);
+        return;
+    }
     n->capture = c;
     if (c && n->framing.length) { crdi_dcp_capture_set_raw(c); }
 }

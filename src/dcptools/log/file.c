@@ -19,7 +19,10 @@ typedef struct interface {
 } interface;
 
 typedef struct source {
-    crdi_dcp_log* log;
+    crd_context* ctx;
+    bool (*take)(void* user, const crdi_captured* frame);
+    void* user;
+    bool enough;
     FILE* f;
     const char* name;
     int64_t at; // bytes read so far
@@ -43,22 +46,20 @@ static unsigned get16(const source* s, const uint8_t* p)
 
 static crd_status fail_capture(source* s, int64_t at, const char* what)
 {
-    return crdi_fail(s->log->ctx, CRD_E_FORMAT, "%s: byte %lld: %s", s->name, (long long)at, what);
+    return crdi_fail(s->ctx, CRD_E_FORMAT, "%s: byte %lld: %s", s->name, (long long)at, what);
 }
 
 // Bytes to `at` of the buffer. CRD_E_FORMAT where the file ends before.
 static crd_status read_bytes(source* s, size_t at, size_t length, bool* end)
 {
-    uint8_t* more = crdi_grow(s->log->ctx, s->bytes, &s->capacity, at + length, 1);
+    uint8_t* more = crdi_grow(s->ctx, s->bytes, &s->capacity, at + length, 1);
     if (!more) { return CRD_E_MEMORY; }
     s->bytes = more;
     const size_t n = fread(s->bytes + at, 1, length, s->f);
     s->at += (int64_t)n;
     if (end) { *end = n == 0; }
     if (n == length || (n == 0 && end)) { return CRD_OK; }
-    if (ferror(s->f)) {
-        return crdi_fail(s->log->ctx, CRD_E_IO, "%s: %s", s->name, strerror(errno));
-    }
+    if (ferror(s->f)) { return crdi_fail(s->ctx, CRD_E_IO, "%s: %s", s->name, strerror(errno)); }
     return fail_capture(s, s->at, "the capture ends within a packet");
 }
 
@@ -74,13 +75,17 @@ static crd_status read_pcap(source* s, double resolution)
         st = read_bytes(s, 0, 16, &end);
         if (st < 0 || end) { return st; }
         const double time = get32(s, s->bytes) + resolution * get32(s, s->bytes + 4);
+        const int64_t ns = (int64_t)get32(s, s->bytes) * 1000000000 +
+                           (int64_t)get32(s, s->bytes + 4) * (resolution < 1e-6 ? 1 : 1000);
         const uint32_t length = get32(s, s->bytes + 8), whole = get32(s, s->bytes + 12);
         if (length > MOST_BLOCK) {
             return fail_capture(s, s->at - 8, "a packet of more than 16 MiB");
         }
         st = read_bytes(s, 0, length, NULL);
         if (st < 0) { return st; }
-        if (!crdi_dcp_log_frame(s->log, link, time, s->bytes, length, whole)) { return CRD_OK; }
+        if (!s->take(s->user, &(crdi_captured){link, time, ns, s->bytes, length, whole})) {
+            return CRD_OK;
+        }
     }
 }
 
@@ -118,6 +123,17 @@ static crd_status read_interface(source* s, const uint8_t* p, size_t length)
     return CRD_OK;
 }
 
+static int64_t ns_of(const interface* i, uint64_t ticks, double time)
+{
+    const double tick = 1e9 * i->resolution; // ns
+    const bool nano = fabs(tick - 1) < 1e-6, micro = fabs(tick - 1000) < 1e-3;
+    const uint64_t most = INT64_MAX / (micro ? 1000 : 1);
+    if ((nano || micro) && i->offset == 0 && ticks <= most) {
+        return (int64_t)(ticks * (micro ? 1000 : 1));
+    }
+    return time > -9e9 && time < 9e9 ? llround(1e9 * time) : 0;
+}
+
 // Enhanced (6), simple (3) and obsolete (2) packets.
 static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t length)
 {
@@ -130,6 +146,7 @@ static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t
     const interface* i = &s->interfaces[index];
     uint32_t captured = 0, whole = 0;
     double time = 0;
+    int64_t ns = 0;
     if (type == 3) {
         whole = get32(s, p);
         captured = whole;
@@ -138,13 +155,14 @@ static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t
     } else {
         const double ticks = 4294967296.0 * get32(s, p + 4) + get32(s, p + 8);
         time = i->offset + i->resolution * ticks;
+        ns = ns_of(i, (uint64_t)get32(s, p + 4) << 32 | get32(s, p + 8), time);
         captured = get32(s, p + 12);
         whole = get32(s, p + 16);
     }
     if (captured > length - head) {
         return fail_capture(s, s->at, "a packet that is longer than its block");
     }
-    (void)crdi_dcp_log_frame(s->log, i->link, time, p + head, captured, whole);
+    s->enough = !s->take(s->user, &(crdi_captured){i->link, time, ns, p + head, captured, whole});
     return CRD_OK;
 }
 
@@ -191,16 +209,19 @@ static crd_status read_pcapng(source* s)
         const uint8_t* body = s->bytes + 8;
         if (type == 1) { st = read_interface(s, body, length - 12); }
         if (type == 2 || type == 3 || type == 6) { st = read_packet(s, type, body, length - 12); }
-        if (st < 0 || s->log->enough) { return st; }
+        if (st < 0 || s->enough) { return st; }
         there = 0;
     }
 }
 
-crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name)
+crd_status crdi_capture_read(crd_context* ctx, FILE* f, const char* name,
+                             bool (*take)(void* user, const crdi_captured* frame), void* user)
 {
-    source* s = crdi_new(l->ctx, sizeof *s);
+    source* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
-    s->log = l;
+    s->ctx = ctx;
+    s->take = take;
+    s->user = user;
     s->f = f;
     s->name = name;
     bool end = false;
@@ -214,12 +235,22 @@ crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name)
         s->swapped = true;
         st = read_pcap(s, magic == 0xD4C3B2A1 ? 1e-6 : 1e-9);
     } else if (st >= 0 || st == CRD_E_FORMAT) {
-        st = crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
+        st = crdi_fail(ctx, CRD_E_UNSUPPORTED,
                        "%s: not a capture, expected pcapng or pcap as Wireshark and tcpdump write "
                        "them",
                        name);
     }
-    crd_free(l->ctx, s->bytes);
-    crd_free(l->ctx, s);
+    crd_free(ctx, s->bytes);
+    crd_free(ctx, s);
     return st;
+}
+
+static bool take_captured(void* user, const crdi_captured* c)
+{
+    return crdi_dcp_log_frame(user, c->link, c->time, c->bytes, c->length, c->whole);
+}
+
+crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name)
+{
+    return crdi_capture_read(l->ctx, f, name, take_captured, l);
 }

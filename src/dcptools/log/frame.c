@@ -1,5 +1,6 @@
 // Frames, IPv4 (RFC 791), UDP (RFC 768) and TCP (RFC 9293), big endian, down to PDUs.
 #include "dcptools/log/log.h"
+#include "shared/wire_can.h"
 
 #include <string.h>
 
@@ -81,7 +82,13 @@ typedef enum verdict { FOREIGN, IGNORED, SEEN } verdict;
 static verdict take_pdu(crdi_dcp_log* l, double time, const crd_dcp_address* from,
                         const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
-    crdi_dcp_pdu pdu;
+    crdi_dcp_pdu pdu = {0};
+    if (l->opt.message) {
+        const crdi_dcp_seen any = {time, *from, *to, bytes, length, CRDI_DCP_UNKNOWN, &pdu};
+        l->counts.pdus++;
+        l->enough = !l->opt.message(l->opt.user, &any);
+        return SEEN;
+    }
     const crdi_dcp_decoded decoded = crdi_dcp_decode(bytes, length, &pdu);
     const bool known =
         l->opt.port_count > 0 || crdi_log_is_known(l, from) || crdi_log_is_known(l, to);
@@ -134,11 +141,27 @@ static crdi_log_flow* find_flow(crdi_dcp_log* l, const crd_dcp_address* from,
     return f;
 }
 
+// The messages that are complete, of a stream without lengths in front of them.
+static bool take_messages(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
+{
+    size_t at = 0, length = 0;
+    while (!l->enough && f->length > at) {
+        length = l->opt.framing.length(l->opt.framing.user, f->buffer + at, f->length - at);
+        if (length == 0 || length > f->length - at) { break; }
+        *any = take_pdu(l, time, &f->from, &f->to, f->buffer + at, length) == SEEN;
+        at += length;
+    }
+    memmove(f->buffer, f->buffer + at, f->length - at);
+    f->length -= at;
+    return length != SIZE_MAX;
+}
+
 // The PDUs that are complete. false: this is not DCP, or no longer in step with it.
 static bool take_pdus(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
 {
     size_t at = 0;
     bool good = true;
+    if (l->opt.message) { return take_messages(l, f, time, any); }
     while (good && !l->enough && f->length - at >= 4) {
         const uint32_t length = (uint32_t)crdi_load_le(f->buffer + at, 4);
         if (length > CRDI_LOG_MOST_PDU) {
@@ -223,6 +246,7 @@ static bool begins_here(const crdi_dcp_log* l, const crdi_log_flow* f, const uin
                         size_t length)
 {
     crdi_dcp_pdu pdu;
+    if (l->opt.message) { return true; }
     if (length < 4) { return false; }
     const uint64_t first = crdi_load_le(bytes, 4);
     if (first > length - 4 || crdi_dcp_decode(bytes + 4, first, &pdu) != CRDI_DCP_GOOD) {
@@ -355,14 +379,44 @@ static const uint8_t* unwrap(int link, const uint8_t* p, size_t* length)
     return p + skip;
 }
 
+// The message says who has sent it; to whom a request goes is in it, all else is for the master or
+// for everybody.
+static outcome take_can(crdi_dcp_log* l, double time, const uint8_t* bytes, size_t length, bool cut)
+{
+    crdi_can_frame f;
+    crdi_dcp_pdu pdu;
+    uint8_t sender = 0;
+    if (cut) { return TRUNCATED; }
+    if (!l->can || !crdi_can_unpack(bytes, length, &f) ||
+        !crdi_dcp_can_take(l->can, &f, &pdu, &sender)) {
+        return OTHER;
+    }
+    const uint8_t to = crdi_dcp_is_request(pdu.type) ? pdu.peer
+                       : crdi_dcp_is_data(pdu.type)  ? crdi_dcp_can_receiver(l->can, &pdu, sender)
+                                                     : 0;
+    const crdi_dcp_seen s = {time,
+                             {.port = sender, .transport = CRD_DCP_CAN},
+                             {.port = to, .transport = CRD_DCP_CAN},
+                             bytes,
+                             length,
+                             CRDI_DCP_GOOD,
+                             &pdu};
+    l->counts.pdus++;
+    if (l->opt.seen && !l->opt.seen(l->opt.user, &s)) { l->enough = true; }
+    return TAKEN;
+}
+
 bool crdi_dcp_log_frame(crdi_dcp_log* l, int link, double time, const uint8_t* bytes, size_t length,
                         size_t whole)
 {
     if (l->enough) { return false; }
     size_t left = length;
+    const bool can = link == CRDI_DCP_LINK_CAN;
     const uint8_t* ip = unwrap(link, bytes, &left);
-    const outcome o = take_ipv4(l, time, ip, left, whole > length);
+    const outcome o = can ? take_can(l, time, bytes, length, whole > length)
+                          : take_ipv4(l, time, ip, left, whole > length);
     l->counts.frames++;
+    l->counts.can += can && !l->can;
     l->counts.other += o == OTHER;
     l->counts.fragments += o == FRAGMENT;
     l->counts.truncated += o == TRUNCATED;

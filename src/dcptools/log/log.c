@@ -7,6 +7,8 @@
 
 // ---- create ------------------------------------------------------------------------------------
 
+static crd_status learn_matrix(crdi_dcp_log* l);
+
 crd_status crdi_dcp_log_create(crd_context* ctx, const crdi_dcp_log_options* opt,
                                crdi_dcp_log** out)
 {
@@ -26,6 +28,10 @@ crd_status crdi_dcp_log_create(crd_context* ctx, const crdi_dcp_log_options* opt
     if (count) { memcpy(l->descriptions, opt->descriptions, count * sizeof *l->descriptions); }
     l->opt.ports = l->ports;
     l->opt.descriptions = l->descriptions;
+    if (opt->matrix && learn_matrix(l) < 0) {
+        crdi_dcp_log_destroy(l);
+        return CRD_E_MEMORY;
+    }
     *out = l;
     return CRD_OK;
 }
@@ -48,6 +54,7 @@ void crdi_dcp_log_destroy(crdi_dcp_log* l)
     crd_free(ctx, l->slaves);
     crd_free(ctx, l->ports);
     crd_free(ctx, l->descriptions);
+    crd_dcp_can_destroy(l->can);
     crd_text_clear(&l->text);
     crd_free(ctx, l);
 }
@@ -208,6 +215,33 @@ void crdi_log_learn(crdi_dcp_log* l, const crdi_dcp_seen* s)
     default:
         break;
     }
+}
+
+// What CFG PDUs would have said is in the file.
+static crd_status learn_matrix(crdi_dcp_log* l)
+{
+    const crd_status st = crdi_dcp_can_reader(l->ctx, l->opt.matrix, &l->can);
+    crdi_dcp_pdu p;
+    uint8_t id = 0;
+    const uint8_t* uuid = NULL;
+    for (int k = 0; st >= 0 && crdi_dcp_can_slave_of(l->opt.matrix, k, &id, &uuid); k++) {
+        const crd_dcp_address at = {.port = id, .transport = CRD_DCP_CAN};
+        const int slave = slave_at(l, &at);
+        if (slave < 0) { return CRD_E_MEMORY; }
+        for (int i = 0; i < l->opt.description_count; i++) {
+            if (memcmp(l->descriptions[i]->uuid, uuid, sizeof p.uuid) == 0) {
+                l->slaves[slave].d = l->descriptions[i];
+            }
+        }
+        for (int i = 0; crdi_dcp_can_setting(l->opt.matrix, k, i, &p); i++) {
+            if (p.type == CRDI_DCP_CFG_INPUT) { learn_item(l, slave, CRDI_LOG_IN, &p); }
+            if (p.type == CRDI_DCP_CFG_OUTPUT) { learn_item(l, slave, CRDI_LOG_OUT, &p); }
+            if (p.type == CRDI_DCP_CFG_TUNABLE_PARAMETER) {
+                learn_item(l, slave, CRDI_LOG_PARAM, &p);
+            }
+        }
+    }
+    return st;
 }
 
 // ---- values ------------------------------------------------------------------------------------
@@ -394,7 +428,7 @@ static void log_put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen*
     crdi_dcp_line_put(x, ")", 1);
 }
 
-int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room)
+static int print_seen(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room)
 {
     crdi_dcp_line x = {out, room, 0};
     crdi_dcp_log_value v;
@@ -417,4 +451,25 @@ int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_
         crdi_dcp_line_put(&x, v.text, strlen(v.text));
     } while (crdi_dcp_log_next(l, s, &next, &v));
     return (int)x.length;
+}
+
+// What a frame has no room for is not said.
+static int leave_out(char* line, int length)
+{
+    static const char* const words[] = {
+        " seq=", " resp_seq=", " exp_seq=", " uuid=", " ver=", " time="};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char* at = strstr(line, words[i]);
+        if (!at) { continue; }
+        const size_t n = 1 + strcspn(at + 1, " ");
+        memmove(at, at + n, strlen(at + n) + 1);
+        length -= (int)n;
+    }
+    return length;
+}
+
+int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room)
+{
+    const int n = print_seen(l, s, out, room);
+    return s->to.transport == CRD_DCP_CAN && n >= 0 && (size_t)n < room ? leave_out(out, n) : n;
 }

@@ -75,7 +75,8 @@ struct crdi_dcp_log {
     size_t slave_room;
     crdi_log_group* groups;
     size_t group_count, group_room;
-    crd_text text; // of the last value
+    crd_dcp_can* can; // NULL: frames of CAN are not known
+    crd_text text;    // of the last value
     bool enough;
 };
 

@@ -7,6 +7,7 @@
 
 enum {
     BLOCK = 256,  // bytes
+    CAN_HEAD = 8, // bytes of a frame before its data
     AT_ONCE = 32, // packets of one net
     TURNS = 64,
 };
@@ -147,8 +148,9 @@ static void set_out(crdi_dcp_relay* r, const course* c, const crd_dcp_packet* p,
                                .side = (uint8_t)c->side,
                                .channel = (int16_t)c->channel,
                                .map = (int16_t)c->map};
-        if (i == 0 && fate.corrupt) { // one byte becomes another
-            const size_t at = (fate.noise >> 8) % p->length;
+        const size_t head = c->to.transport == CRD_DCP_CAN ? CAN_HEAD : 0;
+        if (i == 0 && fate.corrupt && p->length > head) { // one byte becomes another
+            const size_t at = head + (fate.noise >> 8) % (p->length - head);
             uint32_t b = f;
             for (size_t k = 0; k < at / BLOCK; k++) {
                 b = r->flights[b].next;
@@ -376,7 +378,7 @@ static void land_flight(crdi_dcp_relay* r, uint32_t f, double now)
     } else {
         path->counts.unsent++;
     }
-    if (x->to.transport == CRD_DCP_UDP) {
+    if (x->to.transport != CRD_DCP_TCP) {
         path->counts.reordered += x->place < path->newest;
         if (x->place > path->newest) { path->newest = x->place; }
     }
@@ -579,11 +581,12 @@ static crd_status check_channel(const crdi_dcp_relay* r, const crd_dcp_address* 
 {
     crd_context* ctx = r->ctx;
     const crdi_dcp_address_text a = crdi_dcp_address_text_of(at), b = crdi_dcp_address_text_of(to);
-    const bool known = to->transport == CRD_DCP_UDP || to->transport == CRD_DCP_TCP;
+    const bool known = to->transport == CRD_DCP_UDP || to->transport == CRD_DCP_TCP ||
+                       (to->transport == CRD_DCP_CAN && r->opt.raw);
     if (at->transport != to->transport || !known) {
         return crdi_fail(ctx, CRD_E_RANGE,
-                         "relay: from %s to %s, expected the same transport on both sides, UDP or "
-                         "TCP",
+                         "relay: from %s to %s, expected the same transport on both sides, UDP, "
+                         "TCP or CAN",
                          a.text, b.text);
     }
     if (to->port == 0 || to->ip == 0) {
@@ -619,6 +622,7 @@ crd_status crdi_dcp_relay_add(crdi_dcp_relay* r, crd_dcp_address* at, const crd_
     c.last[0] = c.last[1] = -INFINITY;
     st = crd_dcp_net_listen(r->net[CRDI_DCP_NEAR], &c.at);
     if (st < 0) { return st; }
+    if (to->transport == CRD_DCP_CAN) { c.out = c.owner = c.at; } // all of a bus have one
     if (to->transport == CRD_DCP_UDP) {
         c.out = (crd_dcp_address){.ip = r->opt.far_ip, .transport = CRD_DCP_UDP};
         st = crd_dcp_net_listen(r->net[CRDI_DCP_FAR], &c.out);

@@ -177,6 +177,7 @@ static void dcp_destroy(crd_unit* unit)
     crd_arena_clear(&u->memory);
     crdi_map_clear(&u->names);
     crd_arena_clear(&u->arena);
+    crd_dcp_can_description_destroy(u->can);
     crd_dcp_description_destroy(u->d);
     crd_free(unit->ctx, u);
 }
@@ -291,7 +292,7 @@ static crd_status dcp_choose_resolution(crdi_dcp_unit* u)
 static void adapt_resolution(crdi_dcp_unit* u)
 {
     const double h = u->base.step;
-    if (!isnan(u->base.spec->session.resolution) || h <= 0) { return; }
+    if (u->can || !isnan(u->base.spec->session.resolution) || h <= 0) { return; }
     const double steps = round(h / u->resolution);
     if (steps >= 1 && fabs(steps * u->resolution - h) <= 1e-6 * u->resolution) { return; }
     if (crdi_dcp_divide_step(u->d, h, MOST_PARTS, &u->numerator, &u->denominator)) {
@@ -299,8 +300,67 @@ static void adapt_resolution(crdi_dcp_unit* u)
     }
 }
 
+// The slave has its configuration from the same file, so its resolution and its id are there.
+static void use_settings(crdi_dcp_unit* u, uint8_t id)
+{
+    crdi_dcp_pdu p;
+    uint8_t other = 0;
+    const uint8_t* uuid = NULL;
+    u->address = (crd_dcp_address){.port = id, .transport = CRD_DCP_CAN};
+    for (int k = 0; crdi_dcp_can_slave_of(u->can, k, &other, &uuid); k++) {
+        for (int i = 0; other == id && crdi_dcp_can_setting(u->can, k, i, &p); i++) {
+            if (p.type != CRDI_DCP_CFG_TIME_RES || p.denominator == 0 ||
+                !isnan(u->base.spec->session.resolution)) {
+                continue;
+            }
+            u->numerator = p.numerator;
+            u->denominator = p.denominator;
+            u->resolution = (double)p.numerator / p.denominator;
+        }
+    }
+}
+
+static crd_status find_bus(crdi_dcp_unit* u)
+{
+    crd_context* ctx = u->base.ctx;
+    const crd_unit_spec* spec = u->base.spec;
+    const crd_session_spec* session = &spec->session;
+    if (!session->matrix) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "dcp: '%s' needs session: { matrix: FILE }, which says what the frames "
+                         "are; 'cardan dcp matrix' writes one",
+                         spec->address);
+    }
+    if (session->key || session->local || spec->bench.used) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s means nothing on a CAN bus: it has no room for it%s",
+                         session->key     ? "session.key"
+                         : session->local ? "session.local"
+                                          : "bench",
+                         spec->bench.used ? "; a bench is reached over UDP or TCP" : "");
+    }
+    if (!u->d->can) {
+        return crdi_fail(ctx, CRD_E_RANGE, "dcp: '%s', but the slave does not offer CAN",
+                         spec->address);
+    }
+    const crd_status st = crdi_dcp_can_load_good(ctx, session->matrix, &u->can);
+    if (st < 0) { return st; }
+    const uint8_t id = crdi_dcp_can_find(u->can, u->d->uuid, (uint8_t)session->id);
+    if (id == 0) {
+        return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                         "session.matrix: %s has no <DcpSlave> with the uuid of %s%s",
+                         session->matrix, spec->path, session->id ? " and this id" : "");
+    }
+    use_settings(u, id);
+    return CRD_OK;
+}
+
 static crd_status find_address(crdi_dcp_unit* u)
 {
+    if (crdi_dcp_is_bus(u->base.spec->address)) { return find_bus(u); }
+    if (u->base.spec->session.matrix) {
+        return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                         "session.matrix is for slaves on a CAN bus, expected dcp: can://can0");
+    }
     const char* text = u->base.spec->address;
     const crd_dcp_endpoint* e = u->d->udp.offered ? &u->d->udp : &u->d->tcp;
     if (!text && (!e->offered || !e->host[0] || !e->port)) {

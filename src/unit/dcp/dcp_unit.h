@@ -42,6 +42,7 @@ typedef struct crdi_dcp_unit {
     crdi_dcp_value* values; // (variable_count) as they were at the end of the last step
 
     crd_dcp_address address;
+    crd_dcp_can_description* can; // on a CAN bus, NULL
     crd_dcp_op_mode mode;
     uint32_t numerator, denominator;
     double resolution; // s

@@ -228,6 +228,13 @@ void crdi_session_destroy(crdi_session* s)
     crd_context_destroy(ctx);
 }
 
+// On a bus the address is an id, and there may be several buses.
+static bool same_slave(const crdi_dcp_unit* a, const crdi_dcp_unit* b)
+{
+    return crd_dcp_address_equal(&a->address, &b->address) &&
+           (!a->can || strcmp(a->base.spec->address, b->base.spec->address) == 0);
+}
+
 // One slave is one unit, and one file the capture of one session.
 static crd_status check_others(const crdi_session* s, const crdi_dcp_unit* u)
 {
@@ -236,7 +243,7 @@ static crd_status check_others(const crdi_session* s, const crdi_dcp_unit* u)
         for (int i = 0; i < o->count; i++) {
             const crdi_dcp_unit* other = o->units[i];
             if (!other || other == u) { continue; }
-            if (crd_dcp_address_equal(&other->address, &u->address)) {
+            if (same_slave(other, u)) {
                 return crdi_fail(u->base.ctx, CRD_E_RANGE,
                                  "dcp: '%s' is the slave of unit '%s' already, expected another "
                                  "address: a slave is one unit of a system",
@@ -258,8 +265,9 @@ crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = u->base.ctx;
-    // A slave that may drop out while the run goes on takes nobody with it.
-    const bool alone = !store || u->base.spec->standby.model;
+    // A slave that may drop out while the run goes on takes nobody with it; a bus is a network of
+    // its own.
+    const bool alone = !store || u->base.spec->standby.model || u->can;
     crdi_session** place = alone ? &u->session : crdi_unit_store_session(store);
     if (!*place) {
         CRD_TRY(create_session(store ? crdi_unit_store_context(store) : ctx, place));
@@ -424,13 +432,25 @@ static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
         CRD_TRY(crd_dcp_address_parse(s->ctx, text, &a));
         o->local_ip = a.ip;
     }
-    CRD_TRY(collect_keys(s, keys, &key_count));
-    CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
+    const crdi_dcp_unit* on_bus = s->units[0]->can ? s->units[0] : NULL; // then it is alone
+    if (on_bus) {
+        CRD_TRY(crdi_dcp_net_can_master(s->ctx, on_bus->base.spec->address, on_bus->can, &s->net));
+    } else {
+        CRD_TRY(collect_keys(s, keys, &key_count));
+        CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
+    }
     if (key_count > 0) {
         CRD_TRY(
             crdi_dcp_net_secure_files(s->ctx, keys, key_count, CRD_DCP_MASTER_ROLE, NULL, &s->net));
     }
     s->ward = crdi_ward_of_process();
+    if (s->ward && on_bus) { // it brings slaves to rest over IP
+        s->ward = NULL;
+        crdi_log(s->ctx, CRD_LOG_WARNING,
+                 "unit '%s': the guard does not reach a CAN bus: if this process dies, it takes a "
+                 "heartbeat of the slave ('cardan dcp slave --heartbeat') to end its run",
+                 on_bus->base.name);
+    }
     if (s->ward) {
         CRD_TRY(crdi_ward_join(s->ctx, s->ward, s->net, keys, key_count, &s->ward_session));
     }
@@ -528,17 +548,18 @@ static crd_status plan_session(crdi_session* s)
     for (int i = 0; i < s->count; i++) {
         crdi_dcp_unit* u = s->units[i];
         const crd_session_spec* p = &u->base.spec->session;
-        CRD_TRY(crd_dcp_master_add(s->master,
-                                   &(crd_dcp_slave_spec){.name = u->base.name,
-                                                         .description = u->d,
-                                                         .control = u->address,
-                                                         .mode = u->mode,
-                                                         .numerator = u->numerator,
-                                                         .denominator = u->denominator,
-                                                         .id = (uint8_t)p->id,
-                                                         .alive = alive_of(u),
-                                                         .one_target = p->one_target},
-                                   &u->slave));
+        CRD_TRY(crd_dcp_master_add(
+            s->master,
+            &(crd_dcp_slave_spec){.name = u->base.name,
+                                  .description = u->d,
+                                  .control = u->address,
+                                  .mode = u->mode,
+                                  .numerator = u->numerator,
+                                  .denominator = u->denominator,
+                                  .id = (uint8_t)(u->can ? u->address.port : p->id),
+                                  .alive = alive_of(u),
+                                  .one_target = p->one_target},
+            &u->slave));
         CRD_TRY(plan_values(s, u));
         s->in_real_time = s->in_real_time || u->mode != CRD_DCP_NRT;
         s->shared = s->shared || (s->count > 1 && !isnan(u->base.spec->budget));

@@ -1,5 +1,6 @@
 // `can`: messages of a CAN bus, by a DBC file.
 #include "shared/base.h"
+#include "shared/dcp.h"
 #include "shared/system.h"
 #include "shared/wire_can.h"
 #include "unit/wire/wire_unit.h"
@@ -16,9 +17,10 @@ typedef struct can_link {
     const crd_unit_spec* spec;
     const crdi_wire_catalog* catalog;
     crdi_can_bus* bus;
-    crdi_can_frame frame; // the last that came
-    double empty;         // s: when nothing more was there
-    double retry;         // s: not before
+    crd_dcp_capture* capture; // NULL
+    crdi_can_frame frame;     // the last that came
+    double empty;             // s: when nothing more was there
+    double retry;             // s: not before
 } can_link;
 
 static double can_now(const crdi_wire_link* l)
@@ -44,11 +46,17 @@ static double arrival(const can_link* c)
     return c->frame.time ? fmax(c->empty, fmin(now, now - 1e-9 * (double)ago)) : now;
 }
 
+static void record(can_link* c, const crdi_can_frame* f)
+{
+    if (c->capture) { crdi_dcp_capture_frame(c->capture, f); }
+}
+
 // Messages that nobody asked for are others' business; one of ours, sent by somebody else, is not.
 static bool can_receive(crdi_wire_link* l, crdi_wire_packet* out)
 {
     can_link* c = (can_link*)l;
     while (crdi_can_bus_receive(c->bus, &c->frame)) {
+        record(c, &c->frame);
         const int i = crdi_can_recognise(c->catalog, &c->frame);
         if (i < 0) { continue; }
         *out = (crdi_wire_packet){.message = i,
@@ -71,7 +79,9 @@ static bool can_send(crdi_wire_link* l, const crdi_wire_message* m, const uint8_
     crdi_can_frame f = {
         .id = m->id, .extended = m->extended, .fd = m->fd, .length = (uint8_t)m->length};
     memcpy(f.data, data, f.length);
-    return crdi_can_bus_send(((can_link*)l)->bus, &f);
+    if (!crdi_can_bus_send(((can_link*)l)->bus, &f)) { return false; }
+    record((can_link*)l, &f);
+    return true;
 }
 
 static const char* can_trouble(const crdi_wire_link* l)
@@ -91,8 +101,9 @@ static crd_status can_close(crdi_wire_link* l)
                  (long long)n.bad, (long long)n.downs);
     }
     crdi_can_bus_close(c->bus);
+    const crd_status st = crd_dcp_capture_close(c->capture);
     crd_free(c->ctx, c);
-    return CRD_OK;
+    return st;
 }
 
 // ---- opening
@@ -102,15 +113,11 @@ static crd_status can_load(crd_context* ctx, const crd_unit_spec* spec, crd_aren
                            crdi_wire_catalog* out)
 {
     const crd_link_spec* k = &spec->link;
-    const char* wrong = k->local     ? "local"
-                        : k->listen  ? "listen"
-                        : k->plain   ? "plain"
-                        : k->capture ? "capture"
-                                     : NULL;
+    const char* wrong = k->local ? "local" : k->listen ? "listen" : k->plain ? "plain" : NULL;
     if (wrong) {
         return crdi_fail(ctx, CRD_E_RANGE,
-                         "link.%s means nothing on a CAN bus, expected contact or timeout%s", wrong,
-                         k->capture ? "; 'cardan can log' records what passes" : "");
+                         "link.%s means nothing on a CAN bus, expected contact, timeout or capture",
+                         wrong);
     }
     const crd_status st = crdi_wire_dbc_read(arena, spec->path, out);
     return st < 0 ? st : crdi_layout_choose(ctx, spec, arena, out);
@@ -135,6 +142,12 @@ static crd_status can_open(crd_context* ctx, const crd_unit_spec* spec,
     }
     *c = (can_link){.base.ops = &ops, .ctx = ctx, .spec = spec, .catalog = catalog, .bus = bus};
     c->empty = can_now(&c->base);
+    const crd_status opened =
+        spec->link.capture ? crd_dcp_capture_open(ctx, spec->link.capture, &c->capture) : CRD_OK;
+    if (opened < 0) {
+        (void)can_close(&c->base);
+        return opened;
+    }
     *out = &c->base;
     return CRD_OK;
 }

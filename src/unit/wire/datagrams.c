@@ -108,20 +108,9 @@ static const crdi_wire_link_ops link_ops = {.now = datagrams_now,
                                             .trouble = datagrams_trouble,
                                             .close = datagrams_close};
 
-// How long the message is that a stream goes on with: its kind says which it is.
 static size_t stream_length(const void* user, const uint8_t* bytes, size_t there)
 {
-    const crdi_wire_catalog* c = user;
-    const size_t first = (size_t)c->kind.byte, end = first + (size_t)c->kind.bytes;
-    uint8_t head[2 * CRDI_WIRE_PAD + 8] = {0};
-    crdi_wire_catalog view = *c;
-    if (c->kind.length > 0) {
-        if (there < end) { return 0; }
-        memcpy(head, bytes + first, end - first);
-        view.kind.byte = 0;
-    }
-    const crdi_wire_message* m = crdi_wire_recognise(&view, head, sizeof head);
-    return m ? (size_t)m->length : SIZE_MAX;
+    return crdi_wire_stream_length(user, bytes, there, false);
 }
 
 // ---- opening
