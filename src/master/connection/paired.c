@@ -477,7 +477,7 @@ static void show_far(crdi_paired_side* s)
                                 .limited = (int64_t)fmin(fmax(a.limited, 0), 1e15)};
 }
 
-// The newest packet that has come becomes inputs of the unit, with the plain value beside it.
+// The newest packet that has come becomes inputs of the unit. The plain value stays as it was.
 static void pass_to_unit(crdi_paired_side* s, double due)
 {
     crdi_paired_side* other = &s->of->sides[s == s->of->sides];
@@ -490,7 +490,6 @@ static void pass_to_unit(crdi_paired_side* s, double due)
         if (k->run < run || (k->run == run && k->number <= number)) { continue; }
         memcpy(far->inputs.real, k, sizeof *k);
     }
-    *s->to = s->in_gain * own_of(other) + s->in_offset;
     (void)u->ops->set(u, far->in, &far->inputs); // numbers cannot fail
     show_far(s);
 }
