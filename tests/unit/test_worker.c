@@ -136,7 +136,7 @@ static void a_worker_gives_the_same_bits(void** state)
     crd_context* ctx = crd_context_create(NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int version = 2; version <= 3; version++) {
-            crd_unit_spec spec = fmu_spec(example(cases[i].name, version), NULL);
+            crd_unit_spec spec = fmu_spec(example(cases[i].name, version), "none");
             spec.interface = cases[i].interface;
             crd_unit* u = make(ctx, &spec);
             check(!crdi_worker_has(u));
@@ -164,7 +164,7 @@ static void a_restart_gives_the_same_bits(void** state)
     static record here, there;
     crd_context* ctx = crd_context_create(NULL);
     for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
-        crd_unit_spec spec = fmu_spec(example(names[i / 2], 2 + (int)i % 2), NULL);
+        crd_unit_spec spec = fmu_spec(example(names[i / 2], 2 + (int)i % 2), "none");
         crd_unit* u = make(ctx, &spec);
         drive(u, &here);
         crd_unit_destroy(u);
@@ -458,6 +458,30 @@ static void units_of_a_group_share_a_worker_and_its_end(void** state)
     crd_unit_destroy(a);
     crd_unit_destroy(b);
     crd_unit_destroy(c);
+    crd_unit_store_destroy(store);
+    crd_context_destroy(ctx);
+}
+
+// More than a worker takes folders: those of one FMU are one.
+static void thousands_of_units_share_a_worker(void** state)
+{
+    (void)state;
+    enum { UNITS = 5000 };
+    static crd_unit* units[UNITS];
+    crd_context* ctx = crd_context_create(NULL);
+    crd_unit_store* store = NULL;
+    check_ok(crd_unit_store_create(ctx, &store));
+    const crd_unit_spec spec = fmu_spec(misdeed, "all");
+    for (int i = 0; i < UNITS; i++) {
+        check_ok(crd_unit_create_shared(ctx, store, &spec, &units[i]));
+    }
+    start(units[0], 0, 1);
+    start(units[UNITS - 1], 0, 1);
+    check_int(worker_of(units[0]), worker_of(units[UNITS - 1]));
+    step(units[UNITS - 1], 0, 0.1);
+    for (int i = 0; i < UNITS; i++) {
+        crd_unit_destroy(units[i]);
+    }
     crd_unit_store_destroy(store);
     crd_context_destroy(ctx);
 }
@@ -950,6 +974,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_does_not_wait_for_who_hangs),
         cmocka_unit_test(an_error_of_what_was_set_comes_with_the_step),
         cmocka_unit_test(units_of_a_group_share_a_worker_and_its_end),
+        cmocka_unit_test(thousands_of_units_share_a_worker),
         cmocka_unit_test(many_log_lines_arrive),
         cmocka_unit_test(no_worker_outlives_its_master),
         cmocka_unit_test(destroy_ends_the_worker),

@@ -118,7 +118,7 @@ struct crdi_proxy {
     uint8_t* kept; // its state after the last step, of a unit that may begin anew; NULL: it cannot
     size_t kept_size, kept_capacity;
     double kept_at;   // its time
-    char remark[320]; // base.remark
+    char remark[448]; // base.remark
     int64_t limit;    // of a call, ns
     int64_t events;   // as the worker counts
     int16_t waiting;  // bindings that were set

@@ -134,20 +134,48 @@ static void forget_process(crdi_worker* w)
     }
 }
 
+// The library as a file: it may be elsewhere, compiled here, or by a link in a folder of the
+// user's.
+static const char* find_library(const crdi_proxy* u, char path[PATH_MAX])
+{
+    char named[PATH_MAX];
+    snprintf(named, sizeof named, "%s/%s", u->folder, u->library);
+    if (u->library[0] == '/') { return u->library; }
+    return !u->unpacked && u->library[0] && realpath(named, path) ? path : NULL;
+}
+
+// One unit for each folder and library that the worker has: there may be a hundred thousand units
+// of one FMU.
+enum { MOST_FOLDERS = 4095 };
+static size_t list_folders(const crdi_worker* w, const crdi_proxy* list[MOST_FOLDERS])
+{
+    size_t count = 0;
+    for (int32_t i = 0; i < w->unit_count && count < MOST_FOLDERS; i++) {
+        const crdi_proxy* u = w->units[i];
+        size_t k = 0;
+        while (u && k < count &&
+               (strcmp(list[k]->folder, u->folder) != 0 ||
+                strcmp(list[k]->library, u->library) != 0)) {
+            k++;
+        }
+        if (u && k == count) { list[count++] = u; }
+    }
+    return count;
+}
+
 // There are FMUs that write into their resources: into a copy that was unpacked for this run they
 // may. A folder of the user's stays as it is.
-static void fill_resources(crdi_mail* m, const crdi_worker* w)
+static void fill_resources(crdi_mail* m, const crdi_proxy* const* list, size_t folders)
 {
     uint64_t count = 0;
-    for (int32_t i = 0; i < w->unit_count; i++) {
-        count += w->units[i] && w->units[i]->unpacked;
+    for (size_t i = 0; i < folders; i++) {
+        count += list[i]->unpacked;
     }
     crdi_mail_put_u64(m, count);
-    for (int32_t i = 0; i < w->unit_count; i++) {
-        const crdi_proxy* u = w->units[i];
+    for (size_t i = 0; i < folders; i++) {
         char path[PATH_MAX];
-        if (!u || !u->unpacked) { continue; }
-        snprintf(path, sizeof path, "%s/resources", u->folder);
+        if (!list[i]->unpacked) { continue; }
+        snprintf(path, sizeof path, "%s/resources", list[i]->folder);
         crdi_mail_put_text(m, path);
     }
 }
@@ -157,22 +185,27 @@ static void fill_sandbox(crdi_mail* m, const void* with)
 {
     const crdi_worker* w = with;
     const uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
-    uint64_t network = 0, count = 0;
+    const crdi_proxy* list[MOST_FOLDERS];
+    const size_t folders = list_folders(w, list);
+    uint64_t network = 0, count = folders < MOST_FOLDERS ? folders : UINT32_MAX; // too many
+    char path[PATH_MAX];
     for (int32_t i = 0; i < w->unit_count; i++) {
-        count += w->units[i] ? 1 + (w->units[i]->library[0] == '/') : 0;
         network |= w->units[i] && w->units[i]->base.spec->network;
+    }
+    for (size_t i = 0; i < folders; i++) {
+        count += find_library(list[i], path) != NULL;
     }
     crdi_mail_put_text(m, w->scratch);
     crdi_mail_put_u64(m, network);
     crdi_mail_put_u64(m, pages * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3 + CRDI_CHANNEL_BYTES);
     crdi_mail_put_u64(m, FILE_BYTES);
     crdi_mail_put_u64(m, count);
-    for (int32_t i = 0; i < w->unit_count; i++) {
-        const crdi_proxy* u = w->units[i];
-        if (u) { crdi_mail_put_text(m, u->folder); }
-        if (u && u->library[0] == '/') { crdi_mail_put_text(m, u->library); }
+    for (size_t i = 0; i < folders; i++) {
+        const char* library = find_library(list[i], path);
+        crdi_mail_put_text(m, list[i]->folder);
+        if (library) { crdi_mail_put_text(m, library); }
     }
-    fill_resources(m, w);
+    fill_resources(m, list, folders);
 }
 
 static crd_status shut_in(crdi_proxy* u)
