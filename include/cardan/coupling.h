@@ -264,7 +264,7 @@ CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< new
 enum {
     CRD_COMMANDS_MAX = 8,
     CRD_COMMAND_WEIGHTS_MAX = 112, ///< crd_command_weights_count(CRD_COMMANDS_MAX)
-    CRD_COMMAND_BASIS = 1,         ///< version of the features that the weights are for
+    CRD_COMMAND_BASIS = 2,         ///< version of the features that the weights are for
 };
 
 /// What was learned of the answer to commands: the answer is sum_j w_j psi_j, and psi_j are the

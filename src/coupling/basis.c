@@ -79,8 +79,9 @@ static void basis_settle(crdi_basis* b, int64_t n, const double* u)
     }
     for (int a = 0; a < b->commands; a++) {
         for (int c = a; c < b->commands; c++) {
-            *psi++ = u[a] * u[c];
-            *psi++ = u[a] * u[c];
+            const double product = u[a] * (a == c ? fabs(u[c]) : u[c]);
+            *psi++ = product;
+            *psi++ = product;
         }
     }
     b->ready = n;
@@ -104,7 +105,7 @@ static void basis_advance(crdi_basis* b, int64_t n)
     }
     for (int a = 0; a < b->commands; a++) {
         for (int c = a; c < b->commands; c++, before += OF_PRODUCT, psi += OF_PRODUCT) {
-            const double product = acted[a] * acted[c];
+            const double product = acted[a] * (a == c ? fabs(acted[c]) : acted[c]);
             psi[0] = before[0] + b->pull[0] * (product - before[0]);
             psi[1] = before[1] + b->pull[1] * (product - before[1]);
         }

@@ -1,7 +1,7 @@
 // The commands on the grid of the macro steps, and what the answer to them is made of.
 //
 //   of a command u_a:    u[n], u[n-1], u[n-2], LP30, LP100 (and LP300 if there are one or two)
-//   of u_a u_b, a <= b:  LP30, LP100
+//   of u_a u_b, a < b, and u_a |u_a|:  LP30, LP100
 // LPtau[n+1] = LPtau[n] + (1 - exp(-dT/tau)) (u[n] - LPtau[n]) with tau in ms. Raw units: nothing
 // is centred or scaled. Fixed poles: weights belong to a macro step, not to a latency.
 #pragma once

@@ -93,7 +93,7 @@ crd_status crdi_commands_check(crd_context* ctx, const crd_coupling_options* o)
                                        "1 for smith: the output of the model"));
     if (!w || smith || n == 0) { return CRD_OK; }
     CRD_TRY(crdi_coupling_check_number(ctx, "version of the weights of commands", w->basis,
-                                       w->basis == CRD_COMMAND_BASIS, "1"));
+                                       w->basis == CRD_COMMAND_BASIS, "2"));
     if (w->commands != n || w->count != crd_command_weights_count(n)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "coupling: %d weights for %d commands, expected %d for the %d commands of "

@@ -45,7 +45,7 @@ static void commands_write_mixture(crdi_element_writer* w, const crd_element* e)
     crdi_text_add(w->out, "false");
 }
 
-// {basis: 1, step: 0.01, w: [...], range: [-20, 150]}
+// {basis: 2, step: 0.01, w: [...], range: [-20, 150]}
 static crd_status commands_read_mapping(crdi_element_reader* r, const crdi_json* n)
 {
     static const char* const names[] = {"basis", "step", "w", "range", NULL};
@@ -53,7 +53,7 @@ static crd_status commands_read_mapping(crdi_element_reader* r, const crdi_json*
     crd_status st = CRD_OK;
     const int commands = r->e->options.commands, count = crd_command_weights_count(commands);
     CRD_TRY(crdi_element_check_members(
-        r, n, "a file, or a mapping such as {basis: 1, step: 0.01, w: [...]}", names));
+        r, n, "a file, or a mapping such as {basis: 2, step: 0.01, w: [...]}", names));
     for (int i = 0; i < NEEDED; i++) {
         if (crdi_element_member(n, names[i])) { continue; }
         return crdi_element_fail(r, n, CRD_E_FORMAT, "the key '%s' is missing in the weights",

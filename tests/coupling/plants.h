@@ -22,6 +22,7 @@ typedef enum plant_kind {
     PLANT_ENGINE,    // pedal, gear, speed: manifold and ignition paths
     PLANT_MACHINE,   // set torque, speed, derating: limits
     PLANT_HYDRAULIC, // valve, load: integrating, saturating
+    PLANT_WEAKENED,  // set torque, speed, voltage: the field is weakened at half of all speeds
 } plant_kind;
 
 // A command that is held for a while, then another; some of the changes are ramps.
@@ -71,6 +72,21 @@ static inline double machine_step(double* x, const double* u, double gain, doubl
     return x[1];
 }
 
+// A machine that is driven to its limits: current by 4000 N.m/s at most and within 8 ms; above a
+// quarter of the speed it has less than what is asked for half of the time; it gets warm by itself
+// and is derated by up to a fifth, which no command says.
+static inline double weakened_step(double* x, const double* u, double gain, double lags)
+{
+    const double set = u[0], speed = u[1], voltage = 0.8 + 0.3 * u[2];
+    const double most = fmin(150, 60 * voltage / fmax(0.05, speed)) * (1 - 0.2 * x[2]);
+    const double want = fmax(-most, fmin(most, set)),
+                 change = (want - x[0]) * (1 - exp(-0.001 / (0.008 * lags)));
+    x[0] += fmax(-4, fmin(4, change));
+    lag(&x[1], gain * x[0] - 6 * speed, 0.004 * lags);
+    lag(&x[2], x[0] * x[0] / 22500, 20);
+    return x[1];
+}
+
 // A valve with 25 ms, the pressure behind it with 60 ms against a load that leaks by the root.
 static inline double hydraulic_step(double* x, const double* u, double gain, double lags)
 {
@@ -86,9 +102,10 @@ static inline double plant_step(plant_kind kind, double* x, const double* u, dou
 {
     double y = 0;
     for (int i = 0; i < PLANT_INNER; i++) {
-        y = kind == PLANT_ENGINE    ? engine_step(x, u, gain, lags)
-            : kind == PLANT_MACHINE ? machine_step(x, u, gain, lags)
-                                    : hydraulic_step(x, u, gain, lags);
+        y = kind == PLANT_ENGINE     ? engine_step(x, u, gain, lags)
+            : kind == PLANT_MACHINE  ? machine_step(x, u, gain, lags)
+            : kind == PLANT_WEAKENED ? weakened_step(x, u, gain, lags)
+                                     : hydraulic_step(x, u, gain, lags);
     }
     return y;
 }
@@ -96,11 +113,12 @@ static inline double plant_step(plant_kind kind, double* x, const double* u, dou
 // The commands of the whole run, then what the plant makes of them.
 static inline void plant_commands(plant_run* p, plant_kind kind, uint32_t* seed)
 {
+    const bool machine = kind == PLANT_MACHINE || kind == PLANT_WEAKENED;
     plant_driver d[PLANT_COMMANDS] = {
-        [0] = {.low = kind == PLANT_ENGINE    ? 0
-                      : kind == PLANT_MACHINE ? -150
-                                              : -1,
-               .high = kind == PLANT_MACHINE ? 150 : 1,
+        [0] = {.low = kind == PLANT_ENGINE ? 0
+                      : machine            ? -150
+                                           : -1,
+               .high = machine ? 150 : 1,
                .shortest = 0.3,
                .longest = 2,
                .slope = 2},

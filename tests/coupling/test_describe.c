@@ -22,9 +22,9 @@ static const char* const examples[] = {
     "{\"algorithm\": \"zoh\"}",
     "{\"algorithm\": \"commands\"}",
     "{\"algorithm\": \"commands\", \"commands\": [\"pedal\", \"gear\"], \"mixture\": false}",
-    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 2, "
     "\"step\": 0.01, \"w\": [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5]}}",
-    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+    "{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 2, "
     "\"step\": 0.01, \"w\": [1, 2, 3, 4, 5, 6, 7, 8], \"range\": [-20, 150.5]}}",
     "{\"algorithm\": \"smith\"}",
     "{\"algorithm\": \"smith\", \"commands\": [\"model\"]}",
@@ -366,7 +366,7 @@ static const mistake mistakes[] = {
     {"{\"algorithm\": \"moment\", \"taps\": 2, \"degree\": 3}", R, {"more taps than the degree"}},
     {"{\"algorithm\": \"error-space\", \"errors\": 2, \"order\": 2}", R, {"more errors than"}},
     {"{\"algorithm\": \"linear\"}", F, {"the algorithm linear needs the key 'weights'"}},
-    {"{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 1, "
+    {"{\"algorithm\": \"commands\", \"commands\": [\"pedal\"], \"weights\": {\"basis\": 2, "
      "\"step\": 0.01, \"w\": [1, 2, 3, 4, 5, 6, 7, 8], \"range\": [3, -3]}}",
      R,
      {"range: [3, -3], expected the smaller value of the signal first"}},
