@@ -11,6 +11,8 @@ typedef struct design_options {
     double step, from, to, noise, margin, roll_off, alpha, beta, gamma, delta;
     bool pareto, constant;
     int method, taps, degree; // -1: not given
+    crdi_list commands;
+    double command_delay;
 } design_options;
 
 enum { ALL = CRD_DESIGNERS };
@@ -23,6 +25,7 @@ typedef struct designer {
     const char* path; // of the recording
     crd_arena arena;
     crdi_recorded recorded;
+    crdi_recorded_commands commands;
     crd_signal signal;
     crd_design_task task;
     int latencies[CRDI_LATENCIES_MAX], latency_count;
@@ -39,6 +42,7 @@ static crd_status read_recording(designer* d)
     crd_status st = CRD_OK;
     CRD_TRY(crdi_recorded_load(d->cli->ctx, d->path, &r, &d->recorded));
     CRD_TRY(crdi_recorded_without_gaps(&d->recorded, d->path));
+    CRD_TRY(crdi_commands_load(d->cli->ctx, d->path, &o->commands, &r, &d->recorded, &d->commands));
     d->signal = crdi_signal_of(&d->recorded);
     d->task.signal = &d->signal;
     d->task.goal.dT = d->recorded.step;
@@ -319,6 +323,63 @@ static void put_front(const designer* d, const front* f, crdi_result* out)
     crdi_show_table(out, list, columns, "");
 }
 
+// ---- what no linear design has -----------------------------------------------------------------
+
+// 100 C of an element over the recording, its learning included.
+static crd_status replay_element(const designer* d, const char* name,
+                                 const crdi_recorded_commands* commands, int k, double* C,
+                                 crdi_result* says)
+{
+    crd_context* ctx = d->cli->ctx;
+    const double* y[CRD_COMMANDS_MAX] = {NULL};
+    crd_replay_options channel = crd_replay_defaults();
+    crd_element* e = NULL;
+    crd_replay r;
+    crd_status st = CRD_OK;
+    channel.step = d->recorded.step;
+    channel.delay = k * channel.step;
+    if (!isnan(d->o->command_delay)) { channel.command_delay = d->o->command_delay; }
+    CRD_TRY(crd_element_of_name(ctx, name, &e));
+    if (e->options.k_max < k) { e->options.k_max = k; }
+    if (commands) {
+        CRD_TRY(crdi_commands_choose(ctx, commands, e, y));
+        channel.commands = y;
+        channel.command_count = e->options.commands;
+    }
+    CRD_TRY(crd_coupling_replay(ctx, e, &channel, d->recorded.y, d->recorded.count, NULL, &r));
+    *C = 100 * crd_score_metrics(&r.score).C;
+    if (says) { crdi_commands_report(says, says, e, &r.commands); }
+fail:
+    crd_element_destroy(e);
+    return st;
+}
+
+static crd_status put_with_commands(designer* d, crdi_result* out)
+{
+    static const crdi_column columns[] = {{"with", "method", ""},
+                                          {">k", "k", ""},
+                                          {">100 C", "C", "%.4f"},
+                                          {">against ZOH", "change", ""},
+                                          {0}};
+    crd_status st = CRD_OK;
+    crdi_result* list = crdi_array(out, "with_commands");
+    for (int i = 0; i < d->latency_count; i++) {
+        double hold = 0, C = 0;
+        crdi_result* row = crdi_row(list);
+        CRD_TRY(replay_element(d, "zoh", NULL, d->latencies[i], &hold, NULL));
+        CRD_TRY(replay_element(d, "commands", &d->commands, d->latencies[i], &C,
+                               i + 1 == d->latency_count ? row : NULL));
+        crdi_put(row, TEXT("method", "commands"), INT("k", d->latencies[i]), REAL("C", C),
+                 REAL("C_zoh", hold), CELL("change", crdi_percent(row, C / hold - 1)));
+    }
+    crdi_say(out, "\n");
+    crdi_show_table(out, list, columns, "");
+    crdi_say(out, "\nlearned while it was replayed; 'cardan learn train --command' writes such an "
+                  "element\n");
+fail:
+    return st;
+}
+
 static crd_status write_element(const designer* d, crdi_result* out)
 {
     const design_options* o = d->o;
@@ -344,6 +405,11 @@ static crd_status check_design_options(const designer* d)
     crd_context* ctx = d->cli->ctx;
     if (!o->latency) {
         return crdi_fail(ctx, CRD_E_RANGE, "expected --latency, in macro steps or as a time");
+    }
+    if (o->commands.count > 0 && (!d->path || o->pareto)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--command: what a command does is learned from a recording of both, "
+                         "expected one, and no --pareto");
     }
     if (o->constant && (!d->path || o->method != CRD_DESIGNER_WIENER)) {
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -391,11 +457,13 @@ static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list
     CRD_TRY(make_all(&d));
     if (d.o->loop) { CRD_TRY(find_margins(&d)); }
     put_designs(&d, out);
+    if (d.o->commands.count > 0) { CRD_TRY(put_with_commands(&d, out)); }
     if (d.o->output) { CRD_TRY(write_element(&d, out)); }
 fail:
     for (int i = 0; i < d.count; i++) {
         crd_linear_clear(cli->ctx, &d.designs[i].linear);
     }
+    crdi_commands_clear(&d.commands);
     crdi_recorded_clear(&d.recorded);
     crd_arena_clear(&d.arena);
     return st;
@@ -404,6 +472,12 @@ fail:
 static const crdi_option rows[] = {
     OPT_TEXT(design_options, latency, "latency", "K",
              "latency in macro steps (6), several for a table over k (4..9 or 0,1,3), or a time"),
+    OPT_LIST(design_options, commands, "command", "NAME",
+             "a signal of the recording that is a command to what the signal comes from: what an "
+             "element that knows it would reach stands below the designs"),
+    OPT_TIME(design_options, command_delay, "command-delay", CRDI_NOT_NEGATIVE,
+             "the commands were recorded when they were sent and act so much later; 0 unless "
+             "given"),
     OPT_CHOICE(
         design_options, method, "method", methods,
         "moment: flat at low frequencies; wiener: least squares over the bands; optimal: the "
@@ -453,7 +527,8 @@ static const crdi_option rows[] = {
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {step, taps, phase_band, magnitude_band, noise, designs: [{method, k, J, "
-        "J_m, J_p, J_r, norm, peak, a, b, ...}]}, with --pareto {alpha, pareto: [{beta, gamma, "
+        "J_m, J_p, J_r, norm, peak, a, b, ...}], with_commands: [{k, C, C_zoh, commands}]}, with "
+        "--pareto {alpha, pareto: [{beta, gamma, "
         "delta, "
         "...}]}"),
     CRDI_COMMON_OPTIONS,
