@@ -9,14 +9,19 @@
 // ten steps a period, and ringing at the Nyquist frequency has 16.
 static const double RINGING = 0.16;
 static const double FORGET = 0.8, FORGET_DIFFERENCES = 0.9;
-enum { SLOW = 50 };                // steps of the slow scores
-static const double USEFUL = 0.25; // squared: half of hold's error at most
-static const double GAIN = 0.2025; // squared hysteresis upwards, 0.45^2
-static const double JUMP = 8;      // times the running change
+enum { SLOW = 50 };                           // steps of the slow scores
+static const double USEFUL = 0.25;            // squared: half of hold's error at most, to stay
+static const double WORTH = 0.1;              // squared: to begin
+static const double GAIN = 0.2025;            // squared hysteresis upwards, 0.45^2
+static const double GROWN = 2;                // times the size after the first steps ...
+static const double SWINGS = 1e-3;            // ... with periods below 35 steps, as RINGING
+static const double JUMP = 8;                 // times the running change
+static const double KEPT = 0.98, PAID = 0.05; // of what holding missed, per step
 enum {
     READY = 5,     // samples that a signal is known by
     CALM = 4,      // steps without trouble before the level is raised
     EARLY = 12,    // who has to leave that soon does not come back
+    FIRST = 100,   // steps above 0 in which signals may become what they are
     RAMP = 10,     // steps until a prediction counts in full
     PATIENCE = 64, // steps that others wait, doubled each time
     LONGEST = 1 << 24,
@@ -40,7 +45,7 @@ void crdi_level_errors(const crdi_level_signal* s, double y, double* error)
 void crdi_level_restart(crdi_level_signal* s)
 {
     s->count = s->count > 0;
-    s->d1 = s->d2 = s->weight = s->change = s->s1 = s->s3 = 0;
+    s->d1 = s->d2 = s->weight = s->change = s->s1 = s->s3 = s->base = 0;
     memset(s->score, 0, sizeof s->score);
 }
 
@@ -89,8 +94,10 @@ void crdi_level_resume(crdi_level_signal* s, const double y[3])
     s->d2 = y[0] - 2 * y[1] + y[2];
 }
 
-void crdi_level_count(const crdi_level* l, const crdi_level_signal* s, crdi_level_vote* v)
+void crdi_level_count(const crdi_level* l, crdi_level_signal* s, crdi_level_vote* v)
 {
+    if (l->now > 0 && l->age >= FIRST && s->base == 0) { s->base = s->size; }
+    v->grows = v->grows || (s->base > 0 && s->size > GROWN * s->base && s->s3 > SWINGS * s->s1);
     const double rounding = 1e-16 * s->size * s->size;
     if (s->count < READY) {
         v->counted++; // not ready
@@ -100,7 +107,7 @@ void crdi_level_count(const crdi_level* l, const crdi_level_signal* s, crdi_leve
     if (!(hold > rounding) || !(s->s1 > rounding)) { return; }
     v->counted++;
     v->ready++;
-    v->better += s->slow[1] < USEFUL * s->slow[0] && s->score[1] < USEFUL * hold;
+    v->better += s->slow[1] < WORTH * s->slow[0] && s->score[1] < WORTH * hold;
     v->ringing = fmax(v->ringing, s->s3 / s->s1);
     v->worst = fmax(v->worst, s->score[l->now] / hold);
     for (int i = 0; i < CRDI_LEVELS; i++) {
@@ -147,7 +154,8 @@ bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v)
     l->since += l->since < INT_MAX;
     if (l->fixed) { return false; }
     l->quiet = v->disturbed ? 0 : l->quiet + (l->quiet < INT_MAX);
-    const bool bad = v->ringing > RINGING || (l->now > 0 && (v->worst > USEFUL || v->disturbed));
+    const bool bad =
+        v->ringing > RINGING || (l->now > 0 && (v->worst > USEFUL || v->grows || v->disturbed));
     if (l->now > 0) {
         l->age += l->age < INT_MAX;
         if (bad) {
@@ -213,4 +221,14 @@ bool crdi_level_doubts(const crdi_level* l, const crdi_level_vote* v)
 double crdi_level_part(const crdi_level* l)
 {
     return l->since < RAMP ? (double)l->since / RAMP : 1;
+}
+
+void crdi_level_owe(double* owed, double missed)
+{
+    *owed = KEPT * *owed + missed;
+}
+
+double crdi_level_pays(const crdi_level* l)
+{
+    return l->sequential ? 0 : PAID;
 }

@@ -24,6 +24,7 @@ typedef struct crdi_level_signal {
     double slow[CRDI_LEVELS];  ///< the same of many: where a tone turns back hold is nearly right
     int steps;                 ///< in them, as far as it matters
     double size;               ///< largest magnitude
+    double base;               ///< the same when the level had been above 0 for a while, 0: not yet
 } crdi_level_signal;
 
 /// Errors of the three levels over a step that ended in y, if its mean counts: hold and the means
@@ -45,11 +46,13 @@ typedef struct crdi_level_vote {
     int counted, ready,
         better;     ///< signals that move; known well enough; first order clearly better
     bool disturbed; ///< a jump or an event
+    bool grows;     ///< much larger than it was: a loop that swings up slowly does not ring
 } crdi_level_vote;
 
 typedef struct crdi_level {
     int now;          ///< 0, 1, 2
     bool fixed;       ///< hold for ever
+    bool sequential;  ///< units are stepped one after the other: errors of hold cancel in part
     int age;          ///< steps above 0, since it was counted anew
     int calm, wait;   ///< steps at 0: without a sign of trouble; that are left
     int patience;     ///< how long it waited last
@@ -59,7 +62,7 @@ typedef struct crdi_level {
     int64_t switches; ///< counted
 } crdi_level;
 
-void crdi_level_count(const crdi_level* l, const crdi_level_signal* s, crdi_level_vote* v);
+void crdi_level_count(const crdi_level* l, crdi_level_signal* s, crdi_level_vote* v);
 /// After a step: the level of the next. true: it changed.
 bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v);
 /// A step in which nobody looked.
@@ -75,3 +78,7 @@ bool crdi_level_rough(const crdi_level_vote* v); ///< signals ring, or have nois
 bool crdi_level_doubts(const crdi_level* l, const crdi_level_vote* v);
 /// Part of the prediction in what is told, the rest is hold: it comes gently.
 double crdi_level_part(const crdi_level* l);
+/// What a step at level 0 was wrong by, integrated: it is owed to those who integrate it, the
+/// longer ago the less; and the part of it that a step above 0 pays back.
+void crdi_level_owe(double* owed, double missed);
+double crdi_level_pays(const crdi_level* l);

@@ -97,13 +97,13 @@ static survey ask(bool black_box)
     return r;
 }
 
-// 0.4 % of the 2,000: 0.31 % were measured, 0.2 % were wished for. Of few systems some more.
-static void check_survey(const survey* r, double gain)
+// Of few systems some more.
+static void check_survey(const survey* r, double above, double gain)
 {
     check(r->systems > 0.9 * systems);
     check_int(r->unstable, 0);
     check_int(r->twice, 0);
-    check(r->above <= 0.004 * r->systems + (systems < 1000));
+    check(r->above <= above * r->systems + (systems < 1000));
     check(r->gain >= gain);
 }
 
@@ -111,14 +111,45 @@ static void nothing_known_of_units_prediction_is_not_worse_than_hold(void** stat
 {
     (void)state;
     const survey r = ask(true);
-    check_survey(&r, 5);
+    check_survey(&r, 0.002, 5);
 }
 
 static void units_linearised_prediction_is_much_better_than_hold(void** state)
 {
     (void)state;
     const survey r = ask(false);
-    check_survey(&r, 40);
+    check_survey(&r, 0.002, 40);
+}
+
+// Units that integrate slowly keep what they were told too little while the loop held: these were
+// 1.3 to 2.1 times worse than with hold when nobody paid it back.
+static void what_holding_missed_is_paid_back(void** state)
+{
+    (void)state;
+    static const uint64_t seeds[] = {14049, 14341, 19649};
+    for (int i = 0; i < 3; i++) {
+        const random_traits t = random_traits_of(seeds[i]);
+        random_linear* s = random_linear_create(seeds[i], &t);
+        check(s);
+        check(error_of(s, CRD_PREDICTION_AUTO, true) < error_of(s, CRD_PREDICTION_HOLD, true));
+        random_linear_destroy(s);
+    }
+}
+
+// The second order makes this loop grow by 0.8 % a step, too slowly to ring: 1e10 in all.
+static void a_loop_that_swings_up_slowly_stays_bounded(void** state)
+{
+    (void)state;
+    random_traits t = random_traits_of(601194);
+    t.steps = 3000;
+    random_linear* s = random_linear_create(601194, &t);
+    check(s);
+    const double hold = error_of(s, CRD_PREDICTION_HOLD, true);
+    const double chosen = error_of(s, CRD_PREDICTION_AUTO, true);
+    printf("hold %.3g, auto %.3g of the signals\n", hold, chosen);
+    check(hold < 1);
+    check(chosen < 5); // some times the size of the signals before somebody notices
+    random_linear_destroy(s);
 }
 
 int main(int argc, char** argv)
@@ -128,6 +159,8 @@ int main(int argc, char** argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_known_of_units_prediction_is_not_worse_than_hold),
         cmocka_unit_test(units_linearised_prediction_is_much_better_than_hold),
+        cmocka_unit_test(what_holding_missed_is_paid_back),
+        cmocka_unit_test(a_loop_that_swings_up_slowly_stays_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

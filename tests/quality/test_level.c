@@ -112,6 +112,35 @@ static void a_prediction_comes_gently(void** state)
 
 // Two lags in a ring, x' = -x + g u: with g = -9 and a step of 0.15 hold is stable, the second
 // order is not.
+// As a loop does that a level makes unstable: too slow to ring, well predicted at any moment.
+static double swinging_up(int n)
+{
+    return sin(0.3 * n) * exp(0.01 * n);
+}
+
+static void what_swings_up_slowly_is_held(void** state)
+{
+    (void)state;
+    crdi_level l = {0};
+    crdi_level_signal s = {0};
+    check(follow(&l, &s, swinging_up, 0, 150) > 0);
+    follow(&l, &s, swinging_up, 150, 400);
+    check(l.patience > 0); // it had to leave, and not by a jump
+}
+
+// Of what holding missed, the newest fifty steps or so; in the order of the units nothing.
+static void what_holding_missed_is_paid_back(void** state)
+{
+    (void)state;
+    double owed = 0;
+    for (int n = 0; n < 1000; n++) {
+        crdi_level_owe(&owed, 1);
+    }
+    check_near(owed, 50, 1e-3);
+    check_near(crdi_level_pays(&(crdi_level){.now = 1}), 0.05, 0);
+    check_near(crdi_level_pays(&(crdi_level){.now = 1, .sequential = true}), 0, 0);
+}
+
 static void levels_that_are_not_stable_are_not_allowed(void** state)
 {
     (void)state;
@@ -154,6 +183,8 @@ int main(void)
         cmocka_unit_test(what_rings_is_held_at_once_and_not_tried_again_soon),
         cmocka_unit_test(a_jump_is_no_reason_to_stay_away),
         cmocka_unit_test(a_prediction_comes_gently),
+        cmocka_unit_test(what_swings_up_slowly_is_held),
+        cmocka_unit_test(what_holding_missed_is_paid_back),
         cmocka_unit_test(levels_that_are_not_stable_are_not_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
