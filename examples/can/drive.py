@@ -2,7 +2,8 @@
 """A plain drive on a CAN bus of this host: the messages of drive.dbc, a speed and a torque that follow their set values.
 
 drive.py [GROUP:PORT [SECONDS [FAULT]]]: sends Actual every 10 ms for SECONDS. Without Set for 0.1 s it is off, as a drive
-should be. FAULT: 'crc' damages every tenth checksum, 'gone' falls silent after 60 messages.
+should be. FAULT: 'crc' damages every tenth checksum; with the 60th set values (or 'gone@200' of them) 'gone' falls silent, 'counter'
+counts no more, 'stuck' shows the same values for ever, and 'wild' turns by itself.
 """
 import socket
 import struct
@@ -43,8 +44,9 @@ def frames(packet):
 
 def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
     come, go, to = sockets(bus)
+    fault, _, begin = fault.partition("@")
     print("ready", flush=True)
-    want = speed = torque = load = 0.0
+    want = speed = shown = torque = load = 0.0
     enabled, heard, count, taken, wrong = False, 0.0, 0, 0, 0
     first = due = time.monotonic()
     while due - first < float(seconds):
@@ -62,13 +64,17 @@ def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
         except socket.timeout:
             pass
         while due <= time.monotonic():
-            runs = enabled and due - heard < WATCHDOG
+            runs, late = enabled and due - heard < WATCHDOG, taken >= int(begin or 60)
             speed += CYCLE / SLOW * ((0.1 * want if runs else 0) - speed)
             torque += CYCLE / FAST * ((0.01 * load if runs else 0) - torque)
-            data = struct.pack("<h", round(10 * speed)) + struct.pack(">h", round(100 * torque))
-            data += bytes([0, (2 if runs else 1) << 4, count % 16])
+            if late and fault == "wild":
+                speed = 2700
+            if not late or fault != "stuck":
+                shown = speed
+            data = struct.pack("<h", round(10 * shown)) + struct.pack(">h", round(100 * torque))
+            data += bytes([0, (2 if runs else 1) << 4, 60 % 16 if late and fault == "counter" else count % 16])
             data += bytes([crc8(data) ^ (1 if fault == "crc" and count % 10 == 9 else 0)])
-            if fault != "gone" or count < 60:
+            if fault != "gone" or not late:
                 go.sendto(struct.pack(">BBBHIB", 2, 0, count % 256, 1, 101, 8) + data, to)
             count += 1
             due += CYCLE

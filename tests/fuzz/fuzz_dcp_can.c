@@ -61,7 +61,8 @@ static void frames(crd_context* ctx, const crd_dcp_can_description* d)
             memset(f.data + m->items[k].offset, 7 + k, m->items[k].length);
         }
         if (write(fd[0], &f, sizeof f) != (ssize_t)sizeof f) { abort(); }
-        if (!crdi_dcp_can_receive(c, &p, &sender, NULL) || p.type != m->type || sender != m->sender) {
+        if (!crdi_dcp_can_receive(c, &p, &sender, NULL) || p.type != m->type ||
+            sender != m->sender) {
             abort();
         }
         if (m->item_count == 0) { continue; }

@@ -3,37 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cardan/master.h"
-#include "check.h"
+#include "place.h"
 #include "shared/board.h"
-#include "shared/testbench_bench.h"
-#include "testnet/testnet.h"
-#include "unit/dcp/dcp_unit.h"
-
-enum { MOST = 4 };
-
-typedef struct place {
-    check_allocator allocator, bench_allocator;
-    crd_context *ctx, *bench_ctx;
-    testnet* network;
-    int count;
-    crdi_testbench_kind kinds[MOST];
-    crd_dcp_net* nets[MOST];
-    crdi_testbench* benches[MOST];
-    crd_system* sys;
-    crd_master* m;
-    void (*look)(struct place* p); // behind each step of the first bench's controller
-    double seen[4];                // by it
-    double soc;
-} place;
-
-static place* the_place;
-
-static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
-{
-    const crd_status st = testnet_join(the_place->network, 0x7F000001, out);
-    return st < 0 ? crdi_fail(ctx, st, "out of memory") : st;
-}
 
 static void observe(void* user, double time)
 {
@@ -88,41 +59,18 @@ static void open_bench(place* p, crdi_testbench_kind kind)
 
 static void open_place_with(place* p, const crdi_testbench_kind* kinds, int count, double soc)
 {
-    *p = (place){.soc = soc};
-    p->ctx = check_context(&p->allocator);
-    p->bench_ctx = check_context(&p->bench_allocator);
-    const testnet_faults faults = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(testnet_create(p->bench_ctx, &faults, &p->network));
+    make_place(p);
+    p->soc = soc;
     for (int i = 0; i < count; i++) {
         open_bench(p, kinds[i]);
     }
     crdi_testbench_observe(p->benches[0], observe, p);
-    the_place = p;
-    crdi_session_open_net = open_net;
     crdi_session_has_thread = false; // see pass
 }
 
 static void open_place(place* p, const crdi_testbench_kind* kinds, int count)
 {
     open_place_with(p, kinds, count, 0.5);
-}
-
-static void close_place(place* p)
-{
-    crd_master_destroy(p->m);
-    crd_system_destroy(p->sys);
-    for (int i = 0; i < p->count; i++) {
-        testnet_attach(p->nets[i], NULL);
-        crdi_testbench_destroy(p->benches[i]);
-        crd_dcp_net_destroy(p->nets[i]);
-    }
-    testnet_destroy(p->network);
-    crd_context_destroy(p->bench_ctx);
-    crd_context_destroy(p->ctx);
-    check_int(p->bench_allocator.live, 0);
-    check_int(p->allocator.live, 0);
-    crdi_session_open_net = crd_dcp_net_create;
-    crdi_session_has_thread = true;
 }
 
 static void begin(place* p, const char* text)

@@ -10,13 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cardan/master.h"
 #include "cardan/results.h"
-#include "check.h"
+#include "place.h"
 #include "shared/board.h"
-#include "shared/testbench_bench.h"
-#include "testnet/testnet.h"
-#include "unit/dcp/dcp_unit.h"
 #include "unit/standby/standby.h"
 
 enum { EM, ICE, BENCHES };
@@ -30,25 +26,7 @@ typedef struct trace {
     double begin, torque_gone, speed_safe, voltage_falls;
 } trace;
 
-typedef struct place {
-    trace traces[BENCHES];
-    check_allocator allocator, bench_allocator;
-    crd_context *ctx, *bench_ctx;
-    testnet* network;
-    crd_dcp_net* nets[BENCHES];
-    crdi_testbench* benches[BENCHES];
-    crd_system* sys;
-    crd_master* m;
-    bool stop;
-} place;
-
-static place* the_place;
-
-static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
-{
-    const crd_status st = testnet_join(the_place->network, 0x7F000001, out);
-    return st < 0 ? crdi_fail(ctx, st, "out of memory") : st;
-}
+static trace traces[BENCHES];
 
 static double is(const place* p, int i, const char* name)
 {
@@ -79,14 +57,14 @@ static void observe(void* user, double time)
 }
 
 // First torque, then speed, then voltage.
-static void check_order(const place* p)
+static void check_order(void)
 {
     for (int i = 0; i < BENCHES; i++) {
-        const trace* t = &p->traces[i];
+        const trace* t = &traces[i];
         check(t->torque_gone < t->begin + 0.5 && t->torque_gone < t->speed_safe);
         check(isfinite(t->speed_safe));
     }
-    const trace* em = &p->traces[EM];
+    const trace* em = &traces[EM];
     check(em->held > 300 && isfinite(em->voltage_falls));
     check(em->speed_safe <= em->voltage_falls + 2e-3);
 }
@@ -115,8 +93,8 @@ static void open_bench(place* p, int i, const crdi_testbench_options* o)
     const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
     check_ok(crdi_testbench_start(p->benches[i], &link, &opt));
     testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
-    p->traces[i] = (trace){.p = p, .bench = i};
-    crdi_testbench_observe(p->benches[i], observe, &p->traces[i]);
+    traces[i] = (trace){.p = p, .bench = i};
+    crdi_testbench_observe(p->benches[i], observe, &traces[i]);
     crd_text text;
     crd_text_init(&text, p->bench_ctx);
     check_ok(crd_dcp_write(crdi_testbench_description(p->benches[i]), &text));
@@ -135,34 +113,12 @@ static crdi_testbench_options options_of(int i)
 
 static void open_place(place* p, const crdi_testbench_options* em)
 {
-    *p = (place){0};
-    p->ctx = check_context(&p->allocator);
-    p->bench_ctx = check_context(&p->bench_allocator);
-    const testnet_faults faults = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(testnet_create(p->bench_ctx, &faults, &p->network));
+    make_place(p);
+    p->count = BENCHES;
     const crdi_testbench_options ice = options_of(ICE);
     open_bench(p, EM, em);
     open_bench(p, ICE, &ice);
-    the_place = p;
-    crdi_session_open_net = open_net;
     unlink(record_file);
-}
-
-static void close_place(place* p)
-{
-    crd_master_destroy(p->m);
-    crd_system_destroy(p->sys);
-    for (int i = 0; i < BENCHES; i++) {
-        testnet_attach(p->nets[i], NULL);
-        crdi_testbench_destroy(p->benches[i]);
-        crd_dcp_net_destroy(p->nets[i]);
-    }
-    testnet_destroy(p->network);
-    crd_context_destroy(p->bench_ctx);
-    crd_context_destroy(p->ctx);
-    check_int(p->bench_allocator.live, 0);
-    check_int(p->allocator.live, 0);
-    crdi_session_open_net = crd_dcp_net_create;
 }
 
 static const char calm[] = "speed 0..2500 1/min; torque 0..120 N.m; "
@@ -311,7 +267,7 @@ static void run_and_abort(place* p, double* begin)
         check_near(is(p, i, "speed"), 0, 1);
     }
     check_near(is(p, EM, "voltage_dc"), 0, 1);
-    check_order(p);
+    check_order();
     crd_table* t = read_record(p);
     *begin = column(t, "utc")->values[0];
     // Figure 7: from 0 to the run, abort by 7, and 0 again for the next one.
@@ -380,7 +336,7 @@ static void when_one_bench_fails_the_other_stops_and_the_record_says_why(void** 
                   CRD_DCP_BENCH_SAFE);
         check_near(is(&p, i, "speed"), 0, 1);
     }
-    check_order(&p);
+    check_order();
     check_int(look(&p, EM).reason, CRD_DCP_BENCH_ITEM_LOST);
     check_int(look(&p, ICE).reason, CRD_DCP_BENCH_BY_MASTER);
     crd_table* t = read_record(&p);

@@ -7,6 +7,7 @@
 #include "shared/wire_can.h"
 #include "unit/wire/wire_unit.h"
 #include "unit_test.h"
+#include "wire_rig.h"
 
 static const double H = 0.002;
 static const char dbc[] = "VERSION \"\"\n"
@@ -32,9 +33,8 @@ typedef struct lab {
     crd_context* ctx;
     crdi_can_bus* bus; // the partner's
     char name[64];
-    crd_unit* unit;
+    wire_rig rig;
     crd_unit_spec spec;
-    crd_binding *in, *out;
     int count;       // of the partner's messages
     int came;        // messages Set
     uint8_t last[8]; // the newest of them
@@ -63,9 +63,7 @@ static lab* lab_create(void)
 
 static void lab_destroy(lab* w)
 {
-    crd_binding_destroy(w->in);
-    crd_binding_destroy(w->out);
-    crd_unit_destroy(w->unit);
+    wire_rig_end(&w->rig);
     crdi_can_bus_close(w->bus);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
@@ -112,36 +110,18 @@ static void take(lab* w)
 
 static void begin(lab* w)
 {
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    crd_unit* u = w->unit;
-    crd_experiment e = {.start = 0};
-    int32_t in = u->ops->find(u, "Set.Ref");
-    int32_t out[] = {u->ops->find(u, "Actual.Speed"), u->ops->find(u, "Rest.Heat")};
-    check(in >= 0 && out[0] >= 0 && out[1] >= 0);
-    check_int(u->info.variable_count, 3); // counters and checksums are nobody's business
-    check_ok(crd_binding_create(u, &in, 1, &w->in));
-    check_ok(crd_binding_create(u, out, 2, &w->out));
-    check_ok(crd_unit_instantiate(u));
-    check_ok(u->ops->enter_initialization(u, &e));
-    check_ok(u->ops->exit_initialization(u));
+    static const char* const outputs[] = {"Actual.Speed", "Rest.Heat"};
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check_int(w->rig.unit->info.variable_count, 3); // counters and checksums are nobody's business
+    wire_rig_begin(&w->rig, "Set.Ref", outputs, H);
     take(w);
     w->count = 5;
 }
 
 static void advance(lab* w, int k, double input, double out[2])
 {
-    crd_values in = {.real = &input}, got = {.real = out};
-    check_ok(w->unit->ops->set(w->unit, w->in, &in));
-    check_ok(w->unit->ops->step(w->unit, k * H, H));
-    check_ok(w->unit->ops->get(w->unit, w->out, &got));
+    check_ok(wire_rig_step(&w->rig, k * H, H, input, out));
     take(w);
-}
-
-static crd_link_stats stats(const lab* w)
-{
-    crd_link_stats l;
-    check(w->unit->ops->remote->link(w->unit, &l));
-    return l;
 }
 
 static void messages_come_and_go(void** state)
@@ -161,12 +141,12 @@ static void messages_come_and_go(void** state)
         check_int((int16_t)(w->last[0] | w->last[1] << 8), 15 * k);
     }
     check_int(w->came - before, 40); // no cycle is known: with every step
-    const crd_link_stats l = stats(w);
+    const crd_link_stats l = wire_rig_stats(&w->rig);
     check_int(l.in, 80);
     check_int(l.out, 40);
     check_int(l.lost + l.bad + l.duplicates + l.reordered + l.foreign, 0);
     check(l.age_max >= 0);
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -196,13 +176,13 @@ static void mistakes_do_not_act_and_are_counted(void** state)
     advance(w, 4, 7, y);
     check_near(y[0], 5, 1e-9);
     check_int(w->last[0], 70);
-    const crd_link_stats l = stats(w);
+    const crd_link_stats l = wire_rig_stats(&w->rig);
     check_int(l.in, 3);
     check_int(l.bad, 2);
     check_int(l.duplicates, 1);
     check_int(l.lost, 1);
     check_int(l.foreign, 1);
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -212,15 +192,15 @@ static void all_others_are_received_unless_said(void** state)
     lab* w = lab_create();
     w->spec.send.text = "[Set]";
     w->spec.receive.text = NULL;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    check(w->unit->ops->find(w->unit, "Rest.Heat") >= 0);
-    check(w->unit->ops->find(w->unit, "Actual.Count") >= 0); // nothing says that it counts
-    check_int(w->unit->ops->find(w->unit, "Long.Text"), -1); // no frame
-    check_near(w->unit->info.step, 0.01, 0);                 // the cycle of Actual in the DBC file
-    crd_unit_destroy(w->unit);
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check(w->rig.unit->ops->find(w->rig.unit, "Rest.Heat") >= 0);
+    check(w->rig.unit->ops->find(w->rig.unit, "Actual.Count") >= 0); // nothing says that it counts
+    check_int(w->rig.unit->ops->find(w->rig.unit, "Long.Text"), -1); // no frame
+    check_near(w->rig.unit->info.step, 0.01, 0); // the cycle of Actual in the DBC file
+    crd_unit_destroy(w->rig.unit);
     w->spec.send.text = NULL;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    check_int(w->unit->info.variables[w->unit->ops->find(w->unit, "Set.Ref")].causality,
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check_int(w->rig.unit->info.variables[w->rig.unit->ops->find(w->rig.unit, "Set.Ref")].causality,
               CRD_OUTPUT);
     lab_destroy(w);
 }
@@ -231,10 +211,10 @@ static void nobody_there_is_told_by_name(void** state)
     lab* w = lab_create();
     const crd_experiment e = {.start = 0};
     w->spec.link.contact = 0.02;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    check_ok(crd_unit_instantiate(w->unit));
-    check_status(w->unit->ops->enter_initialization(w->unit, &e), CRD_E_UNIT);
-    check_contains(crd_error_text(w->unit->ctx), "no valid message 'Actual' from udp://239");
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check_ok(crd_unit_instantiate(w->rig.unit));
+    check_status(w->rig.unit->ops->enter_initialization(w->rig.unit, &e), CRD_E_UNIT);
+    check_contains(crd_error_text(w->rig.unit->ctx), "no valid message 'Actual' from udp://239");
     lab_destroy(w);
 }
 
@@ -262,13 +242,13 @@ static void what_is_wrong_is_told_with_its_line(void** state)
         lab* w = lab_create();
         w->spec.send.text = rows[i].send;
         w->spec.receive.text = rows[i].receive;
-        check(crd_unit_create(w->ctx, &w->spec, &w->unit) < 0);
+        check(crd_unit_create(w->ctx, &w->spec, &w->rig.unit) < 0);
         check_contains(crd_error_text(w->ctx), rows[i].says);
         lab_destroy(w);
     }
     lab* w = lab_create();
     w->spec.link.local = "udp://127.0.0.1:5000";
-    check(crd_unit_create(w->ctx, &w->spec, &w->unit) < 0);
+    check(crd_unit_create(w->ctx, &w->spec, &w->rig.unit) < 0);
     check_contains(crd_error_text(w->ctx), "link.local means nothing on a CAN bus");
     lab_destroy(w);
 }

@@ -4,14 +4,11 @@
 #include <stdio.h>
 
 #include "../dcp/motor_bench.h"
-#include "testnet/testnet.h"
-#include "unit/dcp/dcp_unit.h"
-#include "unit/standby/standby.h"
 #include "unit_test.h"
+#include "virtual_clock.h"
 
 enum { MOST = 2 };
 static const double H = 0.01;
-static const uint32_t HOST = 0x7F000001;
 
 typedef struct lab {
     check_allocator allocator;
@@ -21,28 +18,6 @@ typedef struct lab {
     motor_bench* benches[MOST];
     int count;
 } lab;
-
-static lab* the_lab;
-
-static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
-{
-    (void)ctx;
-    return testnet_join(the_lab->network, HOST, out);
-}
-
-static int64_t virtual_now(void)
-{
-    return llround(1e9 * (testnet_now(the_lab->network) - 1794710000));
-}
-
-static void virtual_wait(crdi_standby* u, int64_t until)
-{
-    (void)u;
-    const double end = 1794710000 + 1e-9 * (double)until;
-    while (testnet_now(the_lab->network) < end) {
-        (void)testnet_advance(the_lab->network, end);
-    }
-}
 
 static void set_loss(lab* w, double loss)
 {
@@ -75,16 +50,10 @@ static lab* lab_create(int benches)
 {
     lab* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const testnet_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(testnet_create(w->ctx, &none, &w->network));
-    the_lab = w;
+    w->network = virtual_begin(w->ctx);
     while (w->count < benches) {
         add_bench(w);
     }
-    crdi_session_open_net = open_net;
-    crdi_session_now = virtual_now;
-    crdi_standby_wait = virtual_wait;
-    crdi_standby_has_threads = false;
     return w;
 }
 
@@ -98,12 +67,10 @@ static void lab_destroy(lab* w)
         crd_dcp_net_destroy(w->nets[i]);
         motor_bench_destroy(w->benches[i]);
     }
-    testnet_destroy(w->network);
+    virtual_end();
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
-    crdi_session_open_net = crd_dcp_net_create;
-    crdi_session_now = crdi_now_ns;
 }
 
 // ---- the model of the motor --------------------------------------------------------------------

@@ -5,14 +5,11 @@
 
 #include "shared/system.h"
 #include "shared/wire.h"
-#include "testnet/testnet.h"
-#include "unit/dcp/dcp_unit.h"
-#include "unit/standby/standby.h"
-#include "unit/wire/wire_unit.h"
 #include "unit_test.h"
+#include "virtual_clock.h"
+#include "wire_rig.h"
 
 static const double H = 0.01;
-static const uint32_t HOST = 0x7F000001;
 static const char layout[] =
     "layout: 1\n"
     "kind: { at: 0, type: uint8 }\n"
@@ -35,35 +32,12 @@ typedef struct lab {
     crd_arena arena;
     crdi_wire_catalog catalog;
     crdi_wire_state sent;
-    crd_unit* unit;
+    wire_rig rig;
     crd_unit_spec spec, model;
-    crd_binding *in, *out;
     int64_t received;
     double u[64]; // set values that came
     uint64_t n[64];
 } lab;
-
-static lab* the_lab;
-
-static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
-{
-    (void)ctx;
-    return testnet_join(the_lab->network, HOST, out);
-}
-
-static int64_t virtual_now(void)
-{
-    return llround(1e9 * (testnet_now(the_lab->network) - 1794710000));
-}
-
-static void virtual_wait(crdi_standby* u, int64_t until)
-{
-    (void)u;
-    const double end = 1794710000 + 1e-9 * (double)until;
-    while (testnet_now(the_lab->network) < end) {
-        (void)testnet_advance(the_lab->network, end);
-    }
-}
 
 static lab* lab_create(void)
 {
@@ -71,10 +45,8 @@ static lab* lab_create(void)
     FILE* f = fopen(path, "wb");
     check(f && fwrite(layout, 1, sizeof layout - 1, f) == sizeof layout - 1 && fclose(f) == 0);
     lab* w = calloc(1, sizeof *w);
-    the_lab = w;
     w->ctx = check_context(&w->allocator);
-    const testnet_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(testnet_create(w->ctx, &none, &w->network));
+    w->network = virtual_begin(w->ctx);
     check_ok(testnet_join(w->network, HOST, &w->net));
     crd_dcp_address at = {HOST, 5001, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->net, &at));
@@ -87,26 +59,18 @@ static lab* lab_create(void)
     w->spec.address = "udp://127.0.0.1:5001";
     w->spec.link.local = "udp://127.0.0.1:5000";
     w->spec.link.contact = 0;
-    crdi_wire_open_net = open_net;
-    crdi_session_now = virtual_now;
-    crdi_standby_wait = virtual_wait;
-    crdi_standby_has_threads = false;
     return w;
 }
 
 static void lab_destroy(lab* w)
 {
-    crd_binding_destroy(w->in);
-    crd_binding_destroy(w->out);
-    crd_unit_destroy(w->unit);
+    wire_rig_end(&w->rig);
     crd_arena_clear(&w->arena);
     crd_dcp_net_destroy(w->net);
-    testnet_destroy(w->network);
+    virtual_end();
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
-    crdi_wire_open_net = crd_dcp_net_create;
-    crdi_session_now = crdi_now_ns;
 }
 
 static void send_bytes(lab* w, const uint8_t* bytes, size_t length)
@@ -147,35 +111,16 @@ static void take(lab* w)
 
 static void begin(lab* w)
 {
-    crd_unit* u = w->unit;
-    crd_experiment e = {.start = 0};
-    int32_t in = u->ops->find(u, "set.u");
-    int32_t out[] = {u->ops->find(u, "fast.y"), u->ops->find(u, "slow.z")};
-    check(in >= 0 && out[0] >= 0 && out[1] >= 0);
-    check_int(u->ops->find(u, "set.n"), -1); // nobody's business
-    check_ok(crd_binding_create(u, &in, 1, &w->in));
-    check_ok(crd_binding_create(u, out, 2, &w->out));
-    u->step = H;
-    check_ok(crd_unit_instantiate(u));
-    check_ok(u->ops->enter_initialization(u, &e));
-    check_ok(u->ops->exit_initialization(u));
+    static const char* const outputs[] = {"fast.y", "slow.z"};
+    check_int(w->rig.unit->ops->find(w->rig.unit, "set.n"), -1); // nobody's business
+    wire_rig_begin(&w->rig, "set.u", outputs, H);
 }
 
 static crd_status advance(lab* w, int k, double input, double out[2])
 {
-    crd_values in = {.real = &input}, got = {.real = out};
-    check_ok(w->unit->ops->set(w->unit, w->in, &in));
-    const crd_status st = w->unit->ops->step(w->unit, k * H, H);
-    if (st >= 0) { check_ok(w->unit->ops->get(w->unit, w->out, &got)); }
+    const crd_status st = wire_rig_step(&w->rig, k * H, H, input, out);
     take(w);
     return st;
-}
-
-static crd_link_stats stats(const lab* w)
-{
-    crd_link_stats l;
-    check(w->unit->ops->remote->link(w->unit, &l));
-    return l;
 }
 
 static void messages_come_and_go_in_their_cycles(void** state)
@@ -183,8 +128,8 @@ static void messages_come_and_go_in_their_cycles(void** state)
     (void)state;
     lab* w = lab_create();
     double y[2];
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    check_int(w->unit->info.variable_count, 3);
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check_int(w->rig.unit->info.variable_count, 3);
     begin(w);
     (void)testnet_advance(w->network,
                           testnet_now(w->network) + 2e-3); // with what called the partner
@@ -202,16 +147,16 @@ static void messages_come_and_go_in_their_cycles(void** state)
     (void)testnet_advance(w->network, start + 20 * H + 2e-3);
     take(w);
     check_int(w->received - before, 40); // every 5 ms, twice in a step
-    check_int(stats(w).out, 40);
+    check_int(wire_rig_stats(&w->rig).out, 40);
     check_near(w->u[(w->received - 1) % 64], 19, 0);
     for (int64_t i = before + 1; i < w->received; i++) {
         check_int(w->n[i % 64], (w->n[(i - 1) % 64] + 1) % 256);
     }
-    const crd_link_stats l = stats(w);
+    const crd_link_stats l = wire_rig_stats(&w->rig);
     check_int(l.in, 24);
     check_int(l.lost + l.bad + l.duplicates + l.reordered + l.late, 0);
     check_near(l.age_max, 9e-3, 1e-6); // arrived 1 ms behind the beginning of each step
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -220,7 +165,7 @@ static void mistakes_do_not_act_and_are_counted(void** state)
     (void)state;
     lab* w = lab_create();
     double y[2];
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
     begin(w);
     send_fast(w, 1, 0);
     check_ok(advance(w, 0, 300, y));
@@ -239,13 +184,13 @@ static void mistakes_do_not_act_and_are_counted(void** state)
     send_fast(w, 5, 0);
     check_ok(advance(w, 3, 0, y));
     check_near(y[0], 5, 0);
-    const crd_link_stats l = stats(w);
+    const crd_link_stats l = wire_rig_stats(&w->rig);
     check_int(l.in, 3);
     check_int(l.bad, 3);
     check_int(l.duplicates, 1);
     check_int(l.lost, 1);        // of the three that were skipped two came, damaged and too short
     check_near(w->u[1], 100, 0); // what the field takes at most
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -255,7 +200,7 @@ static void a_partner_that_vanishes_ends_the_run_by_name(void** state)
     lab* w = lab_create();
     double y[2];
     w->spec.link.timeout = 0.1;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
     begin(w);
     int k = 0;
     crd_status st = CRD_OK;
@@ -267,10 +212,10 @@ static void a_partner_that_vanishes_ends_the_run_by_name(void** state)
     check_status(st, CRD_E_UNIT);
     // The last came at 91 ms, so that the cycle and the 100 ms are over behind 201 ms.
     check_int(k, 21);
-    check_contains(crd_error_text(w->unit->ctx),
+    check_contains(crd_error_text(w->rig.unit->ctx),
                    "no valid message 'fast' from udp://127.0.0.1:5001");
-    check_contains(crd_error_text(w->unit->ctx), "link.timeout");
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_contains(crd_error_text(w->rig.unit->ctx), "link.timeout");
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -280,13 +225,13 @@ static void nobody_there_is_told_at_the_start(void** state)
     lab* w = lab_create();
     const crd_experiment e = {.start = 0};
     w->spec.link.contact = 0.25;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    check_ok(crd_unit_instantiate(w->unit));
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    check_ok(crd_unit_instantiate(w->rig.unit));
     const double start = testnet_now(w->network);
-    check_status(w->unit->ops->enter_initialization(w->unit, &e), CRD_E_UNIT);
+    check_status(w->rig.unit->ops->enter_initialization(w->rig.unit, &e), CRD_E_UNIT);
     check_near(testnet_now(w->network) - start, 0.25, 1e-6);
-    check_contains(crd_error_text(w->unit->ctx), "'fast'");
-    check_contains(crd_error_text(w->unit->ctx), "0.25 s");
+    check_contains(crd_error_text(w->rig.unit->ctx), "'fast'");
+    check_contains(crd_error_text(w->rig.unit->ctx), "0.25 s");
     take(w);
     check_int(w->received, 50); // called from 0 on every 5 ms; that of 250 ms is still on its way
     lab_destroy(w);
@@ -313,7 +258,7 @@ static void a_stand_in_takes_over_and_gives_back(void** state)
     double y[2];
     stand_in(w);
     w->spec.link.timeout = 0; // it may be away for as long as it likes
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
     begin(w);
     for (int k = 0; k < 300; k++) {
         const bool there = k < 20 || k >= 60;
@@ -325,11 +270,11 @@ static void a_stand_in_takes_over_and_gives_back(void** state)
     }
     check_near(y[0], 7, 1e-9);
     crd_standby_stats s;
-    check(crd_unit_get_standby(w->unit, &s));
+    check(crd_unit_get_standby(w->rig.unit, &s));
     check_int(s.takeovers, 1);
     check_int(s.returns, 1);
-    check_int(stats(w).bad, 40);
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_int(wire_rig_stats(&w->rig).bad, 40);
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -339,9 +284,9 @@ static void a_late_comer_goes_on_with_the_grid_of_the_run(void** state)
     (void)state;
     lab* w = lab_create();
     double y[2];
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
     begin(w);
-    w->unit->origin = virtual_now() - 500000000; // of 0 s
+    w->rig.unit->origin = virtual_now() - 500000000; // of 0 s
     const double start = testnet_now(w->network);
     for (int k = 50; k < 60; k++) {
         check_ok(advance(w, k, 0, y));
@@ -349,8 +294,8 @@ static void a_late_comer_goes_on_with_the_grid_of_the_run(void** state)
     }
     (void)testnet_advance(w->network, start + 10 * H + 2e-3);
     take(w);
-    check_int(stats(w).out, 20);
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_int(wire_rig_stats(&w->rig).out, 20);
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -362,8 +307,8 @@ static void a_failed_one_is_brought_up_again(void** state)
     stand_in(w);
     w->spec.link.timeout = 0.1;
     w->spec.link.contact = 0.05;
-    check_ok(crd_unit_create(w->ctx, &w->spec, &w->unit));
-    crdi_standby* s = (crdi_standby*)w->unit;
+    check_ok(crd_unit_create(w->ctx, &w->spec, &w->rig.unit));
+    crdi_standby* s = (crdi_standby*)w->rig.unit;
     send_fast(w, 7, 0);
     send_slow(w, 7);
     begin(w);
@@ -383,11 +328,11 @@ static void a_failed_one_is_brought_up_again(void** state)
     check_near(y[0], 7, 1e-9);
     check_near(testnet_now(w->network) - start, 300 * H, 1e-6);
     crd_standby_stats n;
-    check(crd_unit_get_standby(w->unit, &n));
+    check(crd_unit_get_standby(w->rig.unit, &n));
     check_int(n.takeovers, 1);
     check_int(n.returns, 1);
-    check_int(stats(w).lost + stats(w).bad, 0);
-    check_ok(w->unit->ops->terminate(w->unit));
+    check_int(wire_rig_stats(&w->rig).lost + wire_rig_stats(&w->rig).bad, 0);
+    check_ok(w->rig.unit->ops->terminate(w->rig.unit));
     lab_destroy(w);
 }
 
@@ -436,7 +381,7 @@ static void wrong_links_are_refused(void** state)
         w->spec.address = rows[i].address;
         w->spec.link.local = rows[i].local;
         w->spec.link.listen = rows[i].listen;
-        check(crd_unit_create(w->ctx, &w->spec, &w->unit) < 0);
+        check(crd_unit_create(w->ctx, &w->spec, &w->rig.unit) < 0);
         check_contains(crd_error_text(w->ctx), rows[i].says);
         lab_destroy(w);
     }

@@ -129,4 +129,4 @@ def boot(build, command, seconds):
 
 
 if __name__ == "__main__":
-    sys.exit(boot(pathlib.Path(sys.argv[1]).resolve(), " ".join(sys.argv[2:]), 300))
+    sys.exit(boot(pathlib.Path(sys.argv[1]).resolve(), " ".join(sys.argv[2:]), 840))

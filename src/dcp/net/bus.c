@@ -17,7 +17,7 @@ typedef struct bus_net {
     crdi_can_bus* bus;
     int64_t offset; // ns: UNIX time at create less the monotonic clock
     double retry;   // s: not before
-    bool told;      // that there is trouble
+    bool announced; // that there is trouble
     crdi_can_frame frame;
     uint8_t bytes[CRDI_CAN_PACKED]; // the last packet
 } bus_net;
@@ -44,7 +44,7 @@ static void bus_destroy(crd_dcp_net* n)
 static crd_status bus_listen(crd_dcp_net* n, crd_dcp_address* at)
 {
     (void)n;
-    *at = bus_address; // where everybody is heard
+    *at = bus_address; // where everybody is
     return CRD_OK;
 }
 
@@ -92,10 +92,10 @@ static bool bus_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* b
 static void look_after(bus_net* b)
 {
     const char* trouble = crdi_can_bus_trouble(b->bus);
-    if (*trouble && !b->told) {
+    if (*trouble && !b->announced) {
         crdi_log(b->base.ctx, CRD_LOG_WARNING, "%s; it is used again when it is back", trouble);
     }
-    b->told = *trouble;
+    b->announced = *trouble;
     const double now = *trouble ? bus_now(&b->base) : 0;
     if (!*trouble || now < b->retry) { return; }
     b->retry = now + PAUSE;

@@ -61,6 +61,7 @@ typedef struct crdi_dcp_unit {
     bool begun;        // a step is under way
     crd_status failed; // of begin
     bool fell;         // into ERRORHANDLING
+    bool slow_stop;    // the bench did not come to rest in its time
     bool excused;      // another slave has failed, whose unit is to say so
     int64_t late;      // steps of SRT and HRT that ended later than they should
 

@@ -119,6 +119,8 @@ static void tell_ward(crdi_session* s, crdi_dcp_unit* u)
     u->ward = 1 + crdi_ward_note(s->ward, u->ward - 1, s->ward_session, s->master, u->slave, &spec);
 }
 
+static const char stop_late[] = "stop: has taken ";
+
 static void take_notice(void* user, const crd_dcp_notice* n)
 {
     crdi_session* s = user;
@@ -129,6 +131,8 @@ static void take_notice(void* user, const crd_dcp_notice* n)
         tell_ward(s, u);
     }
     if (u->bench) { crdi_dcp_bench_peer_notice(u->bench, n); }
+    u->slow_stop = u->slow_stop || (u->bench && n->kind == CRD_DCP_NOTICE_LOG &&
+                                    strncmp(n->text, stop_late, sizeof stop_late - 1) == 0);
     const crd_dcp_slave_status t = crd_dcp_master_status(s->master, n->slave);
     crdi_dcp_board_notice(u, n, &t);
     static const uint8_t of_log[] = {CRD_LOG_ERROR, CRD_LOG_ERROR, CRD_LOG_WARNING, CRD_LOG_INFO,
@@ -587,7 +591,8 @@ static crd_status dcp_session_bring_up(crdi_session* s)
     }
     CRD_TRY(crd_dcp_master_configure(s->master));
     for (int i = 0; i < s->count; i++) {
-        s->units[i]->fell = false; // in an earlier session, from which it was taken over
+        s->units[i]->fell = s->units[i]->slow_stop =
+            false; // in an earlier session, from which it was taken over
     }
     start_heartbeats(s);
 fail:
@@ -614,7 +619,7 @@ static const char* bench_says(const crdi_dcp_bench_peer* bench)
     if (!bench) { return ""; }
     const crdi_dcp_bench_view v = crdi_dcp_bench_peer_view(bench);
     const bool at_rest = strncmp(v.why, "stop: ", 6) == 0 && strncmp(v.why, "stop: by ", 9) != 0 &&
-                         strncmp(v.why, "stop: has taken ", 16) != 0;
+                         strncmp(v.why, stop_late, sizeof stop_late - 1) != 0;
     if (*v.why && strncmp(v.why, "clamped", 7) != 0 && !at_rest) { return v.why; }
     const bool ready = strstr(v.missing, "all items are met") != NULL;
     const bool conditioned = strstr(v.progress, "done") != NULL;

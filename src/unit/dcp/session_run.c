@@ -370,11 +370,11 @@ static crd_status bring_down(crdi_session* s, crdi_dcp_unit* u)
     if (st < 0 || before < 0) { return st < 0 ? st : before; }
     for (int i = 0; i < s->count && !s->worded; i++) {
         const crdi_dcp_unit* of = s->units[i];
-        if (!of || !of->fell) { continue; }
+        if (!of || !(of->fell || of->slow_stop)) { continue; }
         return crdi_session_word_failure(
-            u,
-            crdi_fail(s->ctx, CRD_E_UNIT,
-                      "%s: the DCP slave went to ERRORHANDLING when the run ended", of->base.name));
+            u, crdi_fail(s->ctx, CRD_E_UNIT, "%s: the %s when the run ended", of->base.name,
+                         of->fell ? "DCP slave went to ERRORHANDLING"
+                                  : "bench did not come to rest in its time"));
     }
     return CRD_OK;
 }
