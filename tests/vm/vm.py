@@ -113,7 +113,7 @@ def boot(build, command, seconds):
     files["command"] = (plain, (head + command + "\n").encode())
     archive = folder / f"initrd-{os.getpid()}.gz"
     initrd(archive, files)
-    line = [qemu, "-nographic", "-no-reboot", "-m", "1024", "-smp", "2", "-kernel", image, "-initrd", archive,
+    line = [qemu, "-nographic", "-no-reboot", "-m", "1024", "-smp", "2", "-cpu", "max", "-kernel", image, "-initrd", archive,
             "-append", "console=ttyS0 quiet panic=-1 mitigations=off", "-nic", "none",
             "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host"]
     try:
