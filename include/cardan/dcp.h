@@ -885,6 +885,10 @@ typedef struct crd_dcp_bench_config {
     double cool_patience; ///< s, the same of cooling down; default 7200
     double heartbeat;     ///< s without INF_state outside of runs until the stop; for
                           ///< crd_dcp_bench_declare; default 3; 0: none
+    const char* const*
+        calibrated; ///< told to the master at STC_prepare: sensors with gain, offset,
+                    ///< date and who did it, "torque 0.98 -0.3 2026-11-17 J. Doe"
+    int calibrated_count;
 } crd_dcp_bench_config;
 
 /// The hardware. Quantities and items by their index in the configuration.

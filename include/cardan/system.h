@@ -59,6 +59,7 @@ typedef enum crd_unit_source {
     CRD_UNIT_TWIN,    ///< a digital twin
     CRD_UNIT_FRAMES,  ///< a partner of cyclic datagrams
     CRD_UNIT_CAN,     ///< partners on a CAN bus
+    CRD_UNIT_DRIVER,  ///< a human being at the live page
 } crd_unit_source;
 
 typedef enum crd_signal_shape {
@@ -244,6 +245,28 @@ typedef struct crd_netlist_spec {
     bool fixed_iterations; ///< always so many: real time
 } crd_netlist_spec;
 
+/// One thing that a human being moves: a pedal, a selector, a set value. It is an output of its
+/// unit.
+typedef struct crd_lever_spec {
+    const char *name, *unit;
+    double min, max;          ///< range, -INFINITY, INFINITY: none
+    double rate;              ///< fastest change, 1/s, INFINITY: at once
+    double rest;              ///< where it is while nobody moves it
+    bool whole;               ///< whole numbers only: a gear
+    const char* const* items; ///< names of 0, 1, 2 ...: a selector
+    int item_count;
+    const char* gamepad; ///< "button 7", "axis 1", "axis 1 reversed"; "": none
+    crd_place place;
+} crd_lever_spec;
+
+enum { CRD_LEVERS_MAX = 32 };
+typedef struct crd_driver_spec {
+    const crd_lever_spec* levers;
+    int lever_count;
+    double silence; ///< s without a sign of the page until nobody drives; default 0.5
+    bool stop;      ///< the run ends then; else the levers go to rest
+} crd_driver_spec;
+
 /// Which units run in worker processes where they say nothing themselves.
 typedef enum crd_isolation {
     CRD_ISOLATE_NONE,
@@ -280,6 +303,7 @@ typedef struct crd_unit_spec {
     crd_bench_spec bench;           ///< DCP
     crd_link_spec link;             ///< frames, CAN
     crd_message_list send, receive; ///< CAN
+    crd_driver_spec driver;
     crd_standby_spec standby;
     bool logging; ///< FMU debug log
     bool pinned;  ///< always the same thread: instantiate, step, free

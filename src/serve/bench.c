@@ -3,6 +3,7 @@
 // The machine lives from STC_prepare on until it is reset: while its media are conditioned, in the
 // run, and through the stop, which goes on whatever the master does. Its time is the bench's.
 #include "serve/serve.h"
+#include "shared/dcp_calibration.h"
 #include "shared/system.h"
 
 #include <math.h>
@@ -21,6 +22,10 @@ struct crdi_serve_bench {
     int items[CRDI_BENCH_FILE_ITEMS];
     const char* names[CRDI_BENCH_FILE_ITEMS];
     char limits[1100];
+    crdi_calibrations calibrations;
+    char calibrated[CRDI_CALIBRATIONS_MAX][160];
+    const char* calibrated_texts[CRDI_CALIBRATIONS_MAX];
+    int sensors[CRDI_CALIBRATIONS_MAX]; // variables
     bool lives, remote, cut;
     double due;   // s that the unit is behind
     int64_t done; // resolutions
@@ -33,13 +38,26 @@ static bool broken(const crdi_serve_bench* b)
     return b->s->phase == CRDI_PLANT_BROKEN || b->s->phase == CRDI_PLANT_ENDED;
 }
 
+// What a sensor of the unit reads is what its calibration makes of it, for the master, the limits
+// and the stop alike.
+static crd_dcp_outcome bench_rig_get_variable(void* user, int variable, crd_dcp_slot* value)
+{
+    crdi_serve_bench* b = user;
+    const crd_dcp_outcome done = b->unit.get(b->unit.user, variable, value);
+    for (int i = 0; i < b->calibrations.count && done == CRD_DCP_DONE; i++) {
+        const crdi_calibration* c = &b->calibrations.of[i];
+        if (b->sensors[i] == variable) { value->real[0] = c->gain * value->real[0] + c->offset; }
+    }
+    return done;
+}
+
 static double value_of(crdi_serve_bench* b, int variable)
 {
     double real = NAN;
     int64_t integer = 0;
     crd_dcp_slot slot = {
         .type = b->s->d->variables[variable].type, .count = 1, .real = &real, .integer = &integer};
-    if (b->unit.get(b->unit.user, variable, &slot) != CRD_DCP_DONE) { return NAN; }
+    if (bench_rig_get_variable(b, variable, &slot) != CRD_DCP_DONE) { return NAN; }
     return crdi_dcp_is_real(slot.type) ? real : (double)integer;
 }
 
@@ -111,12 +129,6 @@ static crd_dcp_outcome bench_rig_set_variable(void* user, int variable, const cr
 {
     crdi_serve_bench* b = user;
     return b->unit.set(b->unit.user, variable, value);
-}
-
-static crd_dcp_outcome bench_rig_get_variable(void* user, int variable, crd_dcp_slot* value)
-{
-    crdi_serve_bench* b = user;
-    return b->unit.get(b->unit.user, variable, value);
 }
 
 // ---- the plant ---------------------------------------------------------------------------------
@@ -386,6 +398,31 @@ static void take_if(double* to, double x)
     if (!isnan(x)) { *to = x; }
 }
 
+static crd_status take_calibrations(crdi_serve_bench* b)
+{
+    const char* file = b->f->calibration;
+    const crd_dcp_description* d = b->s->own;
+    const crd_status st = crdi_calibrations_load(b->s->ctx, file, &b->calibrations);
+    for (int i = 0; st == CRD_OK && i < b->calibrations.count; i++) {
+        const crdi_calibration* c = &b->calibrations.of[i];
+        const int at = crdi_dcp_find_name(d, c->name);
+        const crd_dcp_variable* v = at < 0 ? NULL : &d->variables[at];
+        if (!v || v->causality != CRD_OUTPUT || v->rank > 0 || !crdi_dcp_is_real(v->type) ||
+            strcmp(v->unit ? v->unit : "", c->unit) != 0) {
+            return crdi_fail(b->s->ctx, CRD_E_RANGE,
+                             "%s: calibration of %s in %s: the unit has no such output in that "
+                             "unit",
+                             file, c->name, c->unit);
+        }
+        b->sensors[i] = at;
+        crdi_calibration_print(c, b->calibrated[i], sizeof b->calibrated[i]);
+        b->calibrated_texts[i] = b->calibrated[i];
+    }
+    b->c.calibrated = b->calibrated_texts;
+    b->c.calibrated_count = b->calibrations.count;
+    return st;
+}
+
 static crd_status configure(crdi_serve_bench* b)
 {
     crd_status st = CRD_OK;
@@ -414,6 +451,7 @@ static crd_status configure(crdi_serve_bench* b)
     c->period = fmax(b->s->resolution, 1e-3);
     take_if(&c->period, f->period);
     CRD_TRY(join_limits(b));
+    if (f->calibration) { CRD_TRY(take_calibrations(b)); }
 fail:
     return st;
 }

@@ -7,6 +7,7 @@
 /// Neither waits for the other.
 #pragma once
 #include "cardan/base.h"
+#include "shared/dcp_calibration.h"
 
 enum { CRDI_BOARD_QUANTITIES = 16, CRDI_BOARD_MOMENTS = 128 };
 
@@ -58,6 +59,7 @@ typedef struct crdi_board_state {
     char stopping[200];                ///< the newest step of a stop: "stop: ..."
     crdi_board_quantity quantities[CRDI_BOARD_QUANTITIES];
     int quantity_count;
+    crdi_calibrations calibrations; ///< that the bench has said to use, without their points
 
     bool has_standby; ///< a model can stand in for it
     int source;       ///< crd_board_source

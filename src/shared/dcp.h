@@ -380,6 +380,7 @@ typedef enum crdi_bench_entry {
     CRDI_BENCH_CLAMPED,
     CRDI_BENCH_FAULT,
     CRDI_BENCH_STOP,
+    CRDI_BENCH_CALIBRATED,
     CRDI_BENCH_NO_ENTRY,
 } crdi_bench_entry;
 /// `*entry` is where it begins in `line`, `*text` what is behind its word.

@@ -10,13 +10,16 @@
 #include "cardan/master.h"
 #include "shared/board.h"
 #include "shared/pace.h"
+#include "shared/unit_seat.h"
 
 typedef struct crdi_live crdi_live; ///< opaque
 
 typedef struct crdi_live_options {
-    bool wait;        ///< the run stands still before its first step until CRDI_LIVE_START
-    bool read_only;   ///< commands are refused, except none at all
-    size_t ring_rows; ///< 0: some 4 MiB
+    bool ask;                ///< nothing begins before CRDI_LIVE_PREPARE: crdi_live_wait_for_page
+    const char* calibration; ///< file for CRDI_LIVE_CALIBRATE, borrowed; NULL: it is refused
+    bool wait;               ///< the run stands still before its first step until CRDI_LIVE_START
+    bool read_only;          ///< commands are refused, except none at all
+    size_t ring_rows;        ///< 0: some 4 MiB
     /// Least time on the clock between two rows, s: runs that are faster than anybody can look at
     /// leave rows out (not counted as lost). Default 0.5 ms.
     double row_gap;
@@ -31,7 +34,7 @@ crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_opt
 void crdi_live_destroy(crdi_live* l);
 
 // ---- what there is; const from the end of crd_master_initialize on (crdi_live_is_ready), but
-// title, file, results and read_only from the creation on
+// title, file, results, read_only and desk from the creation on
 // ------------------------------------------------
 
 /// A number that is watched: all numeric signals that would be recorded, whether they are or not;
@@ -82,6 +85,8 @@ typedef struct crdi_live_info {
     double start, stop, step;           ///< stop INFINITY: open end
     double factor;                      ///< 0: as fast as possible
     bool wait, read_only;
+    bool calibrates; ///< CRDI_LIVE_CALIBRATE is possible
+    bool desk;       ///< it waits to be prepared, and can be so again
     const crdi_live_unit* units;
     int unit_count;
     const crdi_live_signal* signals;
@@ -93,6 +98,8 @@ typedef struct crdi_live_info {
     int link_count;
     const crdi_live_bond* bonds;
     int bond_count;
+    crdi_seat* const* seats; ///< of drivers
+    int seat_count;
     const crdi_live_port* ports; ///< two for each pair: the owner of the flow comes first
     int port_count;
 } crdi_live_info;
@@ -102,6 +109,11 @@ const crdi_live_info* crdi_live_get_info(const crdi_live* l);
 
 // ---- test benches: there from the creation on, also while units are initialised and come to rest
 // --
+
+/// With `ask`: waits for CRDI_LIVE_PREPARE before the initialisation, where an emergency stop is
+/// enough (the run then fails by it), or after the end for the wish to begin again. false: `*stop`
+/// came. The thread of the run.
+bool crdi_live_wait_for_page(crdi_live* l, const volatile bool* stop);
 
 /// Units with a board (shared/board.h).
 int crdi_live_board_count(const crdi_live* l);
@@ -134,6 +146,7 @@ typedef struct crdi_live_outcome {
     crdi_live_state state;
     crd_end end;       ///< from CRDI_LIVE_STOPPING on
     char message[512]; ///< why it ended, ""
+    bool asks;         ///< nothing has begun, and nothing does before CRDI_LIVE_PREPARE
 } crdi_live_outcome;
 void crdi_live_get_outcome(const crdi_live* l, crdi_live_outcome* out); ///< any thread
 
@@ -222,6 +235,15 @@ typedef enum crdi_live_action {
     /// Everything stops: whoever waits gives up, the run ends as failed, all benches go to their
     /// safe state. At any time, also while benches are conditioned.
     CRDI_LIVE_EMERGENCY,
+    CRDI_LIVE_TAKE,    ///< the seat of unit `name` is this page's, from when no other has it
+    CRDI_LIVE_RELEASE, ///< nobody's
+    CRDI_LIVE_DRIVE,   ///< sign of life at the seat of unit `name`, with `values` or without
+    CRDI_LIVE_GO,      ///< lever `name` ("desk.speed_ref") to `value` (NaN: it stays) at `rate`
+    /// What waits to be prepared begins (`ask` of the options); after its end: it is wanted again.
+    CRDI_LIVE_PREPARE,
+    /// Output `name` of a bench: `values` are reference and measured value of two points, `text`
+    /// is who did it; into the file of the options.
+    CRDI_LIVE_CALIBRATE,
 } crdi_live_action;
 
 /// What happens to the value of an input, from now on for `duration`.
@@ -244,6 +266,10 @@ typedef struct crdi_live_command {
     const char *name, *text;
     crdi_fault_kind fault;
     double value, duration; ///< duration s of simulated time; NaN: until it is cleared
+    const double* values;   ///< CRDI_LIVE_DRIVE: of all levers
+    int value_count;        ///< 0: none
+    double rate;            ///< CRDI_LIVE_GO, 1/s; NaN: the fastest
+    int64_t page;           ///< whose command it is, > 0
     const char* who;        ///< for the record: "page 127.0.0.1"; NULL: nobody is named
 } crdi_live_command;
 
@@ -252,4 +278,6 @@ typedef struct crdi_live_command {
 /// event. CRD_E_NOT_FOUND, CRD_E_RANGE, CRD_E_UNSUPPORTED, CRD_E_STATE (ended, read-only, too many
 /// waiting) with a sentence in the live's context `crdi_live_error`.
 crd_status crdi_live_send(crdi_live* l, const crdi_live_command* c);
+/// A page is closed: seats that it has are free for others.
+void crdi_live_leave(crdi_live* l, int64_t page);
 const char* crdi_live_error(const crdi_live* l);

@@ -46,6 +46,7 @@ typedef struct crdi_unit_kind {
     bool is_file;         ///< `path` is what it is made of
     bool is_model;        ///< it has inputs, and computes in this process
     bool is_remote;       ///< reached over a network
+    bool by_hand;         ///< does what somebody does, who does it once
 } crdi_unit_kind;
 const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source);
 
@@ -86,6 +87,7 @@ typedef struct crdi_bench_file {
     int item_lines[CRDI_BENCH_FILE_ITEMS];
     int item_count;
     const char *avoid, *initial;
+    const char* calibration; ///< file with gain and offset of its sensors, NULL: none
     int avoid_line, initial_line;
     double tolerance, induced, watchdog, heartbeat, period; ///< NAN: not given
     double safe_speed, turn_speed, stop_rate, standstill, patience, cool_patience;

@@ -11,6 +11,7 @@
 /// `start` nothing allocates. One thread at a time.
 #pragma once
 #include "shared/dcp_bench.h"
+#include "shared/dcp_calibration.h"
 
 typedef enum crdi_testbench_kind {
     CRDI_TESTBENCH_EM,           ///< electric machine, 85 kW
@@ -65,6 +66,15 @@ typedef struct crdi_testbench_signal {
 const crdi_testbench_signal* crdi_testbench_signals(crdi_testbench_kind kind, int* count);
 int crdi_testbench_find(crdi_testbench_kind kind, const char* name); ///< -1: no such signal
 
+/// A sensor that reads gain * value + offset.
+typedef struct crdi_testbench_misread {
+    int signal;
+    double gain, offset;
+} crdi_testbench_misread;
+/// "torque=1.02+0.5". CRD_E_RANGE: what is wrong with it.
+crd_status crdi_testbench_misread_parse(crd_context* ctx, crdi_testbench_kind kind,
+                                        const char* text, crdi_testbench_misread* out);
+
 // ---- the bench ---------------------------------------------------------------------------------
 
 /// Start from crdi_testbench_defaults.
@@ -81,8 +91,11 @@ typedef struct crdi_testbench_options {
     int fault_count;
     const char* const* pairs; ///< wave ports, "speed_ref:torque"; at most CRDI_WAVES_MAX
     int pair_count;
-    uint32_t life;           ///< greater after each start of the process; default 1
-    crd_dcp_address address; ///< for the description; default udp://127.0.0.1:8080
+    uint32_t life; ///< greater after each start of the process; default 1
+    crdi_testbench_misread misread[CRDI_TESTBENCH_FAULTS_MAX];
+    int misread_count;
+    const crdi_calibrations* calibrations; ///< of its sensors; NULL: none
+    crd_dcp_address address;               ///< for the description; default udp://127.0.0.1:8080
 } crdi_testbench_options;
 
 typedef struct crdi_testbench crdi_testbench; ///< opaque

@@ -112,13 +112,28 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {
-        &file_table,         &crdi_unit_table,    &crdi_standby_table,   &crdi_session_table,
-        &crdi_link_table,    &crdi_bench_table,   &crdi_solver_table,    &crdi_circuit_table,
-        &crdi_column_table,  &crdi_signal_table,  &crdi_bond_table,      &crdi_connection_table,
-        &crdi_channel_table, &crdi_control_table, &crdi_iterate_table,   &crdi_pace_table,
-        &crdi_guard_table,   &run_table,          &initialization_table, &group_table,
-        &results_table};
+    static const crdi_table* const all[] = {&file_table,
+                                            &crdi_unit_table,
+                                            &crdi_standby_table,
+                                            &crdi_session_table,
+                                            &crdi_link_table,
+                                            &crdi_bench_table,
+                                            &crdi_solver_table,
+                                            &crdi_circuit_table,
+                                            &crdi_column_table,
+                                            &crdi_signal_table,
+                                            &crdi_lever_table,
+                                            &crdi_bond_table,
+                                            &crdi_connection_table,
+                                            &crdi_channel_table,
+                                            &crdi_control_table,
+                                            &crdi_iterate_table,
+                                            &crdi_pace_table,
+                                            &crdi_guard_table,
+                                            &run_table,
+                                            &initialization_table,
+                                            &group_table,
+                                            &results_table};
     *count = COUNT(all);
     return all;
 }

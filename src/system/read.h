@@ -16,7 +16,8 @@ const crdi_table* const* crdi_system_tables(int* count);
 
 crd_run_spec crdi_run_spec_defaults(void);
 extern const crdi_table crdi_unit_table, crdi_standby_table, crdi_session_table, crdi_bench_table,
-    crdi_link_table, crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table;
+    crdi_link_table, crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table,
+    crdi_lever_table;
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
 extern const crd_channel_spec crdi_no_channel; ///< nothing is lost or late
@@ -49,6 +50,11 @@ void crdi_node_json(const crdi_node* n, int first_line, const char* const* excep
 crd_status crdi_read_messages(crdi_reader* r, const crdi_node* n, void* out);
 /// The whole file of a description.
 crd_status crdi_read_file(crd_context* ctx, const char* path, crd_text* out);
+/// The levers of a driver, and how long its page may be silent.
+crd_status crdi_read_levers(crdi_reader* r, const crdi_node* n, crd_driver_spec* out);
+crd_status crdi_read_silence(crdi_reader* r, int line, double silence);
+/// A key that is the name of something of ours.
+crd_status crdi_read_check_name(crdi_reader* r, const crdi_node* n, const char* what);
 /// Line of a key, else of the mapping.
 int crdi_line_of(const crdi_node* mapping, const char* key);
 

@@ -158,6 +158,7 @@ static const crdi_key root_keys[] = {
     {KEY("tolerance", NUMBER, root, f.tolerance), .range = CRDI_POSITIVE},
     {KEY("induced", NUMBER, root, f.induced), .range = CRDI_NOT_NEGATIVE},
     {KEY("stop", NODE, root, stop)},
+    {KEY("calibration", PATH, root, f.calibration)},
     {KEY("watchdog", TIME, root, f.watchdog), .range = CRDI_NOT_NEGATIVE},
     {KEY("heartbeat", TIME, root, f.heartbeat), .range = CRDI_NOT_NEGATIVE},
     {KEY("period", TIME, root, f.period), .range = CRDI_POSITIVE},

@@ -10,6 +10,7 @@
 
 static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
 static const char* const modes[] = {"auto", "nrt", "srt", "hrt", NULL};
+static const char* const on_silences[] = {"rest", "stop", NULL};
 const char* const crdi_solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
 const char* const crdi_circuit_methods[] = {"bdf1",   "bdf2",   "bdf3",   "tr", "tr-carried",
                                             "trbdf2", "gauss2", "gauss4", NULL};
@@ -29,7 +30,7 @@ static crd_status read_units_read_names(crdi_reader* r, const crdi_node* n, void
 
 typedef struct unit_draft {
     crd_unit_spec spec;
-    const crdi_node *signal, *signals, *solver, *standby;
+    const crdi_node *signal, *signals, *solver, *standby, *levers;
 } unit_draft;
 
 enum {
@@ -56,6 +57,9 @@ enum {
     U_DBC,
     U_SEND,
     U_RECEIVE,
+    U_DRIVER,
+    U_SILENCE,
+    U_ON_SILENCE,
     U_DESCRIPTION,
     U_SESSION,
     U_BENCH,
@@ -99,6 +103,10 @@ static const crdi_key unit_keys[] = {
     [U_DBC] = {KEY("dbc", PATH, unit_draft, spec.path)},
     [U_SEND] = {KEY("send", OWN, unit_draft, spec.send), .read = crdi_read_messages},
     [U_RECEIVE] = {KEY("receive", OWN, unit_draft, spec.receive), .read = crdi_read_messages},
+    [U_DRIVER] = {KEY("driver", NODE, unit_draft, levers)},
+    [U_SILENCE] = {KEY("silence", TIME, unit_draft, spec.driver.silence), .range = CRDI_POSITIVE},
+    [U_ON_SILENCE] = {KEY("on_silence", EITHER, unit_draft, spec.driver.stop),
+                      .choices = on_silences},
     [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, spec.path)},
     [U_SESSION] = {KEY("session", TABLE, unit_draft, spec.session), .table = &crdi_session_table},
     [U_BENCH] = {KEY("bench", OWN, unit_draft, spec.bench), .read = read_bench},
@@ -257,6 +265,18 @@ static crd_status complete_can(crdi_reader* r, const crdi_node* n, uint64_t give
                           "the key 'dbc' is missing: the file with the messages of the bus");
 }
 
+static crd_status complete_driver(crdi_reader* r, const crdi_node* n, uint64_t given,
+                                  crd_unit_spec* u)
+{
+    if (given & BIT(U_STANDBY)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "standby"),
+                              "nobody stands in for a driver, expected no 'standby': 'rest' of its "
+                              "levers says what they do without one");
+    }
+    (void)u;
+    return CRD_OK;
+}
+
 // A kind of unit is one row here, with its key among the unit's keys above.
 static const unit_kind kinds[] = {
     [CRD_UNIT_FMU] = {.known = {"fmu", "an FMU", .is_file = true, .is_model = true},
@@ -303,6 +323,11 @@ static const unit_kind kinds[] = {
                                BIT(U_LINK),
                       .may_change = true,
                       .complete = complete_can},
+    [CRD_UNIT_DRIVER] = {.known = {.key = "driver", .what = "a driver", .by_hand = true},
+                         .said_by = BIT(U_DRIVER),
+                         .takes = BIT(U_SILENCE) | BIT(U_ON_SILENCE),
+                         .may_change = true,
+                         .complete = complete_driver},
 };
 
 const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source)
@@ -438,7 +463,7 @@ static crd_status read_solver(crdi_reader* r, const crdi_node* n, crd_unit_spec*
 // ---- units -------------------------------------------------------------------------------------
 
 // [A-Za-z_][A-Za-z0-9_-]*, so that unit.variable, patterns and schemes are unambiguous
-static crd_status check_name(crdi_reader* r, const crdi_node* n, const char* what)
+crd_status crdi_read_check_name(crdi_reader* r, const crdi_node* n, const char* what)
 {
     enum { LONGEST = 100 };
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -493,7 +518,7 @@ static crd_status read_signals(crdi_reader* r, const unit_draft* u, crd_unit_spe
     } else {
         int i = 0;
         for (const crdi_node* n = u->signals->first; n; n = n->next, i++) {
-            CRD_TRY(check_name(r, n, "an output"));
+            CRD_TRY(crdi_read_check_name(r, n, "an output"));
             const char* name = crdi_arena_text(r->arena, n->key, strlen(n->key));
             if (!name) { return CRD_E_MEMORY; }
             const size_t inner = crdi_path_enter(r, n->key);
@@ -716,6 +741,8 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
 {
     crd_status st = CRD_OK;
     if (u->signal || u->signals) { CRD_TRY(read_signals(r, u, &u->spec)); }
+    if (u->levers) { CRD_TRY(crdi_read_levers(r, u->levers, &u->spec.driver)); }
+    CRD_TRY(crdi_read_silence(r, u->spec.place.line, u->spec.driver.silence));
     if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
     if (u->standby) { CRD_TRY(read_standby(r, u->standby, &u->spec)); }
 fail:
@@ -727,7 +754,7 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     crd_status st = CRD_OK;
     unit_draft u = {.spec = crd_unit_spec_defaults()};
     uint64_t given = 0;
-    CRD_TRY(r->foreign_names ? check_foreign_name(r, n) : check_name(r, n, "a unit"));
+    CRD_TRY(r->foreign_names ? check_foreign_name(r, n) : crdi_read_check_name(r, n, "a unit"));
     const size_t mark = crdi_path_enter(r, n->key);
     CRD_TRY(crdi_read_mapping(r, n, &crdi_unit_table, &u, &given));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }

@@ -27,6 +27,7 @@ crd_unit_spec crd_unit_spec_defaults(void)
                                        .alive = NAN},
                            .bench = {.watchdog = NAN},
                            .link = {.contact = NAN, .timeout = NAN},
+                           .driver = {.silence = 0.5},
                            .standby = {.after = NAN, .fade = 0.2, .rejoin = true},
                            .place = {"", 0}};
 }

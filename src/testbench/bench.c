@@ -26,6 +26,8 @@ struct crdi_testbench {
     crdi_testbench_observer* observer;
     void* observer_user;
     char why[160];
+    char calibrated[CRDI_CALIBRATIONS_MAX][160];
+    const char* calibrated_texts[CRDI_CALIBRATIONS_MAX];
 };
 
 // ---- kinds, faults, signals --------------------------------------------------------------------
@@ -461,6 +463,54 @@ static crd_status bench_check_options(crd_context* ctx, const crdi_testbench_opt
     return CRD_OK;
 }
 
+crd_status crdi_testbench_misread_parse(crd_context* ctx, crdi_testbench_kind kind,
+                                        const char* text, crdi_testbench_misread* out)
+{
+    char name[32] = "";
+    int end = 0;
+    const crdi_plant_type* type = crdi_plant_type_of((int)kind);
+    out->offset = 0;
+    const int n = sscanf(text, "%31[^=]=%lf%n%lf%n", name, &out->gain, &end, &out->offset, &end);
+    out->signal = crdi_testbench_find(kind, name);
+    if (n >= 2 && !text[end] && out->signal >= type->input_count && isfinite(out->gain) &&
+        isfinite(out->offset)) {
+        return CRD_OK;
+    }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "'%s', expected an output of the bench, the gain and the offset that it reads "
+                     "with, as torque=1.02+0.5",
+                     crdi_clip(text).text);
+}
+
+// What its sensors read wrong, and what a calibration makes of it.
+static crd_status bench_set_sensors(crdi_testbench* b, const crdi_testbench_options* opt)
+{
+    const crdi_plant_type* type = b->plant.type;
+    for (int i = 0; i < opt->misread_count; i++) {
+        crdi_bench_sensor* s = &b->plant.sensors[opt->misread[i].signal];
+        s->wrong = true;
+        s->gain = opt->misread[i].gain;
+        s->offset = opt->misread[i].offset;
+    }
+    for (int i = 0; opt->calibrations && i < opt->calibrations->count; i++) {
+        const crdi_calibration* c = &opt->calibrations->of[i];
+        const int signal = crdi_testbench_find(opt->kind, c->name);
+        if (signal < type->input_count || strcmp(type->signals[signal].unit, c->unit) != 0) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "calibration of %s in %s: the bench has no such output in that unit",
+                             c->name, c->unit);
+        }
+        b->plant.sensors[signal].corrected = true;
+        b->plant.sensors[signal].calibrated = c->gain;
+        b->plant.sensors[signal].correction = c->offset;
+        crdi_calibration_print(c, b->calibrated[i], sizeof b->calibrated[i]);
+        b->calibrated_texts[i] = b->calibrated[i];
+    }
+    b->config.calibrated = b->calibrated_texts;
+    b->config.calibrated_count = opt->calibrations ? opt->calibrations->count : 0;
+    return CRD_OK;
+}
+
 crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options* opt,
                                  crdi_testbench** out)
 {
@@ -477,6 +527,7 @@ crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options*
     memcpy(b->plant.faults, opt->faults, sizeof opt->faults);
     b->plant.fault_count = opt->fault_count;
     configure(b, opt);
+    CRD_TRY(bench_set_sensors(b, opt));
     CRD_TRY(describe(b, &opt->address));
     CRD_TRY(add_ports(b, opt));
     const crd_dcp_rig rig = {.user = b,

@@ -97,8 +97,11 @@ typedef struct crdi_plant_type {
 typedef struct crdi_bench_sensor {
     double filtered;
     double ring[CRDI_RING];
-    double weight; // of a new sample in the filter
-    int delay;     // samples
+    double weight;                 // of a new sample in the filter
+    int delay;                     // samples
+    bool wrong, corrected;         // the next two rows count
+    double gain, offset;           // of what it reads
+    double calibrated, correction; // gain and offset that make the value of it again
 } crdi_bench_sensor;
 
 typedef struct crdi_plant {

@@ -152,6 +152,8 @@ static void bench_plant_measure(crdi_plant* p)
                          : p->ideal        ? p->value[i]
                          : digital         ? s->resolution * nearbyint(late / s->resolution)
                                            : late;
+        if (c->wrong) { p->measured[i] = c->gain * p->measured[i] + c->offset; }
+        if (c->corrected) { p->measured[i] = c->calibrated * p->measured[i] + c->correction; }
     }
 }
 

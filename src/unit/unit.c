@@ -250,7 +250,8 @@ crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit
     X(CIRCUIT, circuit)                                                                            \
     X(TWIN, twin)                                                                                  \
     X(FRAMES, frames)                                                                              \
-    X(CAN, can)
+    X(CAN, can)                                                                                    \
+    X(DRIVER, driver)
 #define DECLARE(source, folder) extern const crdi_adapter crdi_adapter_##folder;
 #define ROW(source, folder) [CRD_UNIT_##source] = &crdi_adapter_##folder,
 KINDS(DECLARE)

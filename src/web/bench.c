@@ -237,6 +237,18 @@ void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
     crdi_json_put_integer(&w, "gap", b->gap);
     crdi_web_put_fields(&w, b, texts);
     bench_put_limits(&w, b);
+    crdi_json_begin_list(&w, "calibrations");
+    for (int i = 0; i < b->calibrations.count; i++) {
+        const crdi_calibration* c = &b->calibrations.of[i];
+        crdi_json_begin_object(&w, NULL);
+        crdi_json_put_text(&w, "name", c->name);
+        crdi_json_put_number(&w, "gain", c->gain);
+        crdi_json_put_number(&w, "offset", c->offset);
+        crdi_json_put_text(&w, "date", c->date);
+        crdi_json_put_text(&w, "by", c->by);
+        crdi_json_end(&w);
+    }
+    crdi_json_end(&w);
     put_standby(&w, b);
     put_story(&w, b);
     crdi_json_end(&w);

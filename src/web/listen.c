@@ -113,6 +113,9 @@ crd_status crdi_web_listen(crdi_web* w)
         w->listening =
             socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (w->listening < 0) { return cannot_listen(w, errno); }
+        // Pages of this one must not keep the next server from its port.
+        (void)setsockopt(w->listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (a->v6) { (void)setsockopt(w->listening, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on); }
         bad = bind_to(w->listening, a, 0) < 0 || listen(w->listening, SOMAXCONN) < 0;
     }
     if (bad) { return cannot_listen(w, errno); }

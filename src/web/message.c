@@ -182,6 +182,76 @@ static crd_status fill_mark(crd_arena* a, const crdi_json* m, crdi_web_request* 
     return CRD_OK;
 }
 
+static crd_status fill_seat(crd_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    return message_text_of(a, m, "unit", &out->command.name);
+}
+
+static crd_status fill_drive(crd_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crd_status st = fill_seat(a, m, out);
+    const crdi_json* list = crdi_json_member(m, "values");
+    if (st < 0 || !list) { return st; }
+    if (list->kind != CRDI_JSON_LIST || list->count > CRD_LEVERS_MAX) {
+        return crdi_fail(
+            a->ctx, CRD_E_RANGE, "\"values\" is %s, expected a list of %d numbers at most",
+            list->kind == CRDI_JSON_LIST ? "a longer list" : kind_name(list), CRD_LEVERS_MAX);
+    }
+    double* values = crdi_arena_new(a, (size_t)list->count + 1, sizeof *values);
+    if (!values) { return CRD_E_MEMORY; }
+    for (const crdi_json* v = list->first; v; v = v->next) {
+        if (v->kind != CRDI_JSON_NUMBER) { return wrong(a, "values", v, "numbers only"); }
+        values[out->command.value_count++] = v->number;
+    }
+    out->command.values = values;
+    return CRD_OK;
+}
+
+static crd_status fill_go(crd_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    crd_status st = CRD_OK;
+    out->command.value = out->command.rate = NAN;
+    CRD_TRY(message_text_of(a, m, "lever", &out->command.name));
+    if (!crdi_json_member(m, "target")) {
+        return wrong(a, "target", NULL, "a number, or null: it stays where it is");
+    }
+    CRD_TRY(message_number_of(a, m, "target", &out->command.value));
+    CRD_TRY(message_number_of(a, m, "rate", &out->command.rate));
+fail:
+    return st;
+}
+
+static crd_status fill_calibrate(crd_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(message_text_of(a, m, "name", &out->command.name));
+    CRD_TRY(message_text_of(a, m, "by", &out->command.text));
+    double* values = crdi_arena_new(a, 4, sizeof *values);
+    if (!values) { return CRD_E_MEMORY; }
+    int n = 0;
+    const crdi_json* points = crdi_json_member(m, "points");
+    for (const crdi_json* p = crdi_json_first(points); p; p = p->next) {
+        const crdi_json *reference = crdi_json_first(p),
+                        *measured = reference ? reference->next : NULL;
+        if (n == 4 || p->kind != CRDI_JSON_LIST || !measured || measured->next ||
+            reference->kind != CRDI_JSON_NUMBER || measured->kind != CRDI_JSON_NUMBER) {
+            n = 0;
+            break;
+        }
+        values[n++] = reference->number;
+        values[n++] = measured->number;
+    }
+    if (n != 4) {
+        return crdi_fail(a->ctx, CRD_E_RANGE,
+                         "\"points\", expected two of reference and measured value: "
+                         "[[0, 0.3], [50, 50.9]]");
+    }
+    out->command.values = values;
+    out->command.value_count = n;
+fail:
+    return st;
+}
+
 static const verb verbs[] = {
     {"watch", CRDI_LIVE_START, {"signals"}, fill_watch}, // the action does not count
     {"start", CRDI_LIVE_START, {NULL}, fill_nothing},
@@ -194,6 +264,12 @@ static const verb verbs[] = {
     {"clear", CRDI_LIVE_CLEAR, {"to"}, fill_clear},
     {"mark", CRDI_LIVE_MARK, {"text"}, fill_mark},
     {"emergency", CRDI_LIVE_EMERGENCY, {NULL}, fill_nothing},
+    {"take", CRDI_LIVE_TAKE, {"unit"}, fill_seat},
+    {"release", CRDI_LIVE_RELEASE, {"unit"}, fill_seat},
+    {"drive", CRDI_LIVE_DRIVE, {"unit", "values"}, fill_drive},
+    {"go", CRDI_LIVE_GO, {"lever", "target", "rate"}, fill_go},
+    {"prepare", CRDI_LIVE_PREPARE, {NULL}, fill_nothing},
+    {"calibrate", CRDI_LIVE_CALIBRATE, {"name", "points", "by"}, fill_calibrate},
 };
 
 static crd_status check_members(crd_arena* a, const crdi_json* root, const verb* v)
@@ -253,7 +329,8 @@ crd_status crdi_web_message(crd_arena* arena, const char* bytes, size_t length,
     }
     return crdi_fail(arena->ctx, CRD_E_RANGE,
                      "nobody knows how to do \"%s\", expected watch, start, "
-                     "pause, step, stop, set, couple, fault, clear, mark or emergency",
+                     "pause, step, stop, set, couple, fault, clear, mark, emergency, "
+                     "take, release, drive, go, prepare or calibrate",
                      crdi_clip(name).text);
 fail:
     return st;

@@ -15,7 +15,7 @@ int crdi_web_reader_open(crdi_web* w, crdi_web_reader* r, struct lws* wsi)
     if (place == CRDI_WEB_READERS) { return -1; }
     char peer[46] = "";
     lws_get_peer_simple(wsi, peer, sizeof peer);
-    *r = (crdi_web_reader){.wsi = wsi};
+    *r = (crdi_web_reader){.wsi = wsi, .page = ++w->pages};
     snprintf(r->who, sizeof r->who, "page %s", peer);
     r->message = crdi_new(w->ctx, CRDI_WEB_MESSAGE_BYTES);
     if (!r->message) { return -1; }
@@ -34,6 +34,7 @@ void crdi_web_reader_close(crdi_web_reader* r)
         if (w->readers[i] == r) { w->readers[i] = NULL; }
     }
     w->reader_count--;
+    crdi_live_leave(w->live, r->page);
     for (crdi_web_answer* a = r->first; a;) {
         crdi_web_answer* next = a->next;
         crd_free(w->ctx, a);
@@ -100,12 +101,14 @@ static crd_status reader_watch(crdi_web_reader* r, const crdi_web_request* q)
 static const char* obey(crdi_web_reader* r, crdi_web_request* q)
 {
     crdi_web* w = r->web;
+    const bool prepare = !q->watching && q->command.action == CRDI_LIVE_PREPARE;
     const bool urgent = !q->watching && q->command.action == CRDI_LIVE_EMERGENCY;
-    if (!w->ready && !urgent) { return "the run is not ready yet"; }
+    if (!w->ready && !urgent && !prepare) { return "the run is not ready yet"; }
     if (q->watching) { return reader_watch(r, q) < 0 ? crd_error_text(w->ctx) : NULL; }
     if (w->opt.read_only) { return "this page may only watch: the run was started read-only"; }
-    if (w->final) { return "the run has ended"; }
+    if (w->final && !prepare) { return "the run has ended"; }
     q->command.who = r->who;
+    q->command.page = r->page;
     return crdi_live_send(w->live, &q->command) < 0 ? crdi_live_error(w->live) : NULL;
 }
 

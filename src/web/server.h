@@ -24,6 +24,7 @@ typedef struct crdi_web_reader {
     crdi_web* web; // NULL: not a reader (yet, any more)
     struct lws* wsi;
     char who[64]; // "page 127.0.0.1"
+    int64_t page; // its number, from 1
     bool greeted;
     bool closing; // it was told so, and nothing else is told to it
 
@@ -78,6 +79,7 @@ struct crdi_web {
 
     crdi_web_stranger strangers[CRDI_WEB_STRANGERS];
     crdi_web_reader* readers[CRDI_WEB_READERS];
+    int64_t pages;     // so far
     bool ready, final; // the run is known; it is over, and pages are told so
     crd_map signals;
     crd_text hello, status, scratch; // each with LWS_PRE bytes before it

@@ -72,6 +72,58 @@ static void web_show_put_words(crdi_json_writer* w)
     crdi_json_end(w);
 }
 
+#define LEVER(member) CRDI_WEB_FIELD(crd_lever_spec, member)
+static const crdi_web_field lever_fields[] = {
+    LEVER(name), LEVER(unit),  LEVER(min),     LEVER(max), LEVER(rate),
+    LEVER(rest), LEVER(whole), LEVER(gamepad), {0},
+};
+
+static void put_seats(crdi_json_writer* w, const crdi_live_info* info)
+{
+    crdi_json_begin_list(w, "seats");
+    for (int i = 0; i < info->seat_count; i++) {
+        const crd_driver_spec* d = info->seats[i]->driver;
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "unit", info->seats[i]->name);
+        crdi_json_put_number(w, "silence", d->silence);
+        crdi_json_put_bool(w, "stop", d->stop);
+        crdi_json_begin_list(w, "levers");
+        for (int k = 0; k < d->lever_count; k++) {
+            const crd_lever_spec* l = &d->levers[k];
+            crdi_json_begin_object(w, NULL);
+            crdi_web_put_fields(w, l, lever_fields);
+            crdi_json_begin_list(w, "items");
+            for (int j = 0; j < l->item_count; j++) {
+                crdi_json_put_text(w, NULL, l->items[j]);
+            }
+            crdi_json_end(w);
+            crdi_json_end(w);
+        }
+        crdi_json_end(w);
+        crdi_json_end(w);
+    }
+    crdi_json_end(w);
+}
+
+// Who has them, and where their levers are to go.
+static void put_seat_states(crdi_json_writer* w, const crdi_live_info* info)
+{
+    crdi_json_begin_list(w, "seats");
+    for (int i = 0; i < info->seat_count; i++) {
+        crdi_seat* s = info->seats[i];
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_bool(w, "taken", atomic_load(&s->holder) != 0);
+        crdi_json_put_integer(w, "lost", atomic_load(&s->lost));
+        crdi_json_begin_list(w, "targets");
+        for (int k = 0; k < s->driver->lever_count; k++) {
+            crdi_json_put_number(w, NULL, atomic_load(&s->goals[k].target));
+        }
+        crdi_json_end(w);
+        crdi_json_end(w);
+    }
+    crdi_json_end(w);
+}
+
 void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 {
     crdi_json_writer w;
@@ -93,6 +145,9 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
                          bond_fields);
     crdi_web_put_objects(&w, "ports", info->ports, sizeof *info->ports, info->port_count,
                          port_fields);
+    crdi_json_put_bool(&w, "desk", info->desk);
+    crdi_json_put_bool(&w, "calibrates", info->calibrates);
+    put_seats(&w, info);
     web_show_put_words(&w);
     crdi_json_end(&w);
 }
@@ -110,6 +165,8 @@ void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outc
     crdi_json_put_text(&w, "state", crdi_web_state_name(o->state));
     crdi_json_put_text(&w, "end", crdi_web_end_name(o->end));
     crdi_json_put_text(&w, "message", o->message);
+    crdi_json_put_bool(&w, "desk", info->desk);
+    crdi_json_put_bool(&w, "asks", o->asks);
     crdi_json_end(&w);
 }
 
@@ -336,6 +393,7 @@ void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_inf
                          bond_state_fields);
     crdi_web_put_objects(&w, "ports", s->ports, sizeof *s->ports, info->port_count,
                          port_state_fields);
+    put_seat_states(&w, info);
     crdi_json_end(&w);
 }
 

@@ -54,6 +54,20 @@ static void look_at(const crdi_web_request* q)
     case CRDI_LIVE_EMERGENCY:
         must(!c->name && !c->text); // it takes nothing that could be wrong
         break;
+    case CRDI_LIVE_TAKE:
+    case CRDI_LIVE_RELEASE:
+        must(c->name != NULL);
+        break;
+    case CRDI_LIVE_DRIVE:
+        must(c->name && c->value_count >= 0 && c->value_count <= CRD_LEVERS_MAX);
+        must(c->value_count == 0 || c->values);
+        break;
+    case CRDI_LIVE_GO:
+        must(c->name != NULL);
+        break;
+    case CRDI_LIVE_CALIBRATE:
+        must(c->name && c->text && c->values && c->value_count == 4);
+        break;
     default:
         break;
     }

@@ -42,7 +42,7 @@ static void the_schema_has_exactly_the_keys_of_the_tables(void** state)
         }
         check_int(crdi_json_count(properties), tables[i]->count);
     }
-    check_int(count, 21);
+    check_int(count, 22);
     check(keys > 105);
 }
 

@@ -136,6 +136,52 @@ static void faults_have_a_kind_a_value_and_a_duration(void** state)
     bad("{\"id\":1,\"do\":\"fault\",\"to\":\"s.M\",\"kind\":\"gain\",\"value\":\"1\"}", "a text");
 }
 
+static void levers_are_moved_by_names_and_numbers(void** state)
+{
+    (void)state;
+    good("{\"id\":1,\"do\":\"take\",\"unit\":\"desk\"}");
+    check_int(q.command.action, CRDI_LIVE_TAKE);
+    check_text(q.command.name, "desk");
+    good("{\"id\":1,\"do\":\"release\",\"unit\":\"desk\"}");
+    check_int(q.command.action, CRDI_LIVE_RELEASE);
+    good("{\"id\":1,\"do\":\"drive\",\"unit\":\"human\"}"); // a sign of life
+    check_int(q.command.value_count, 0);
+    good("{\"id\":1,\"do\":\"drive\",\"unit\":\"human\",\"values\":[1,-2.5]}");
+    check_int(q.command.action, CRDI_LIVE_DRIVE);
+    check_int(q.command.value_count, 2);
+    check_near(q.command.values[1], -2.5, 0);
+    good("{\"id\":1,\"do\":\"go\",\"lever\":\"desk.speed\",\"target\":100,\"rate\":5}");
+    check_text(q.command.name, "desk.speed");
+    check_near(q.command.value, 100, 0);
+    check_near(q.command.rate, 5, 0);
+    good("{\"id\":1,\"do\":\"go\",\"lever\":\"desk.speed\",\"target\":null}");
+    check(isnan(q.command.value) && isnan(q.command.rate));
+    good("{\"id\":1,\"do\":\"prepare\"}");
+    check_int(q.command.action, CRDI_LIVE_PREPARE);
+    bad("{\"id\":1,\"do\":\"take\"}", "\"unit\" is missing, expected a text");
+    bad("{\"id\":1,\"do\":\"drive\",\"unit\":\"h\",\"values\":3}", "expected a list of 32 numbers");
+    bad("{\"id\":1,\"do\":\"drive\",\"unit\":\"h\",\"values\":[true]}", "numbers only");
+    bad("{\"id\":1,\"do\":\"go\",\"lever\":\"d.s\"}", "\"target\" is missing");
+    bad("{\"id\":1,\"do\":\"go\",\"lever\":\"d.s\",\"target\":\"5\"}", "expected a number");
+    good("{\"id\":1,\"do\":\"calibrate\",\"name\":\"b.t\",\"points\":[[0,0.5],[50,51]],\"by\":"
+         "\"me\"}");
+    check_int(q.command.action, CRDI_LIVE_CALIBRATE);
+    check_near(q.command.values[3], 51, 0);
+    bad("{\"id\":1,\"do\":\"calibrate\",\"name\":\"b.t\",\"points\":[[0,1]],\"by\":\"me\"}",
+        "expected two of reference");
+    bad("{\"id\":1,\"do\":\"calibrate\",\"name\":\"b.t\",\"points\":[[0,1],[1,2],[2,3]],\"by\":"
+        "\"me\"}",
+        "expected two of reference");
+    bad("{\"id\":1,\"do\":\"calibrate\",\"name\":\"b.t\",\"points\":[[0,1],[1,2]]}",
+        "\"by\" is missing");
+    char many[400] = "{\"id\":1,\"do\":\"drive\",\"unit\":\"h\",\"values\":[0";
+    for (int i = 0; i < 32; i++) {
+        strcat(many, ",0");
+    }
+    strcat(many, "]}");
+    bad(many, "a longer list");
+}
+
 static void what_makes_no_sense_is_named(void** state)
 {
     (void)state;
@@ -204,6 +250,7 @@ int main(void)
         cmocka_unit_test(watches_are_lists_of_at_most_64_names),
         cmocka_unit_test(elements_are_names_or_objects_that_survive),
         cmocka_unit_test(faults_have_a_kind_a_value_and_a_duration),
+        cmocka_unit_test(levers_are_moved_by_names_and_numbers),
         cmocka_unit_test(what_makes_no_sense_is_named),
         cmocka_unit_test(what_is_no_json_is_another_failure),
         cmocka_unit_test(running_out_of_memory_is_told_and_leaves_nothing),

@@ -27,7 +27,8 @@ typedef struct bench_options {
     int seed;
     double speed_up, start_up, watchdog, heartbeat, soc;
     bool ideal, once, realtime, plain;
-    crdi_list faults, key, pairs;
+    crdi_list faults, key, pairs, misread;
+    const char* calibration;
 } bench_options;
 
 // What it did, row by row: readable whenever the process ends.
@@ -47,6 +48,7 @@ typedef struct session {
     crd_dcp_net* net;
     crd_dcp_address address;
     crdi_testbench* bench;
+    crdi_calibrations calibrations;
     trace trace;
     crd_pace_report system;
     crd_dcp_bench_phase phase; // that was told
@@ -234,7 +236,18 @@ static crd_status read_options(session* x, crdi_testbench_options* out)
         if (st < 0) { return st; }
     }
     out->fault_count = o->faults.count;
-    return CRD_OK;
+    if (o->misread.count > CRDI_TESTBENCH_FAULTS_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%d times --misread, expected %d at most",
+                         o->misread.count, CRDI_TESTBENCH_FAULTS_MAX);
+    }
+    for (int i = 0; i < o->misread.count; i++) {
+        const crd_status st =
+            crdi_testbench_misread_parse(ctx, x->kind, o->misread.items[i], &out->misread[i]);
+        if (st < 0) { return crdi_fail_in(ctx, st, "--misread"); }
+    }
+    out->misread_count = o->misread.count;
+    out->calibrations = &x->calibrations;
+    return o->calibration ? crdi_calibrations_load(ctx, o->calibration, &x->calibrations) : CRD_OK;
 }
 
 static crd_status open_bench(session* x)
@@ -389,6 +402,10 @@ static const crdi_option rows[] = {
              "what breaks after this time in the run: overtemperature, sensor-loss:OUTPUT, "
              "stuck-torque, coolant-loss, speed-runaway or emergency-stop, as in "
              "overtemperature@30s; once, and mended when the bench has been at rest for a second"),
+    OPT_FILE(bench_options, calibration, "calibration", "json",
+             "gain and offset of its sensors, as the desk has stored them (cardan bench desk)"),
+    OPT_LIST(bench_options, misread, "misread", "OUTPUT=GAIN+OFFSET",
+             "a sensor that reads wrong, to try a calibration: torque=1.02+0.5"),
     OPT_NUMBER(bench_options, speed_up, "speed-up", "FACTOR", CRDI_POSITIVE,
                "temperatures change faster while media are conditioned or cool down, 1 to 1000"),
     OPT_NUMBER(bench_options, soc, "soc", "CHARGE", CRDI_NOT_NEGATIVE,

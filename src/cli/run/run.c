@@ -515,6 +515,12 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
     if (st == CRD_OK) { st = apply_options(s, arguments->items[0], o); }
+    for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
+        if (o->live.ui || s->units[i].source != CRD_UNIT_DRIVER) { continue; }
+        crdi_log(cli->ctx, CRD_LOG_WARNING,
+                 "unit '%s' is driven by hand and nobody can: it stays at rest; expected --ui",
+                 s->units[i].name);
+    }
     if (st == CRD_OK) { st = run_system(cli, s, o, out); }
     if (st < 0 && !out->root->printed) { crdi_put_status(cli, out, st); }
     crd_system_destroy(s);

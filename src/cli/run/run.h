@@ -40,26 +40,20 @@ crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r);
 // ---- run_live.c
 typedef struct crdi_watch_options {
     bool ui, wait, read_only, keep, open, plain;
+    bool ask;                // by the command: nothing begins before the page says so
+    const char* calibration; // by the command: the file for calibrations
     const char *address, *token, *cert, *key, *stream;
     crdi_list stream_signals;
 } crdi_watch_options;
 
-// The rows of a command whose struct of options has a crdi_watch_options at `field`.
-#define CRDI_LIVE_OPTIONS(object, field)                                                           \
-    OPT_FLAG(object, field.ui, "ui",                                                               \
-             "watch and steer the run in a browser: the address of the page is printed on "        \
-             "standard error before the run begins"),                                              \
-        OPT_TEXT(object, field.address, "ui-address", "ADDRESS[:PORT]",                            \
-                 "where the page is served; 127.0.0.1:8421 unless given, and a free port if that " \
-                 "one is taken"),                                                                  \
+// The rows of a command whose struct of options has a crdi_watch_options at `field`: where the page
+// is served, and to whom.
+#define CRDI_PAGE_OPTIONS(object, field)                                                           \
+    OPT_TEXT(object, field.address, "ui-address", "ADDRESS[:PORT]",                                \
+             "where the page is served; 127.0.0.1:8421 unless given, and a free port if that "     \
+             "one is taken"),                                                                      \
         OPT_TEXT(object, field.token, "ui-token", "TOKEN",                                         \
                  "that the address of the page has to bear; random unless given"),                 \
-        OPT_FLAG(object, field.wait, "ui-wait",                                                    \
-                 "stand still before the first step until Start is pressed on the page"),          \
-        OPT_FLAG(object, field.keep, "ui-keep",                                                    \
-                 "serve the page after the end of the run, too, until Ctrl-C"),                    \
-        OPT_FLAG(object, field.read_only, "ui-read-only",                                          \
-                 "the page shows the run and cannot change it"),                                   \
         OPT_FLAG(object, field.open, "ui-open",                                                    \
                  "an address that others can reach is meant; needs --ui-cert and --ui-key, or "    \
                  "--ui-plain"),                                                                    \
@@ -68,7 +62,19 @@ typedef struct crdi_watch_options {
         OPT_FILE(object, field.key, "ui-key", "pem|key", "private key of the certificate (PEM)"),  \
         OPT_FLAG(object, field.plain, "ui-plain",                                                  \
                  "no encryption although others can reach the page: who listens can read the "     \
-                 "token"),                                                                         \
+                 "token")
+
+#define CRDI_LIVE_OPTIONS(object, field)                                                           \
+    OPT_FLAG(object, field.ui, "ui",                                                               \
+             "watch and steer the run in a browser: the address of the page is printed on "        \
+             "standard error before the run begins"),                                              \
+        CRDI_PAGE_OPTIONS(object, field),                                                          \
+        OPT_FLAG(object, field.wait, "ui-wait",                                                    \
+                 "stand still before the first step until Start is pressed on the page"),          \
+        OPT_FLAG(object, field.keep, "ui-keep",                                                    \
+                 "serve the page after the end of the run, too, until Ctrl-C"),                    \
+        OPT_FLAG(object, field.read_only, "ui-read-only",                                          \
+                 "the page shows the run and cannot change it"),                                   \
         OPT_TEXT(object, field.stream, "stream", "pj://HOST:PORT",                                 \
                  "send the signals to PlotJuggler while the run goes (UDP, JSON); its port is "    \
                  "9870 unless changed there"),                                                     \

@@ -66,6 +66,8 @@ crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_optio
     if (!o->ui && !o->stream) { return CRD_OK; }
     crdi_live_options live = crdi_live_defaults();
     live.wait = o->wait;
+    live.ask = o->ask;
+    live.calibration = o->calibration;
     live.read_only = o->read_only || !o->ui;
     CRD_TRY(crdi_live_create(cli->ctx, m, &live, &out->live));
     crdi_web_options web = crdi_web_defaults();

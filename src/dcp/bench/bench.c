@@ -476,6 +476,9 @@ static crd_dcp_outcome prepare_bench(crd_dcp_bench* b, double now)
     b->missing = UINT32_MAX; // whatever is missing is new
     if (!crdi_bench_agree(b, now)) { return CRD_DCP_FAILED; }
     crdi_bench_warn(b, true);
+    for (int i = 0; i < b->c.calibrated_count; i++) {
+        crdi_bench_tell(b, CRDI_LOG_CALIBRATED, (const char*[]){b->c.calibrated[i], ""}, NULL);
+    }
     crdi_bench_check_items(b);
     return b->safety.phase == CRD_DCP_BENCH_PREPARED ? CRD_DCP_DONE : CRD_DCP_LATER;
 }

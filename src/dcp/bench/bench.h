@@ -29,6 +29,7 @@ typedef enum crdi_bench_log {
     CRDI_LOG_FOREIGN,
     CRDI_LOG_UNSAFE,
     CRDI_LOG_SILENCE,
+    CRDI_LOG_CALIBRATED,
     CRDI_LOG_COUNT,
 } crdi_bench_log;
 

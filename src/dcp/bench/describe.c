@@ -89,6 +89,7 @@ static const struct {
     [CRDI_LOG_FOREIGN] = {1, "refused: %float64 data PDUs of somebody who is not the master"},
     [CRDI_LOG_UNSAFE] = {1, "not safe: %string"},
     [CRDI_LOG_SILENCE] = {1, "fault: no sign of the master for %float64 s"},
+    [CRDI_LOG_CALIBRATED] = {3, "calibrated: %string"},
 };
 
 const crd_dcp_log_template* crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log)

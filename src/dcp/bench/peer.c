@@ -479,7 +479,8 @@ crd_status crdi_dcp_bench_peer_check(crdi_dcp_bench_peer* p, double now)
 crdi_bench_entry crdi_bench_find_entry(const char* line, const char** entry, const char** text)
 {
     static const char* const words[CRDI_BENCH_NO_ENTRY] = {
-        "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
+        "preparation: ", "conditioning: ", "refused: ",   "clamped: ",
+        "fault: ",       "stop: ",         "calibrated: "};
     int i = 0;
     while (i < CRDI_BENCH_NO_ENTRY && !(*entry = strstr(line, words[i]))) {
         i++;
@@ -493,7 +494,7 @@ void crdi_dcp_bench_peer_notice(crdi_dcp_bench_peer* p, const crd_dcp_notice* n)
     const char *entry = NULL, *text = NULL;
     if (n->kind != CRD_DCP_NOTICE_LOG || !n->text) { return; }
     const crdi_bench_entry kind = crdi_bench_find_entry(n->text, &entry, &text);
-    if (kind == CRDI_BENCH_NO_ENTRY) { return; }
+    if (kind == CRDI_BENCH_NO_ENTRY || kind == CRDI_BENCH_CALIBRATED) { return; }
     char* to = kind == CRDI_BENCH_PREPARATION    ? p->missing
                : kind == CRDI_BENCH_CONDITIONING ? p->progress
                                                  : p->why;

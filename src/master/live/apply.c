@@ -132,6 +132,12 @@ static crd_status apply_order(crdi_live* l, const crdi_live_order* o)
         break;
     case CRDI_LIVE_MARK:
     case CRDI_LIVE_EMERGENCY: // comes by its own way
+    case CRDI_LIVE_PREPARE:   // alike
+    case CRDI_LIVE_TAKE:      // seats are told at once, and are marks here
+    case CRDI_LIVE_RELEASE:
+    case CRDI_LIVE_DRIVE:
+    case CRDI_LIVE_GO:
+    case CRDI_LIVE_CALIBRATE:
         break;
     }
     if (o->text[0]) { crdi_events_note(m, CRD_EVENT_MARK, o->text); }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 const char* crdi_live_error(const crdi_live* l)
 {
@@ -342,6 +343,146 @@ static crd_status order_clear(crdi_live* l, const crdi_live_command* c, const ch
     return st;
 }
 
+// ---- seats -------------------------------------------------------------------------------------
+
+void crdi_live_leave(crdi_live* l, int64_t page)
+{
+    for (int i = 0; i < l->info.seat_count; i++) {
+        crdi_seat_leave(l->seats[i], page);
+    }
+}
+
+static crd_status find_seat(crdi_live* l, const char* name, size_t length, crdi_seat** out)
+{
+    for (int i = 0; i < l->info.seat_count; i++) {
+        const char* unit = l->seats[i]->name;
+        if (strlen(unit) == length && memcmp(unit, name, length) == 0) {
+            *out = l->seats[i];
+            return CRD_OK;
+        }
+    }
+    return crdi_fail(l->ctx, CRD_E_NOT_FOUND, "no driver is called '%.*s'",
+                     length < 60 ? (int)length : 60, name);
+}
+
+static crd_status find_lever(crdi_live* l, const char* name, crdi_seat** seat, int* lever)
+{
+    const char* dot = strchr(name, '.');
+    const crd_status st = find_seat(l, name, dot ? (size_t)(dot - name) : strlen(name), seat);
+    if (st < 0) { return st; }
+    const crd_driver_spec* d = (*seat)->driver;
+    for (*lever = 0; dot && *lever < d->lever_count; ++*lever) {
+        if (strcmp(d->levers[*lever].name, dot + 1) == 0) { return CRD_OK; }
+    }
+    return crdi_fail(l->ctx, CRD_E_NOT_FOUND, "'%s' is no lever of '%s', expected one as %s.%s",
+                     crdi_clip(name).text, (*seat)->name, (*seat)->name, d->levers[0].name);
+}
+
+// Signs of life and pedals: too many to be marks; the levers are in the record themselves.
+static crd_status drive(crdi_live* l, const crdi_live_command* c)
+{
+    crdi_seat* seat = NULL;
+    const char* name = c->name ? c->name : "";
+    const crd_status st = find_seat(l, name, strlen(name), &seat);
+    return st < 0 ? st : crdi_seat_drive(seat, l->ctx, c->page, c->values, c->value_count);
+}
+
+// Seats are told at once; what was done becomes a mark of the record.
+static crd_status order_seat(crdi_live* l, const crdi_live_command* c, const char* who,
+                             crdi_live_order* o)
+{
+    crd_status st = CRD_OK;
+    crdi_seat* seat = NULL;
+    int lever = 0;
+    const char* name = c->name ? c->name : "";
+    o->action = CRDI_LIVE_MARK;
+    if (c->action == CRDI_LIVE_GO) {
+        CRD_TRY(find_lever(l, name, &seat, &lever));
+        CRD_TRY(crdi_seat_go(seat, l->ctx, c->page, lever, c->value, c->rate));
+        const crd_lever_spec* s = &seat->driver->levers[lever];
+        char to[64] = "hold";
+        if (!isnan(c->value)) { snprintf(to, sizeof to, "to %.10g", c->value); }
+        char at[64] = "";
+        if (!isnan(c->value) && !isnan(c->rate)) {
+            snprintf(at, sizeof at, " at %.10g %.20s/s", c->rate, s->unit[0] ? s->unit : "1");
+        }
+        snprintf(o->text, sizeof o->text, "%s%s.%s %s%s%.20s%s", who, seat->name, s->name, to,
+                 s->unit[0] && !isnan(c->value) ? " " : "", isnan(c->value) ? "" : s->unit, at);
+        return CRD_OK;
+    }
+    CRD_TRY(find_seat(l, name, strlen(name), &seat));
+    const bool take = c->action == CRDI_LIVE_TAKE;
+    CRD_TRY(take ? crdi_seat_take(seat, l->ctx, c->page)
+                 : crdi_seat_release(seat, l->ctx, c->page));
+    snprintf(o->text, sizeof o->text, "%s%s %s", who, take ? "takes" : "gives back", seat->name);
+fail:
+    return st;
+}
+
+// ---- calibration -------------------------------------------------------------------------------
+
+// What is known of the output: its unit, its range where it has limits, the calibration in use.
+static crd_status find_sensor(crdi_live* l, const char* name, crdi_calibration* out, double* range,
+                              crdi_calibration* in_use)
+{
+    *in_use = (crdi_calibration){.gain = 1};
+    *range = NAN;
+    for (int i = 0; i < l->board_count; i++) {
+        const size_t n = strlen(l->board_units[i]);
+        crdi_board_state b;
+        if (strncmp(name, l->board_units[i], n) != 0 || name[n] != '.') { continue; }
+        for (int k = 0; k < l->info.signal_count; k++) {
+            const crdi_live_signal* s = &l->info.signals[k];
+            if (strcmp(s->name, name) != 0 || crd_type_kind(s->type) != CRD_REAL) { continue; }
+            snprintf(out->name, sizeof out->name, "%s", name + n + 1);
+            snprintf(out->unit, sizeof out->unit, "%s", s->unit);
+            crdi_board_read(l->boards[i], &b);
+            const crdi_calibration* used = crdi_calibrations_find(&b.calibrations, out->name);
+            if (used) { *in_use = *used; }
+            for (int q = 0; q < b.quantity_count; q++) {
+                const crdi_board_quantity* x = &b.quantities[q];
+                if (strcmp(x->name, out->name) == 0) { *range = x->max - x->min; }
+            }
+            return CRD_OK;
+        }
+    }
+    return crdi_fail(l->ctx, CRD_E_NOT_FOUND, "'%s' is no measured value of a bench",
+                     crdi_clip(name).text);
+}
+
+// What was measured goes back through the calibration that the bench uses: the file has readings.
+static crd_status order_calibrate(crdi_live* l, const crdi_live_command* c, const char* who,
+                                  crdi_live_order* o)
+{
+    crd_status st = CRD_OK;
+    double range = NAN;
+    crdi_calibration made = {.gain = 1}, used;
+    const time_t now = time(NULL);
+    struct tm tm;
+    if (!l->opt.calibration) {
+        return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
+                         "there is no file for calibrations; expected cardan bench desk with "
+                         "--calibration FILE");
+    }
+    CRD_TRY(find_sensor(l, c->name ? c->name : "", &made, &range, &used));
+    for (int i = 0; i < 2; i++) {
+        made.reference[i] = c->values[2 * i];
+        made.reading[i] = (c->values[2 * i + 1] - used.offset) / used.gain;
+    }
+    crdi_live_copy_text(made.by, sizeof made.by, c->text ? c->text : "");
+    gmtime_r(&now, &tm);
+    strftime(made.date, sizeof made.date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    CRD_TRY(crdi_calibration_make(l->ctx, &made, range));
+    CRD_TRY(crdi_calibrations_store(l->ctx, l->opt.calibration, &made));
+    o->action = CRDI_LIVE_MARK;
+    snprintf(o->text, sizeof o->text,
+             "%s%.60s calibrated by %s: gain %.6g, offset %.6g (%.6g read %.6g, %.6g read %.6g)",
+             who, c->name, made.by, made.gain, made.offset, made.reference[0], made.reading[0],
+             made.reference[1], made.reading[1]);
+fail:
+    return st;
+}
+
 // ---- the command -------------------------------------------------------------------------------
 
 static crd_status order_rest(crdi_live* l, const crdi_live_command* c, const char* who,
@@ -410,9 +551,38 @@ static crd_status make_order(crdi_live* l, const crdi_live_command* c, crdi_live
         return order_fault(l, c, who, o);
     case CRDI_LIVE_CLEAR:
         return order_clear(l, c, who, o);
+    case CRDI_LIVE_TAKE:
+    case CRDI_LIVE_RELEASE:
+    case CRDI_LIVE_GO:
+        return order_seat(l, c, who, o);
+    case CRDI_LIVE_CALIBRATE:
+        return order_calibrate(l, c, who, o);
     default:
         return order_rest(l, c, who, o);
     }
+}
+
+// Before the run begins, and after its end.
+static crd_status wish_to_prepare(crdi_live* l)
+{
+    const int state = atomic_load_explicit(&l->state_seen, memory_order_acquire);
+    int wishes = atomic_load(&l->wishes);
+    if (l->opt.read_only || !l->opt.ask) {
+        return crdi_fail(l->ctx, CRD_E_STATE, "%s",
+                         l->opt.read_only ? "the run can be watched only: it is read-only"
+                                          : "this run prepares by itself");
+    }
+    if (state == CRDI_LIVE_ENDED) {
+        atomic_store(&l->wishes, 2);
+        return CRD_OK;
+    }
+    if (wishes == 0 && atomic_load(&l->alarm) == CRDI_CALM) {
+        atomic_store(&l->wishes, 1);
+        return CRD_OK;
+    }
+    return crdi_fail(l->ctx, CRD_E_STATE,
+                     "the run has begun already; expected this before it, or "
+                     "when all is at rest");
 }
 
 // Does not go the way of orders, which may be full and is looked at between two steps only.
@@ -442,8 +612,10 @@ crd_status crdi_live_send(crdi_live* l, const crdi_live_command* c)
     crdi_live_order order = {
         .action = c->action, .setting = -1, .link = -1, .duration = (double)NAN};
     if (c->action == CRDI_LIVE_EMERGENCY) { return raise_alarm(l, c); }
+    if (c->action == CRDI_LIVE_PREPARE) { return wish_to_prepare(l); }
     crdi_live_free_returned(l);
     CRD_TRY(check_state(l, c));
+    if (c->action == CRDI_LIVE_DRIVE) { return drive(l, c); } // whatever else waits
     crdi_live_order* to = crdi_ring_write(l->orders);
     if (!to) {
         return crdi_fail(l->ctx, CRD_E_STATE, "%d commands wait already, this one is too many",

@@ -315,11 +315,17 @@ crd_status crdi_live_introduce(crdi_live* l)
     l->info.file = info_text_of(m->plan->sys->file);
     l->info.results = info_text_of(m->plan->sys->results.path);
     l->info.read_only = l->opt.read_only;
+    l->info.desk = l->opt.ask;
+    l->info.calibrates = l->opt.calibration && !l->opt.read_only;
     l->boards = room(l, m->plan->member_count, sizeof *l->boards);
     l->board_units = room(l, m->plan->member_count, sizeof *l->board_units);
-    if (!l->boards || !l->board_units) { return CRD_E_MEMORY; }
+    l->seats = room(l, m->plan->member_count, sizeof *l->seats);
+    if (!l->boards || !l->board_units || !l->seats) { return CRD_E_MEMORY; }
+    l->info.seats = l->seats;
     for (int i = 0; i < m->plan->member_count; i++) {
         const crd_unit* u = m->plan->members[i].unit;
+        crdi_seat* seat = crdi_unit_seat(u);
+        if (seat) { l->seats[l->info.seat_count++] = seat; }
         const crdi_board* b = crdi_unit_board(u);
         if (!b) { continue; }
         l->boards[l->board_count] = b;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 static const int64_t SLICE = 5 * 1000 * 1000; // ns between two looks while the run stands still
 
@@ -111,6 +112,25 @@ const crdi_live_info* crdi_live_get_info(const crdi_live* l)
     return &l->info;
 }
 
+// ---- before and after --------------------------------------------------------------------------
+
+static bool asks(const crdi_live* l)
+{
+    return l->opt.ask && atomic_load(&l->wishes) == 0;
+}
+
+bool crdi_live_wait_for_page(crdi_live* l, const volatile bool* stop)
+{
+    const int wanted =
+        atomic_load_explicit(&l->state_seen, memory_order_acquire) == CRDI_LIVE_ENDED ? 2 : 1;
+    const struct timespec pause = {.tv_nsec = SLICE};
+    while (!*stop && atomic_load(&l->wishes) < wanted &&
+           !(wanted == 1 && atomic_load(&l->alarm) != CRDI_CALM)) { // which the run fails by
+        nanosleep(&pause, NULL);
+    }
+    return !*stop;
+}
+
 // ---- rows --------------------------------------------------------------------------------------
 
 static size_t row_bytes(const crdi_live* l)
@@ -205,6 +225,7 @@ static void stand(crdi_live* l, bool* stands)
     crd_master* m = l->m;
     if (*stands) { return; }
     *stands = true;
+    __atomic_store_n(&m->life.stands, true, __ATOMIC_RELAXED);
     l->stands_ns = crdi_now_ns();
     l->cycle_ns = 0;
     crdi_pacing_pause(m);
@@ -214,6 +235,7 @@ static void stand(crdi_live* l, bool* stands)
 static void go_on(crdi_live* l)
 {
     crd_master* m = l->m;
+    __atomic_store_n(&m->life.stands, false, __ATOMIC_RELAXED);
     crdi_life_stood_still(m, crdi_now_ns() - l->stands_ns);
     crdi_pacing_resume(m);
     crdi_live_snapshot(l, crdi_pacing_now(m));
@@ -307,7 +329,7 @@ void crdi_live_get_outcome(const crdi_live* l, crdi_live_outcome* out)
     if (state >= CRDI_LIVE_STOPPING) {
         *out = l->outcomes[state - CRDI_LIVE_STOPPING];
     } else {
-        *out = (crdi_live_outcome){.state = (crdi_live_state)state};
+        *out = (crdi_live_outcome){.state = (crdi_live_state)state, .asks = asks(l)};
     }
 }
 

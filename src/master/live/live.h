@@ -148,6 +148,7 @@ struct crdi_live {
     crdi_live_slot* events;
     int64_t overruns_noted, overrun_cycle; // the watcher's: so far; cycle of the last one
 
+    crdi_seat** seats;         // (info.seat_count)
     const crdi_board** boards; // (board_count)
     const char** board_units;  // (board_count)
     int board_count;
@@ -157,6 +158,7 @@ struct crdi_live {
     crdi_live_outcome outcomes[2]; // run: STOPPING and ENDED, each written before it is seen
     atomic_bool closed;            // no order will be applied any more
     atomic_int alarm;              // crdi_alarm
+    atomic_int wishes;             // CRDI_LIVE_PREPARE so far: 1 to begin, 2 to begin again
     char alarmed_by[96];           // the watcher's, before `alarm` says so
     int64_t steps_left;            // run: until a pause, -1: any number
     int fault_count;               // run: in effect

@@ -40,12 +40,30 @@ static crd_status cycle_check_units(crdi_plan* plan)
     return CRD_OK;
 }
 
+// A human being lives by the clock, and notices are given by it: signs of life are counted in the
+// time of the run.
+static crd_status check_drivers(const crdi_plan* plan)
+{
+    for (int i = 0; i < plan->member_count; i++) {
+        const crd_unit_spec* u = plan->members[i].unit->spec;
+        if (u->source != CRD_UNIT_DRIVER || (plan->paced && plan->sys->run.pace.factor == 1)) {
+            continue;
+        }
+        return crdi_fail(plan->ctx, CRD_E_RANGE,
+                         "unit '%s' is driven by hand, which needs a run that keeps the clock; "
+                         "expected 'pace: realtime' in 'run', or --pace realtime",
+                         u->name);
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_pacing_plan(crdi_plan* plan, crdi_pacing* p)
 {
     p->clock = plan->opt.clock ? *plan->opt.clock : crd_clock_system();
     plan->paced = plan->sys->run.pace.factor > 0 && !plan->opt.open_end;
     const char* path = plan->sys->results.path;
-    const crd_status st = plan->paced ? cycle_check_units(plan) : CRD_OK;
+    crd_status st = plan->paced ? cycle_check_units(plan) : CRD_OK;
+    if (st == CRD_OK) { st = check_drivers(plan); }
     if (st < 0) { return st; }
     if (!plan->paced || !path || !crd_recorder_has_rasters(path)) { return CRD_OK; }
     crdi_offer* x = crdi_arena_new(plan->arena, SIGNALS, sizeof *x);

@@ -189,6 +189,18 @@ static void tell_gap(const bench* b, char* text, size_t room)
     }
 }
 
+// Sensors of a bench that were calibrated, by whom and when. How long the note is then.
+static int note_calibrations(const bench* b, char* out, size_t room, int n)
+{
+    for (int i = 0; i < b->board.calibrations.count && n < (int)room; i++) {
+        const crdi_calibration* c = &b->board.calibrations.of[i];
+        n +=
+            snprintf(out + n, room - (size_t)n, ", %s calibrated %s by %s (gain %.6g, offset %.6g)",
+                     c->name, c->date, c->by, c->gain, c->offset);
+    }
+    return n;
+}
+
 static void put_rows(record* r, double end, const char* note)
 {
     double time = 0;
@@ -198,6 +210,7 @@ static void put_rows(record* r, double end, const char* note)
         n += snprintf(links + n, sizeof links - (size_t)n, "%s%s: %s",
                       i ? "; " : "security: ", b->name,
                       b->board.security[0] ? b->board.security : "not known yet");
+        n = note_calibrations(b, links, sizeof links, n);
     }
     record_session_put_row(r, 0, links);
     for (double next = next_time(r); isfinite(next); next = next_time(r)) {

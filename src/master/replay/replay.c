@@ -331,11 +331,12 @@ static crd_status replay_check_units(const planner* p)
         const crd_unit_spec* u = &p->s->units[i];
         if (is_played(p, i)) { continue; }
         running++;
-        if (crdi_unit_kind_of(u->source)->is_remote) {
+        const crdi_unit_kind* kind = crdi_unit_kind_of(u->source);
+        if (kind->is_remote || kind->by_hand) {
             return crdi_fail(p->s->ctx, CRD_E_RANGE,
-                             "unit '%s' is reached over a network and is not run again; --play %s "
-                             "plays what it sent",
-                             u->name, u->name);
+                             "unit '%s' is %s and is not run again; --play %s plays what it %s",
+                             u->name, kind->by_hand ? "driven by hand" : "reached over a network",
+                             u->name, kind->by_hand ? "did" : "sent");
         }
     }
     return running ? CRD_OK

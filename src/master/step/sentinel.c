@@ -227,6 +227,7 @@ int crdi_master_pulse(const crd_master* m, int64_t* steps)
 {
     *steps = __atomic_load_n(&m->clock.n, __ATOMIC_RELAXED);
     if (__atomic_load_n(&m->life.finished, __ATOMIC_RELAXED)) { return 1; }
+    if (__atomic_load_n(&m->life.stands, __ATOMIC_RELAXED)) { return -1; }
     return __atomic_load_n(&m->life.started, __ATOMIC_RELAXED) ? 0 : -1;
 }
 

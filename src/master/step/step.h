@@ -45,6 +45,7 @@ typedef struct crdi_life {
     crd_end end;
     int end_member;       // -1
     bool wish;            // some unit wants the end; atomic
+    bool stands;          // a page lets it wait or pause; atomic
     bool emergency;       // the watcher wants everything to stop now; atomic
     bool stopped_by_page; // a command ended it
     char message[1024];   // why it failed, ""

@@ -200,6 +200,7 @@ static void forget_registration(crdi_dcp_unit* u)
     s->reason = CRD_DCP_BENCH_NO_REASON;
     s->clamps = s->refused = 0;
     s->missing[0] = s->progress[0] = s->why[0] = s->stopping[0] = 0;
+    s->calibrations.count = 0;
     u->medium_count = 0;
 }
 
@@ -372,6 +373,20 @@ static void take_clamp_entry(crdi_dcp_unit* u, const char* entry, const char* te
     }
 }
 
+static void take_calibration_entry(crdi_board_state* s, const char* text)
+{
+    crdi_calibrations* all = &s->calibrations;
+    crdi_calibration c;
+    if (!crdi_calibration_scan(text, &c)) { return; }
+    int at = 0;
+    while (at < all->count && strcmp(all->of[at].name, c.name) != 0) {
+        at++;
+    }
+    if (at == CRDI_CALIBRATIONS_MAX) { return; }
+    all->of[at] = c;
+    all->count += at == all->count;
+}
+
 static void take_entry(crdi_dcp_unit* u, const crd_dcp_notice* n)
 {
     const char *entry = NULL, *text = NULL;
@@ -397,6 +412,9 @@ static void take_entry(crdi_dcp_unit* u, const crd_dcp_notice* n)
         break;
     case CRDI_BENCH_STOP:
         take_stop_entry(u, entry, text, n->time);
+        break;
+    case CRDI_BENCH_CALIBRATED:
+        take_calibration_entry(s, text);
         break;
     case CRDI_BENCH_NO_ENTRY:
         break;

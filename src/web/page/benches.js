@@ -31,7 +31,7 @@ function elapsed(s) { // s, as a stopwatch would show it
 
 // ---- limits --------------------------------------------------------------------------------
 
-function limitRow(q) {
+export function limitRow(q) {
     const row = {
         name: q.name,
         fill: el("i", { class: "fill" }), zero: el("i", { class: "zero" }),
@@ -78,7 +78,7 @@ function marginText(q) {
     if (known(q.margin)) { return q.margin.toFixed(q.margin < 9.95 ? 1 : 0) + NARROW + "% to the " + name + " limit"; }
     return figure(q.distance, 3) + measure(q.unit) + " to the " + name + " limit";
 }
-function refreshLimit(row, q) {
+export function refreshLimit(row, q) {
     const at = scaleOf(q), origin = at(known(q.min) && q.min > 0 ? q.min : known(q.max) && q.max < 0 ? q.max : 0);
     mark(row.box, "data-q", quality(q));
     show(row.needle, known(q.measured));
@@ -225,7 +225,8 @@ function refreshCard(c, b) {
     const since = b.place >= 0 && known(b.entered[b.place]) ? b.now - b.entered[b.place] : null;
     say(c.since, known(since) && b.place < SAFE ? "for " + elapsed(since) : "");
     const facts = [b.state_name, known(b.round_trip) ? "round trip " + duration(b.round_trip) : "",
-        b.clamps ? count(b.clamps) + NARROW + "× clamped" : "", b.refused ? count(b.refused) + NARROW + "× refused" : "", b.security];
+        b.clamps ? count(b.clamps) + NARROW + "× clamped" : "", b.refused ? count(b.refused) + NARROW + "× refused" : "", b.security,
+        ...(b.calibrations || []).map((k) => k.name + " calibrated " + k.date.slice(0, 10) + " by " + k.by)];
     say(c.facts, facts.filter(Boolean).join(" · "));
     if (known(b.round_trip_max)) { mark(c.facts, "title", "round trip " + duration(b.round_trip_max) + " at worst, " + b.gap + " numbers on their way"); }
     refreshStrip(c, b);

@@ -1,10 +1,11 @@
 // The head of the page: what runs, its clock, its state, gauges, the buttons of the run, the banner.
 import { anyBench } from "./benches.js";
+import { takeAll } from "./desk.js";
 import { $, mark, say, show } from "./dom.js";
 import { DASH, NARROW, count, duration, exact, minus } from "./numbers.js";
 import { ring } from "./samples.js";
-import { command, link } from "./socket.js";
-import { ENDS, SHAPES, ended, gate, now, run, standing, stopping } from "./state.js";
+import { command, expectAnother, link } from "./socket.js";
+import { ENDS, SHAPES, canPrepare, ended, gate, now, run, standing, stopping } from "./state.js";
 
 export function showName(m) {
     say($("title"), m.title || m.file || "Cardan");
@@ -46,7 +47,11 @@ export function refreshState() {
     mark(document.body, "data-state", state);
     mark($("state-shape"), "d", SHAPES[state] || SHAPES.none);
     say($("state-word"), words[state] || state);
-    say($("start").firstChild, state === "running" ? "Pause" : state === "paused" ? "Continue" : "Start");
+    say($("start").firstChild, canPrepare() ? (ended() ? "Acknowledge" : "Prepare")
+        : state === "running" ? ((run.hello || {}).desk ? "Started" : "Pause") : state === "paused" ? "Continue" : "Start");
+    const desk = run.hello !== null && run.hello.desk === true; // a bench does not stand still
+    $("start").dataset.off = desk && state === "running" ? "1" : "";
+    show($("step"), !desk);
     const title = run.hello ? (words[state] || state) + " · " + (run.hello.title || run.hello.file || "Cardan") : "Cardan";
     if (document.title !== title) { document.title = title; }
     banner();
@@ -61,7 +66,8 @@ function banner() {
         text = s.message || "";
         const where = !ended() ? "The benches come to rest." : !run.status ? ""
             : results ? "Results are in " + results + "." : "No results were asked for.";
-        text = text ? text.replace(/([^.!?])$/, "$1.") + " " + where : where;
+        const acknowledge = canPrepare() ? " Acknowledge it to prepare the bench again." : "";
+        text = (text ? text.replace(/([^.!?])$/, "$1.") + " " + where : where) + acknowledge;
         again = ended() && !run.connected;
     } else if (!run.connected && link.attempt > 0) {
         kind = "lost";
@@ -69,6 +75,14 @@ function banner() {
         text = run.everConnected
             ? "The page tries again by itself; what it shows is from " + new Date(link.lastMessage).toLocaleTimeString() + "."
             : "Is the run still going, and is this the address with the token that it printed?";
+    } else if (canPrepare()) {
+        kind = "wait";
+        word = "Nothing has begun.";
+        text = "Prepare brings the bench to remote control and conditions its media: it may turn for that. Set values come after Start.";
+    } else if (run.status && run.status.state === "waiting" && run.hello.desk) {
+        kind = "wait";
+        word = "The bench is ready.";
+        text = run.hello.read_only ? "This page is read-only." : "Start takes the desk and begins with all set values at rest.";
     } else if (run.status && run.status.state === "waiting") {
         kind = "wait";
         word = "The run waits before its first step.";
@@ -118,7 +132,13 @@ export function pressStop() {
     }, 3000);
 }
 export function pressStart() {
-    if (!$("start").disabled) { command(run.status && run.status.state === "running" ? "pause" : "start"); }
+    if ($("start").disabled) { return; }
+    if (canPrepare()) {
+        expectAnother(ended());
+        command("prepare");
+    } else if (run.status && run.status.state === "waiting") {
+        takeAll(() => command("start"));
+    } else { command(run.status && run.status.state === "running" ? "pause" : "start"); }
 }
 export function pressStep() {
     if (!$("step").disabled) { command("step", { count: 1 }); }

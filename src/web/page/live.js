@@ -2,6 +2,7 @@
 // comes from the server; the panels are in modules of their own. docs/live.md has the messages.
 import { beginBenches, learnUse, meetBenches, rearmEmergency, refreshEstimates, takeBenches } from "./benches.js";
 import { beginConnections, buildLinks, refreshLinks } from "./connections.js";
+import { beatAll, beginDesk, buildDesk, forgetSeats, refreshDesk } from "./desk.js";
 import { press } from "./dom.js";
 import { beginEvents, forgetEvents, takeEvent } from "./events.js";
 import { pressStart, pressStep, pressStop, refreshClock, refreshConnection, refreshGauges, refreshState, showName } from "./header.js";
@@ -44,6 +45,7 @@ function meet(m) {
         ring.gap();
         forgetSettings();
     }
+    buildDesk();
     watch();
     refreshConnection();
 }
@@ -60,12 +62,15 @@ function takeStatus(s) {
     refreshPairs();
     refreshPace();
     refreshEstimates();
+    refreshDesk();
+    beatAll(); // a timer alone is slowed down in some windows
     gate();
 }
 
 listen({
     opened: () => {
         forgetEvents(); // they come again
+        forgetSeats();
         rearmEmergency();
     },
     changed: refreshConnection,
@@ -81,6 +86,7 @@ listen({
     benches: (m) => { if (takeBenches(m.benches) && run.hello) { watch(); } },
     wait: (m) => {
         run.status = null;
+        if (m.asks) { run.hello = null; } // another session
         run.early = m;
         showName(m);
         refreshConnection();
@@ -97,6 +103,7 @@ press("banner-do", () => {
     if (!run.connected) { connect(); }
 });
 beginBenches();
+beginDesk();
 beginTopology();
 beginPlots();
 beginPicker();

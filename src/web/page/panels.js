@@ -80,6 +80,9 @@ export function beginPanels() {
             goTo(Number(e.key) - 1);
         } else if ((e.key === "b" || e.key === "B") && anyBench()) {
             goTo(panels.indexOf("benches"));
+        } else if ((e.key === "d" || e.key === "D") && !$("desk").hidden) {
+            $("desk").focus({ preventScroll: true });
+            $("desk").scrollIntoView({ block: "nearest" });
         } else if (e.key === "/") {
             openPicker(true);
             $("filter").focus();

@@ -1,5 +1,6 @@
 // The panel of plots: which signals are in which plot, and when plots are drawn.
 import { watchedByBenches } from "./benches.js";
+import { watchedByDesk } from "./desk.js";
 import { Card } from "./card.js";
 import { $, el, press, say, show, store, tell } from "./dom.js";
 import { refreshClock } from "./header.js";
@@ -128,7 +129,7 @@ export function watch() {
             if (!names.includes(s.name)) { names.push(s.name); }
         }
     }
-    for (const name of watchedByBenches()) {
+    for (const name of [...watchedByDesk(), ...watchedByBenches()]) {
         if (!names.includes(name) && names.length < WATCH_LIMIT) { names.push(name); }
     }
     send("watch", { signals: names }, (reply) => {

@@ -20,6 +20,9 @@ export const link = { attempt: 0, retryAt: 0, lastMessage: 0 };
 let socket = null, nextId = 1;
 const waiting = new Map(); // id -> done(reply)
 
+let another = false; // the run has ended and this page has asked for the next one
+export const expectAnother = (yes) => { another = yes; };
+
 let handlers = {}; // opened, frame, message, changed
 export function listen(to) { handlers = to; }
 
@@ -30,6 +33,7 @@ export function connect() {
     let opened = false;
     socket.onopen = () => {
         opened = true;
+        another = false;
         run.connected = run.everConnected = true;
         link.attempt = 0;
         link.lastMessage = Date.now();
@@ -51,7 +55,7 @@ export function connect() {
         if (event.code === 1008 || event.code === 1007 || event.code === 1009) {
             tell("The server closed the connection: " + (event.reason || "code " + event.code));
         }
-        if (ended()) {
+        if (ended() && !another) {
             if (!opened) { tell("Nobody answers at this address."); }
         } else {
             const wait = Math.min(8000, 500 * 2 ** link.attempt++) * (0.8 + 0.4 * Math.random());

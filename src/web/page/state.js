@@ -44,15 +44,21 @@ function why() { // nothing can be commanded
     if (!run.connected || !run.hello) { return "no connection"; }
     return "";
 }
+export const canCommand = () => why() === "";
+// A desk that waits to be prepared, or has come to its end and can be prepared again.
+export function canPrepare() {
+    const s = standing(), m = run.status ? run.hello : run.early;
+    return run.connected && s !== null && m !== null && m.desk === true && !readOnly() && (s.asks === true || s.state === "ended");
+}
 const gated = [];
 export const onGate = (f) => gated.push(f);
 export function gate() {
     const reason = why();
     for (const node of document.querySelectorAll(".cmd, .buttons button")) {
-        const off = reason !== "" || node.dataset.off === "1";
+        const off = node.id === "start" && canPrepare() ? false : reason !== "" || node.dataset.off === "1";
         if (node.disabled !== off) { node.disabled = off; }
         if (node.plainTitle === undefined) { node.plainTitle = node.title; }
-        const title = reason ? "Not possible: " + reason : node.plainTitle;
+        const title = reason && off ? "Not possible: " + reason : node.plainTitle;
         if (node.title !== title) { node.title = title; }
     }
     for (const node of document.querySelectorAll(".why")) { say(node, reason); }

@@ -24,6 +24,7 @@ const crdi_adapter crdi_adapter_circuit = {.create = absent};
 const crdi_adapter crdi_adapter_twin = {.create = absent};
 const crdi_adapter crdi_adapter_frames = {.create = absent};
 const crdi_adapter crdi_adapter_can = {.create = absent};
+const crdi_adapter crdi_adapter_driver = {.create = absent};
 const crdi_adapter crdi_adapter_standby = {.create = absent};
 
 // The master has found the binary, or compiled it.
