@@ -88,7 +88,7 @@ static bool bus_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* b
            crdi_can_bus_send(((bus_net*)n)->bus, &f);
 }
 
-// An interface that is down or gone is told once, and used again when it is back.
+// An interface that is down or gone is reported once, and used again when it is back.
 static void look_after(bus_net* b)
 {
     const char* trouble = crdi_can_bus_trouble(b->bus);
