@@ -327,7 +327,7 @@ void crdi_fmi3_log(void* environment, crdi_fmi_status status, const char* catego
 void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
 {
     pthread_mutex_lock(&text_lock);
-    if (i->text_status) {
+    if (i->text_status && i->said) {
         memcpy(out, i->said->text, CRDI_FMI_TEXT);
     } else {
         out[0] = 0;
