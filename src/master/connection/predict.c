@@ -317,7 +317,7 @@ crd_poly crdi_prediction_given(const crdi_prediction* f, double h)
 static void come_gently(crdi_prediction* f, bool ahead, double h)
 {
     const double part = crdi_level_part(&f->network->level);
-    const double back = crdi_level_pays(&f->network->level) * f->owed;
+    const double back = f->network->shadow ? 0 : crdi_level_pays(&f->network->level) * f->owed;
     const double held = ahead ? f->gain * *f->from + f->offset : f->past.sample[0].y[0];
     if (part < 1) {
         f->u.c[0] = held + part * (f->u.c[0] - held);

@@ -11,7 +11,7 @@ crd_status crdi_steady_start(crd_master* m)
 {
     crdi_connections* c = &m->connections;
     const crdi_plan* p = m->plan;
-    const bool read = m->live || m->exchange || m->guard.limited || p->paced ||
+    const bool read = m->live || m->exchange || crdi_guard_is_limited(m) || p->paced ||
                       crdi_estimate_is_on(m) || m->energy.bond_count > 0;
     c->steady = NULL;
     if (!c->at_once || read || !c->prediction_count) { return CRD_OK; }

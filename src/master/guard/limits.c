@@ -113,6 +113,11 @@ static void watch_bonds(crd_master* m, double limit, double part)
     }
 }
 
+bool crdi_guard_is_limited(const crd_master* m)
+{
+    return m->guard.limited;
+}
+
 void crdi_guard_watch_limits(crd_master* m)
 {
     const crd_guard_spec* s = &m->guard.spec;

@@ -28,7 +28,7 @@ bool crdi_verdict_is_complete(const crd_master* m);              ///< there was 
 // estimate.c: what defects do to the outputs, linearised
 crd_status crdi_estimate_start(crd_master* m);
 void crdi_estimate_step(crd_master* m, double h); ///< after each accepted step
-bool crdi_estimate_is_on(const crd_master* m); ///< errors are followed in every step
+bool crdi_estimate_is_on(const crd_master* m);    ///< errors are followed in every step
 /// RMS and maximum of the estimated error of an output so far, NaN: not known.
 void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, double* max);
 /// What that RMS cannot exceed where all units are linear; NaN: they are not, or it is not known.
