@@ -2,8 +2,8 @@
 """A plain drive on a CAN bus of this host: the messages of drive.dbc, a speed and a torque that follow their set values.
 
 drive.py [GROUP:PORT [SECONDS [FAULT]]]: sends Actual every 10 ms for SECONDS. Without Set for 0.1 s it is off, as a drive
-should be. FAULT: 'crc' damages every tenth checksum; with the 60th set values (or 'gone@200' of them) 'gone' falls silent, 'counter'
-counts no more, 'stuck' shows the same values for ever, and 'wild' turns by itself.
+should be. FAULT: 'crc' damages every tenth checksum; with the 60th set values ('gone@200': the 200th, 'gone@fast': above 900 1/min) 'gone'
+falls silent, 'counter' counts no more, 'stuck' shows the same values for ever, and 'wild' turns by itself.
 """
 import socket
 import struct
@@ -47,7 +47,7 @@ def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
     fault, _, begin = fault.partition("@")
     print("ready", flush=True)
     want = speed = shown = torque = load = 0.0
-    enabled, heard, count, taken, wrong = False, 0.0, 0, 0, 0
+    enabled, late, heard, count, taken, wrong = False, False, 0.0, 0, 0, 0
     first = due = time.monotonic()
     while due - first < float(seconds):
         come.settimeout(max(0.0005, due - time.monotonic()))
@@ -64,7 +64,7 @@ def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
         except socket.timeout:
             pass
         while due <= time.monotonic():
-            runs, late = enabled and due - heard < WATCHDOG, taken >= int(begin or 60)
+            runs, late = enabled and due - heard < WATCHDOG, late or (speed > 900 if begin == "fast" else taken >= int(begin or 60))
             speed += CYCLE / SLOW * ((0.1 * want if runs else 0) - speed)
             torque += CYCLE / FAST * ((0.01 * load if runs else 0) - torque)
             if late and fault == "wild":

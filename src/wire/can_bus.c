@@ -60,6 +60,12 @@ crdi_can_counts crdi_can_bus_counts(const crdi_can_bus* b)
     return b->counts;
 }
 
+static void word_trouble(crdi_can_bus* b, bool gone)
+{
+    snprintf(b->trouble, sizeof b->trouble, "the CAN interface %.60s %s", b->name,
+             gone ? "has vanished" : "is down");
+}
+
 // An interface that is down or gone is told once; other errors are those of a moment.
 static void note_error(crdi_can_bus* b, int error)
 {
@@ -67,8 +73,7 @@ static void note_error(crdi_can_bus* b, int error)
     if (b->error || !(gone || down)) { return; }
     b->error = error;
     b->counts.downs++;
-    snprintf(b->trouble, sizeof b->trouble, "the CAN interface %.60s %s", b->name,
-             gone ? "has vanished" : "is down");
+    word_trouble(b, gone);
 }
 
 // ---- sending -----------------------------------------------------------------------------------
@@ -388,6 +393,7 @@ static crd_status open_bus(crdi_can_bus* b)
     set_option(b->in, SOL_SOCKET, SO_TIMESTAMPNS, 1);
     set_option(b->in, SOL_SOCKET, SO_RXQ_OVFL, 1);
     set_option(b->in, SOL_SOCKET, SO_RCVBUF, 4 << 20);
+    set_option(b->in, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20); // who may, is not held to rmem_max
     return CRD_OK;
 }
 
@@ -449,7 +455,9 @@ bool crdi_can_bus_rejoin(crdi_can_bus* b)
     if (!b->error) { return true; }
     if (!b->borrowed) { // an interface that was gone is another one when it comes back
         close_sockets(b);
-        if (open_bus(b) < 0) { return false; }
+        const crd_status st = open_bus(b);
+        if (st == CRD_E_NOT_FOUND) { word_trouble(b, true); } // it was down before
+        if (st < 0) { return false; }
         b->drops = 0;
     }
     b->error = 0;

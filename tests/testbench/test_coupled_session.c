@@ -481,7 +481,7 @@ static void the_guard_climbs_its_ladder_and_benches_stop_in_order(void** state)
     check_int(crd_dcp_slave_state(crdi_testbench_slave(p.benches[EM])), CRD_DCP_ALIVE);
     check_near(is(&p, EM, "speed"), 0, 1);
     check_near(is(&p, EM, "voltage_dc"), 0, 1);
-    const trace* t = &p.traces[EM];
+    const trace* t = &traces[EM];
     check(t->held > 300 && isfinite(t->speed_safe) && t->speed_safe <= t->voltage_falls + 2e-3);
     close_place(&p);
 }
