@@ -47,7 +47,7 @@ def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
     fault, _, begin = fault.partition("@")
     print("ready", flush=True)
     want = speed = shown = torque = load = 0.0
-    enabled, late, heard, count, taken, wrong = False, False, 0.0, 0, 0, 0
+    enabled, late, heard, count, stood, taken, wrong = False, False, 0.0, 0, 0, 0, 0
     first = due = time.monotonic()
     while due - first < float(seconds):
         come.settimeout(max(0.0005, due - time.monotonic()))
@@ -67,12 +67,13 @@ def main(bus="239.74.163.2:43113", seconds=60.0, fault=""):
             runs, late = enabled and due - heard < WATCHDOG, late or (speed > 900 if begin == "fast" else taken >= int(begin or 60))
             speed += CYCLE / SLOW * ((0.1 * want if runs else 0) - speed)
             torque += CYCLE / FAST * ((0.01 * load if runs else 0) - torque)
+            stood = stood if late else count
             if late and fault == "wild":
                 speed = 2700
             if not late or fault != "stuck":
                 shown = speed
             data = struct.pack("<h", round(10 * shown)) + struct.pack(">h", round(100 * torque))
-            data += bytes([0, (2 if runs else 1) << 4, 60 % 16 if late and fault == "counter" else count % 16])
+            data += bytes([0, (2 if runs else 1) << 4, stood % 16 if late and fault == "counter" else count % 16])
             data += bytes([crc8(data) ^ (1 if fault == "crc" and count % 10 == 9 else 0)])
             if fault != "gone" or not late:
                 go.sendto(struct.pack(">BBBHIB", 2, 0, count % 256, 1, 101, 8) + data, to)

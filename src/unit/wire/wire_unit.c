@@ -189,13 +189,15 @@ static crd_status fail_silent(wire_unit* u, const char* message, double seconds,
     const tally n = sum(u);
     const char* trouble = u->link->ops->trouble ? u->link->ops->trouble(u->link) : "";
     const int64_t wrong = n.length + n.checksum + n.counter;
-    char found[240] = "";
-    if (wrong + n.repeated + u->unknown + u->foreign > 0) {
+    char found[280] = "";
+    if (wrong + n.repeated + n.old + u->unknown + u->foreign > 0) {
         snprintf(found, sizeof found,
                  "; what came had %lld times another length, %lld a wrong checksum, %lld a wrong "
-                 "counter, %lld one that stood still, %lld were of no message, %lld from others",
+                 "counter, %lld one that stood still, %lld one that was behind, %lld were of no "
+                 "message, %lld from others",
                  (long long)n.length, (long long)n.checksum, (long long)n.counter,
-                 (long long)n.repeated, (long long)u->unknown, (long long)u->foreign);
+                 (long long)n.repeated, (long long)n.old, (long long)u->unknown,
+                 (long long)u->foreign);
     }
     return crdi_fail(u->base.ctx, CRD_E_UNIT,
                      "no valid message '%s' from %s for %.3g s%s%s%s, expected one in each cycle "
