@@ -383,9 +383,8 @@ class ReportInBrowser(Report):
         self.assertIn("The same units and connections as above.", text)
         self.assertEqual(text.count("Parameters that differ from their start values"), 2)
 
-    def test_many_warnings_do_not_hide_the_line(self):
+    def test_warnings_do_not_hide_the_line(self):
         shutil.copy(fmu("faulty"), self.folder)
-        # In a worker what an FMU says once more is left out.
         self.cardan("run", "faulty.fmu", "-q", "--step", "1ms", "--set", "mode=1", "--set", "when=0.5",
                     "-o", "warned.mf4", "--isolate", "none")
         self.cardan("report", "warned.mf4")
@@ -399,9 +398,9 @@ class ReportInBrowser(Report):
         column = lambda x: [rows[y][x * n:x * n + 3] for y in range(top, bottom)]
         blue = [any(p[2] > p[0] + 70 for p in column(x)) for x in range(middle + 5, right - 5)]
         self.assertGreater(sum(blue) / len(blue), 0.95, "the line is in front")
-        x = (middle + right) // 2
-        yellow = [p[0] > p[2] + 15 for p in column(x)]
-        self.assertGreater(sum(yellow) / len(yellow), 0.8, "the band is there")
+        # what an FMU says once more is left out: there is one place, in the middle
+        marked = any(p[0] > p[2] + 15 for x in range(middle - 5, middle + 6) for p in column(x))
+        self.assertTrue(marked, "the warning is there")
         self.assertFalse(any(p[0] > p[2] + 15 for p in column((left + middle) // 2)))
 
     def test_a_wide_system_is_seen_whole(self):
