@@ -475,10 +475,11 @@ static crd_status order_calibrate(crdi_live* l, const crdi_live_command* c, cons
     CRD_TRY(crdi_calibration_make(l->ctx, &made, range));
     CRD_TRY(crdi_calibrations_store(l->ctx, l->opt.calibration, &made));
     o->action = CRDI_LIVE_MARK;
-    snprintf(o->text, sizeof o->text,
-             "%s%.60s calibrated by %s: gain %.6g, offset %.6g (%.6g read %.6g, %.6g read %.6g)",
-             who, c->name, made.by, made.gain, made.offset, made.reference[0], made.reading[0],
-             made.reference[1], made.reading[1]);
+    snprintf(
+        o->text, sizeof o->text,
+        "%.80s%.60s calibrated by %.60s: gain %.6g, offset %.6g (%.6g read %.6g, %.6g read %.6g)",
+        who, c->name, made.by, made.gain, made.offset, made.reference[0], made.reading[0],
+        made.reference[1], made.reading[1]);
 fail:
     return st;
 }

@@ -57,7 +57,7 @@ static void put_on_desk(crdi_standby* u, crd_unit* unit, const char* hitch)
 }
 
 // The inputs as they are about now.
-static crd_status attend_set_inputs(crdi_standby* u, crdi_seat* s)
+static crd_status attend_set_inputs(crdi_standby* u, crdi_standby_seat* s)
 {
     if (!s->in.binding) { return CRD_OK; }
     for (int k = 0; k < s->in.count; k++) {
@@ -76,13 +76,13 @@ static crd_status attend_set_inputs(crdi_standby* u, crdi_seat* s)
 }
 
 // Texts among the inputs stay at their start values.
-static crd_status get_starts(crdi_seat* s)
+static crd_status get_starts(crdi_standby_seat* s)
 {
     if (!s->in.binding || s->in.binding->bytes_count == 0) { return CRD_OK; }
     return s->unit->ops->get(s->unit, s->in.binding, &s->in.values);
 }
 
-static crd_status initialize(crdi_standby* u, crdi_seat* s)
+static crd_status initialize(crdi_standby* u, crdi_standby_seat* s)
 {
     crd_status st = CRD_OK;
     crd_unit* p = s->unit;
@@ -112,7 +112,7 @@ fail:
 // The old one comes to rest as far as it can be reached.
 static void retire(crdi_standby* u)
 {
-    crdi_seat* s = u->passing;
+    crdi_standby_seat* s = u->passing;
     if (!s) { return; }
     if (s->alive) {
         s->alive = false;
@@ -136,7 +136,7 @@ crd_status crdi_standby_bring_up(crdi_standby* u)
         atomic_store_explicit(&u->post, CRDI_POST_GONE, memory_order_release);
         return CRD_OK;
     }
-    crdi_seat* s = crdi_new(u->helper, sizeof *s);
+    crdi_standby_seat* s = crdi_new(u->helper, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = u->helper;
     st = crdi_unit_create_alone(u->helper, NULL, &u->again, &s->unit);

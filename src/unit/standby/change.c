@@ -116,7 +116,7 @@ void crdi_standby_judge(crdi_standby* u, double t)
 
 crd_status crdi_standby_lose(crdi_standby* u, crd_status st)
 {
-    crdi_seat* s = u->seat;
+    crdi_standby_seat* s = u->seat;
     const char* const text[] = {crd_error_text(s->unit->ctx), NULL};
     const bool stays = u->use_wanted == CRDI_USE_BENCH && u->source == CRDI_BOARD_BENCH;
     if (stays || !u->model_good) {

@@ -34,13 +34,13 @@ typedef struct crdi_strand {
 } crdi_strand;
 
 // A primary with its strands.
-typedef struct crdi_seat {
+typedef struct crdi_standby_seat {
     crd_context* ctx; // of whoever made it
     crd_unit* unit;
     crdi_strand in, out;
     bool alive;  // instantiated: terminate is due
     bool failed; // what it says in the end is no news
-} crdi_seat;
+} crdi_standby_seat;
 
 // An output, which both may have.
 typedef struct crdi_twofold {
@@ -101,8 +101,8 @@ typedef struct crdi_standby {
     int into_count, out_count;
     bool* wanted; // per variable of the primary: bound by somebody
 
-    _Atomic(crdi_seat*) seat; // the cycle thread's, NULL: not here
-    crdi_seat first;          // describes the variables as long as the unit is there
+    _Atomic(crdi_standby_seat*) seat; // the cycle thread's, NULL: not here
+    crdi_standby_seat first;          // describes the variables as long as the unit is there
     crd_unit* model;
     crdi_strand to_model, from_model;
     bool model_alive;
@@ -143,12 +143,12 @@ typedef struct crdi_standby {
     _Atomic uint64_t* mirror; // inputs while the primary is away (real_count + integer_count)
 
     _Atomic int post;
-    crdi_seat* passing; // with WANTED the old one or NULL, with READY the new one
-    bool quit;          // atomic: the run is over
-    _Atomic bool done;  // the attendant may go
-    sem_t wake, enough; // of the attendant, of the one who brings up
-    sem_t calm;         // nothing is brought up any more ...
-    bool gathered;      // ... which the cycle thread knows
+    crdi_standby_seat* passing; // with WANTED the old one or NULL, with READY the new one
+    bool quit;                  // atomic: the run is over
+    _Atomic bool done;          // the attendant may go
+    sem_t wake, enough;         // of the attendant, of the one who brings up
+    sem_t calm;                 // nothing is brought up any more ...
+    bool gathered;              // ... which the cycle thread knows
     bool has_sems, has_attendant;
     pthread_t attendant, restarter;
     bool restarting; // the attendant's
@@ -179,8 +179,8 @@ void crdi_strand_clear(crd_context* ctx, crdi_strand* s);
 // From our values into those of the binding and into the unit, and back.
 crd_status crdi_strand_set(const crdi_standby* u, crdi_strand* s);
 crd_status crdi_strand_get(crdi_standby* u, crdi_strand* s, crd_values* to);
-crd_status crdi_seat_bind(crdi_standby* u, crdi_seat* s); // its strands
-void crdi_seat_clear(crdi_seat* s);                       // with its unit
+crd_status crdi_seat_bind(crdi_standby* u, crdi_standby_seat* s); // its strands
+void crdi_seat_clear(crdi_standby_seat* s);                       // with its unit
 crd_status crdi_standby_make_room(crdi_standby* u);
 void crdi_standby_clear_values(crdi_standby* u);
 

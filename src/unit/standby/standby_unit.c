@@ -380,7 +380,7 @@ static const crdi_board* standby_board(const crd_unit* unit)
 static void standby_interrupt(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
-    crdi_seat* s = u->seat;
+    crdi_standby_seat* s = u->seat;
     crdi_standby_give_up(u);
     if (s && CRDI_UNIT_HAS(s->unit, remote, interrupt)) {
         s->unit->ops->remote->interrupt(s->unit);
@@ -400,7 +400,7 @@ static void standby_halt(crd_unit* unit)
 }
 
 // A primary that was lost has had its say: what is still wrong with it is a warning.
-static crd_status end_seat(crdi_standby* u, crdi_seat* s)
+static crd_status end_seat(crdi_standby* u, crdi_standby_seat* s)
 {
     if (!s || !s->alive) { return CRD_OK; }
     s->alive = false;
@@ -438,7 +438,7 @@ static void standby_abandon(crd_unit* unit)
     if (u->seat && u->seat != &u->first) { crdi_unit_abandon(u->seat->unit); }
 }
 
-static void free_seat(crdi_standby* u, crdi_seat* s)
+static void free_seat(crdi_standby* u, crdi_standby_seat* s)
 {
     if (!s || s == &u->first) { return; }
     crdi_seat_clear(s);

@@ -145,7 +145,7 @@ static crdi_way standby_values_same(const crdi_standby* u, int32_t i)
                       .gain = 1};
 }
 
-crd_status crdi_seat_bind(crdi_standby* u, crdi_seat* s)
+crd_status crdi_seat_bind(crdi_standby* u, crdi_standby_seat* s)
 {
     crd_status st = CRD_OK;
     int in = 0, out = 0;
@@ -167,7 +167,7 @@ fail:
     return st;
 }
 
-void crdi_seat_clear(crdi_seat* s)
+void crdi_seat_clear(crdi_standby_seat* s)
 {
     if (!s->unit) { return; }
     crdi_strand_clear(s->ctx, &s->in);
