@@ -477,7 +477,7 @@ static crd_status order_calibrate(crdi_live* l, const crdi_live_command* c, cons
     o->action = CRDI_LIVE_MARK;
     snprintf(
         o->text, sizeof o->text,
-        "%.80s%.60s calibrated by %.60s: gain %.6g, offset %.6g (%.6g read %.6g, %.6g read %.6g)",
+        "%.32s%.48s calibrated by %.48s: gain %.6g, offset %.6g (%.6g read %.6g, %.6g read %.6g)",
         who, c->name, made.by, made.gain, made.offset, made.reference[0], made.reading[0],
         made.reference[1], made.reading[1]);
 fail:
