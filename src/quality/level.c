@@ -9,14 +9,13 @@
 // ten steps a period, and ringing at the Nyquist frequency has 16.
 static const double RINGING = 0.16;
 static const double FORGET = 0.8, FORGET_DIFFERENCES = 0.9;
-enum { SLOW = 50 };                           // steps of the slow scores
-static const double USEFUL = 0.25;            // squared: half of hold's error at most, to stay
-static const double WORTH = 0.1;              // squared: to begin
-static const double GAIN = 0.2025;            // squared hysteresis upwards, 0.45^2
-static const double GROWN = 2;                // times the size after the first steps ...
-static const double SWINGS = 1e-3;            // ... with periods below 35 steps, as RINGING
-static const double JUMP = 8;                 // times the running change
-static const double KEPT = 0.98, PAID = 0.05; // of what holding missed, per step
+enum { SLOW = 50 };                // steps of the slow scores
+static const double USEFUL = 0.25; // squared: half of hold's error at most, to stay
+static const double WORTH = 0.1;   // squared: to begin
+static const double GAIN = 0.2025; // squared hysteresis upwards, 0.45^2
+static const double GROWN = 2;     // times the size after the first steps ...
+static const double SWINGS = 1e-3; // ... with periods below 35 steps, as RINGING
+static const double JUMP = 8;      // times the running change
 enum {
     READY = 5,     // samples that a signal is known by
     CALM = 4,      // steps without trouble before the level is raised
@@ -221,14 +220,4 @@ bool crdi_level_doubts(const crdi_level* l, const crdi_level_vote* v)
 double crdi_level_part(const crdi_level* l)
 {
     return l->since < RAMP ? (double)l->since / RAMP : 1;
-}
-
-void crdi_level_owe(double* owed, double missed)
-{
-    *owed = KEPT * *owed + missed;
-}
-
-double crdi_level_pays(const crdi_level* l)
-{
-    return l->sequential ? 0 : PAID;
 }

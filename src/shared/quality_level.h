@@ -52,7 +52,6 @@ typedef struct crdi_level_vote {
 typedef struct crdi_level {
     int now;          ///< 0, 1, 2
     bool fixed;       ///< hold for ever
-    bool sequential;  ///< units are stepped one after the other: errors of hold cancel in part
     int age;          ///< steps above 0, since it was counted anew
     int calm, wait;   ///< steps at 0: without a sign of trouble; that are left
     int patience;     ///< how long it waited last
@@ -78,7 +77,3 @@ bool crdi_level_rough(const crdi_level_vote* v); ///< signals ring, or have nois
 bool crdi_level_doubts(const crdi_level* l, const crdi_level_vote* v);
 /// Part of the prediction in what is told, the rest is hold: it comes gently.
 double crdi_level_part(const crdi_level* l);
-/// What a step at level 0 was wrong by, integrated: it is owed to those who integrate it, the
-/// longer ago the less; and the part of it that a step above 0 pays back.
-void crdi_level_owe(double* owed, double missed);
-double crdi_level_pays(const crdi_level* l);

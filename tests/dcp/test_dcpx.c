@@ -607,11 +607,16 @@ static void a_slave_without_variables_or_transport_is_told(void** state)
     char* a =
         edited(bare, "<Variable name='y' valueReference='7'><Output><Int8/></Output></Variable>",
                "", &line);
-    char* b = edited(a, "<UDP_IPv4/>", "<CAN/><USB2/>", &line);
+    char* b = edited(a, "<UDP_IPv4/>", "<USB2/>", &line);
     check_ok(parse(f, b));
     check(find(f, "V01") && find(f, "T01"));
-    check(f->d->can && f->d->usb);
+    check(f->d->usb && !f->d->can);
     check_int(f->d->variable_count, 0);
+    free(b);
+    b = edited(a, "<UDP_IPv4/>", "<CAN/><USB2/>", &line);
+    check_ok(parse(f, b));
+    check(!find(f, "T01"));
+    check(f->d->can && f->d->usb);
     free(a);
     free(b);
 }

@@ -97,8 +97,8 @@ static survey ask(bool black_box)
     return r;
 }
 
-// 0.2 % of 2,000 were wished for. Of 4,000 systems that nothing was tuned on (AUTO_SEED=800000)
-// 0.26 % were above 1.2 times hold, as black boxes and linearised alike; of few systems some more.
+// 0.2 % of 2,000 were wished for. Of 3,000 systems that nothing was tuned on (AUTO_SEED=900000)
+// 0.38 % were above 1.2 times hold as black boxes and 0.58 % linearised; these seeds have fewer.
 static void check_survey(const survey* r, double above, double gain)
 {
     check(r->systems > 0.9 * systems);
@@ -120,21 +120,6 @@ static void units_linearised_prediction_is_much_better_than_hold(void** state)
     (void)state;
     const survey r = ask(false);
     check_survey(&r, 0.004, 40);
-}
-
-// Units that integrate slowly keep what they were told too little while the loop held: these were
-// 1.3 to 2.1 times worse than with hold when nobody paid it back.
-static void what_holding_missed_is_paid_back(void** state)
-{
-    (void)state;
-    static const uint64_t seeds[] = {14049, 14341, 19649};
-    for (int i = 0; i < 3; i++) {
-        const random_traits t = random_traits_of(seeds[i]);
-        random_linear* s = random_linear_create(seeds[i], &t);
-        check(s);
-        check(error_of(s, CRD_PREDICTION_AUTO, true) < error_of(s, CRD_PREDICTION_HOLD, true));
-        random_linear_destroy(s);
-    }
 }
 
 // The second order makes this loop grow by 0.8 % a step, too slowly to ring: 1e10 in all.
@@ -160,7 +145,6 @@ int main(int argc, char** argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_known_of_units_prediction_is_not_worse_than_hold),
         cmocka_unit_test(units_linearised_prediction_is_much_better_than_hold),
-        cmocka_unit_test(what_holding_missed_is_paid_back),
         cmocka_unit_test(a_loop_that_swings_up_slowly_stays_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

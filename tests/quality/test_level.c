@@ -128,19 +128,6 @@ static void what_swings_up_slowly_is_held(void** state)
     check(l.patience > 0); // it had to leave, and not by a jump
 }
 
-// Of what holding missed, the newest fifty steps or so; in the order of the units nothing.
-static void what_holding_missed_is_paid_back(void** state)
-{
-    (void)state;
-    double owed = 0;
-    for (int n = 0; n < 1000; n++) {
-        crdi_level_owe(&owed, 1);
-    }
-    check_near(owed, 50, 1e-3);
-    check_near(crdi_level_pays(&(crdi_level){.now = 1}), 0.05, 0);
-    check_near(crdi_level_pays(&(crdi_level){.now = 1, .sequential = true}), 0, 0);
-}
-
 static void levels_that_are_not_stable_are_not_allowed(void** state)
 {
     (void)state;
@@ -184,7 +171,6 @@ int main(void)
         cmocka_unit_test(a_jump_is_no_reason_to_stay_away),
         cmocka_unit_test(a_prediction_comes_gently),
         cmocka_unit_test(what_swings_up_slowly_is_held),
-        cmocka_unit_test(what_holding_missed_is_paid_back),
         cmocka_unit_test(levels_that_are_not_stable_are_not_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

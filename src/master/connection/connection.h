@@ -117,7 +117,6 @@ struct crdi_prediction {
     double size;        // run: largest magnitude so far
     double rest;        // run: up to when it was 0
     double bias;        // run: mean of u - y over the step under way
-    double owed;        // run: its integral over steps of a loop that held, paid back afterwards
     double rms, output_rms, max;     // run: of it; output NaN: not measured
     crd_defect_sum connection;       // run: of all steps
     int64_t uses[CRD_PREDICT_COUNT]; // run

@@ -199,7 +199,6 @@ crd_status crdi_networks_start(crd_master* m)
     crdi_connections* c = &m->connections;
     crd_status st = CRD_OK;
     for (int i = 0; i < c->network_count && st >= 0; i++) {
-        c->networks[i].level.sequential = m->plan->phase_count > 1;
         if (!c->networks[i].level.fixed) { st = start_shadow(m, &c->networks[i]); }
     }
     return st;

@@ -310,23 +310,16 @@ crd_poly crdi_prediction_given(const crdi_prediction* f, double h)
     return p;
 }
 
-// Above hold: hold + part (prediction - hold) after the level was raised, and a part of what units
-// were told too little while it held. That stays in what integrates slowly: at the end of a run
-// that holds all the time it is H / 2 (y(end) - y(start)), but if it begins to predict somewhere it
-// is what it was there.
-static void come_gently(crdi_prediction* f, bool ahead, double h)
+// After a level was raised: hold + part (prediction - hold).
+static void come_gently(crdi_prediction* f, bool ahead)
 {
     const double part = crdi_level_part(&f->network->level);
-    const double back = f->network->shadow ? 0 : crdi_level_pays(&f->network->level) * f->owed;
+    if (part == 1) { return; }
     const double held = ahead ? f->gain * *f->from + f->offset : f->past.sample[0].y[0];
-    if (part < 1) {
-        f->u.c[0] = held + part * (f->u.c[0] - held);
-        for (int i = 1; i <= f->u.degree; i++) {
-            f->u.c[i] *= part;
-        }
+    f->u.c[0] = held + part * (f->u.c[0] - held);
+    for (int i = 1; i <= f->u.degree; i++) {
+        f->u.c[i] *= part;
     }
-    f->u.c[0] -= back / h;
-    f->owed -= back;
 }
 
 // The input over the target's step from t to t + h: prediction, value and derivatives.
@@ -358,7 +351,7 @@ static void predict_begin(const crd_master* m, crdi_prediction* f, double t, dou
         const double newest = crd_poly_eval(&f->u, crdi_time_of(m, source->run->stamp) - f->origin);
         f->u = (crd_poly){.c = {newest}};
     }
-    if (f->network && f->network->level.now > 0) { come_gently(f, ahead, h); }
+    if (f->network && f->u.degree + f->used > 0) { come_gently(f, ahead); }
     f->begin = t;
     crdi_prediction_apply(f, t - f->origin, h);
 }
@@ -380,7 +373,7 @@ static bool begin_plain(crdi_prediction* f, double t)
     f->u.c[0] = w[0] * y[0].y[0] + w[1] * y[1].y[0] + w[2] * y[2].y[0] + w[3] * y[3].y[0];
     f->origin = f->time;
     f->begin = f->applied = t;
-    if (f->network && f->network->level.now > 0) { come_gently(f, false, f->horizon); }
+    if (f->network && f->used != CRD_PREDICT_HOLD) { come_gently(f, false); }
     *f->to = f->u.c[0] + f->correction;
     return true;
 }
@@ -639,7 +632,6 @@ static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t,
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
     if (f->network) {
-        if (counts && f->network->level.now == 0) { crdi_level_owe(&f->owed, f->bias * h); }
         cut = crdi_network_sample(f, h, event);
     } else if (f->predict == CRD_PREDICTION_AUTO && (event || !is_settled(f))) {
         cut = choose(f, h, event);
@@ -719,7 +711,6 @@ void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sa
     f->events = f->source->unit->events;
     f->size = fabs(s.y[0]);
     f->rest = f->size == 0 ? f->time : -INFINITY;
-    f->owed = 0;
     if (f->network) {
         f->watch = (crdi_level_signal){.y = s.y[0], .count = 1, .size = f->size};
     } else if (f->predict == CRD_PREDICTION_AUTO) {
