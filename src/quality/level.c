@@ -10,8 +10,7 @@
 static const double RINGING = 0.16;
 static const double FORGET = 0.8, FORGET_DIFFERENCES = 0.9;
 enum { SLOW = 50 };                // steps of the slow scores
-static const double USEFUL = 0.25; // squared: half of hold's error at most, to stay
-static const double WORTH = 0.1;   // squared: to begin
+static const double USEFUL = 0.25; // squared: half of hold's error at most
 static const double GAIN = 0.2025; // squared hysteresis upwards, 0.45^2
 static const double GROWN = 2;     // times the size after the first steps ...
 static const double SWINGS = 1e-3; // ... with periods below 35 steps, as RINGING
@@ -106,7 +105,7 @@ void crdi_level_count(const crdi_level* l, crdi_level_signal* s, crdi_level_vote
     if (!(hold > rounding) || !(s->s1 > rounding)) { return; }
     v->counted++;
     v->ready++;
-    v->better += s->slow[1] < WORTH * s->slow[0] && s->score[1] < WORTH * hold;
+    v->better += s->slow[1] < USEFUL * s->slow[0] && s->score[1] < USEFUL * hold;
     v->ringing = fmax(v->ringing, s->s3 / s->s1);
     v->worst = fmax(v->worst, s->score[l->now] / hold);
     for (int i = 0; i < CRDI_LEVELS; i++) {
