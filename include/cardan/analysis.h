@@ -404,8 +404,8 @@ CRD_API int crd_latency_steps(double latency, double step);
 /// The latency that `o` asks for at macro step `step`, else `own`.
 CRD_API crd_status crd_loop_latency(crd_context* ctx, const crd_loop_options* o, double step,
                                     int own, int* out);
-/// A loop file (docs/analysis.md) as one JSON object; YAML by way of crd_yaml_to_json. `out` is
-/// cleared by the caller, after a success only.
+/// A loop file (docs/explanation/analysis.md) as one JSON object; YAML by way of crd_yaml_to_json.
+/// `out` is cleared by the caller, after a success only.
 CRD_API crd_status crd_loop_parse(crd_context* ctx, const char* json, size_t length,
                                   const char* file, const crd_loop_options* o, crd_loop_model* out);
 

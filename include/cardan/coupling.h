@@ -426,7 +426,7 @@ CRD_API crd_coupling_state crd_coupling_get_state(const crd_coupling* c);
 // ---- the description ---------------------------------------------------------------------------
 
 /// An element as a small description that all tools share: JSON as it stands here, YAML by way of
-/// crd_yaml_to_json (cardan/system.h). docs/coupling.md lists the keys.
+/// crd_yaml_to_json (cardan/system.h). docs/explanation/coupling.md lists the keys.
 ///
 ///     { "element": 1, "name": "torque", "step": "10 ms", "algorithm": "wiener", "taps": 25,
 ///       "bands": [["0 rad/s", "10 rad/s", 1], [30, 55, 0.03]], "noise": 1e-4,

@@ -254,7 +254,7 @@ typedef enum crd_dcp_severity { CRD_DCP_NOTE, CRD_DCP_WARNING, CRD_DCP_FAULT } c
 /// A rule of the standard that a description breaks.
 typedef struct crd_dcp_finding {
     crd_dcp_severity severity;
-    const char* code; ///< "V03": docs/dcpx.md lists them
+    const char* code; ///< "V03": docs/reference/dcpx.md lists them
     int line;
     const char* text; ///< what is wrong and what would be right
 } crd_dcp_finding;
@@ -582,7 +582,7 @@ CRD_API void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c);
 
 typedef struct crd_dcp_can_description crd_dcp_can_description; ///< opaque; by crd_dcp_can_load
 
-/// As crd_dcp_load. Codes C01 ... in docs/dcpx.md.
+/// As crd_dcp_load. Codes C01 ... in docs/reference/dcpx.md.
 CRD_API crd_status crd_dcp_can_load(crd_context* ctx, const char* path,
                                     crd_dcp_can_description** out, const crd_dcp_finding** findings,
                                     int* count);
@@ -602,8 +602,8 @@ typedef struct crd_dcp_can_counts {
 } crd_dcp_can_counts;
 
 /// `d` (without fault) is borrowed. A bus by its name: an interface of SocketCAN ("can0", "vcan0"),
-/// or one of this host, "udp://239.74.163.2:43113" (docs/can.md). CRD_E_UNSUPPORTED: what the
-/// system lacks, and what to load; CRD_E_RANGE, CRD_E_NOT_FOUND, CRD_E_IO.
+/// or one of this host, "udp://239.74.163.2:43113" (docs/reference/can.md). CRD_E_UNSUPPORTED: what
+/// the system lacks, and what to load; CRD_E_RANGE, CRD_E_NOT_FOUND, CRD_E_IO.
 CRD_API crd_status crd_dcp_can_open(crd_context* ctx, const crd_dcp_can_description* d,
                                     const char* interface, crd_dcp_can** out);
 /// `d` (without fault) and `fd` are borrowed. Any descriptor that reads and writes whole

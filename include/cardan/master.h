@@ -275,7 +275,7 @@ typedef struct crd_bond_report {
     double power_min, power_max; ///< residual power, W
 } crd_bond_report;
 
-/// One end of a power bond with a pair (docs/pairs.md).
+/// One end of a power bond with a pair (docs/explanation/pairs.md).
 typedef struct crd_pair_side_report {
     const char *unit, *own; ///< "engine", "w"
     double inner;           ///< inner step, s
@@ -315,7 +315,7 @@ typedef struct crd_iteration_report {
     const char* explicit_units; ///< units that were stepped once: "a, b"; "": none
 } crd_iteration_report;
 
-/// What the guard has to say, the worst of it (docs/quality.md).
+/// What the guard has to say, the worst of it (docs/explanation/quality.md).
 typedef enum crd_guard_state {
     CRD_GUARD_OFF,       ///< nothing was watched
     CRD_GUARD_CALM,      ///< no loop grows by its coupling, as far as it is known
@@ -412,9 +412,9 @@ CRD_API bool crd_master_glance(const crd_master* m, int64_t* overruns, double* l
 CRD_API crd_end crd_master_ended(const crd_master* m);
 CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
 
-/// What runs, as the JSON document CRD_ATTACHMENT_RUN of docs/formats.md: files with their SHA-256,
-/// settings that differ from start values, connections, rasters. Any time after create; reads the
-/// files. Appended to `out`.
+/// What runs, as the JSON document CRD_ATTACHMENT_RUN of docs/reference/formats.md: files with
+/// their SHA-256, settings that differ from start values, connections, rasters. Any time after
+/// create; reads the files. Appended to `out`.
 CRD_API crd_status crd_master_describe_run(crd_master* m, crd_text* out);
 /// How it went (so far), as CRD_ATTACHMENT_VERDICT.
 CRD_API crd_status crd_master_describe_verdict(crd_master* m, crd_text* out);
@@ -463,9 +463,10 @@ typedef struct crd_session_bench {
 } crd_session_bench;
 
 /// The record of a session: a CSV file with the states of the master and of the benches with their
-/// numbers of Rautenberg 2023, Table 7, one row for each change, values held; docs/formats.md.
-/// `note` stands in its last row. Complete or not at all. crd_master_finish writes the one that the
-/// system wants (results.session), however the run ended. CRD_E_IO, CRD_E_MEMORY.
+/// numbers of Rautenberg 2023, Table 7, one row for each change, values held;
+/// docs/reference/formats.md. `note` stands in its last row. Complete or not at all.
+/// crd_master_finish writes the one that the system wants (results.session), however the run ended.
+/// CRD_E_IO, CRD_E_MEMORY.
 CRD_API crd_status crd_session_write(crd_context* ctx, const char* path,
                                      const crd_session_bench* benches, int count, const char* note);
 

@@ -14,7 +14,7 @@
 /// surprise is an own value other than reckoned from the unit's last reaction). Nothing at all if
 /// `surprise` is given and true. So between passive units nothing grows without bound. It rests on
 /// the own values as they are handed over; how exact the result is, is another matter:
-/// docs/pairs.md has figures.
+/// docs/explanation/pairs.md has figures.
 ///
 /// One struct per side, no memory elsewhere, no lock, no failure after init, libc and libm only;
 /// a copy of the struct is its saved state. A side belongs to one thread at a time.

@@ -44,7 +44,8 @@ typedef struct crd_attachment {
 } crd_attachment;
 
 /// What Cardan attaches: the system description as it was read, and two JSON documents, what ran
-/// (written at the start) and how it went (written at the end). docs/formats.md has their keys.
+/// (written at the start) and how it went (written at the end). docs/reference/formats.md has their
+/// keys.
 #define CRD_ATTACHMENT_RUN "cardan-run.json"
 #define CRD_ATTACHMENT_VERDICT "cardan-verdict.json"
 /// What the rows of exchanged samples (`results.exchange`) do not say themselves.
@@ -258,7 +259,7 @@ typedef struct crd_table {
 
 /// CSV, MF4 and MAT. CSV: comma, semicolon, tab or blanks between fields, quotes as in RFC 4180;
 /// time is the column called so, or else the first; units in the names or in a row of their own
-/// (see docs/formats.md). Bounded by memory only; CRD_E_FORMAT with "file:line: ...".
+/// (see docs/reference/formats.md). Bounded by memory only; CRD_E_FORMAT with "file:line: ...".
 CRD_API crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out);
 /// CSV from memory.
 CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,

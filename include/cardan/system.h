@@ -513,7 +513,7 @@ typedef struct crd_pace_spec {
     crd_place place;
 } crd_pace_spec;
 
-/// What the guard does about a loop that grows by its coupling (docs/quality.md).
+/// What the guard does about a loop that grows by its coupling (docs/explanation/quality.md).
 typedef enum crd_guard_action {
     CRD_GUARD_AUTO,   ///< stops what is proven, warns of the rest
     CRD_GUARD_STOP,   ///< stops at every alarm

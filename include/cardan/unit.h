@@ -341,9 +341,9 @@ CRD_API bool crd_unit_depends(const crd_unit* u, int32_t variable, int32_t input
 /// A coupling element (a JSON description, cardan/coupling.h) as a model: Baumann 2024, Fig. 7, in
 /// one unit, in this process (CRD_UNIT_NATIVE) or in an FMU (`cardan export coupling`). Inputs:
 /// the newest sample `u`, its time `stamp` and number `sequence`; outputs: the estimate `y`,
-/// `k`, `jump`, `active` and counters; docs/coupling.md lists them all. Several signals are arrays,
-/// or variables such as `u.torque` if the description names them. The description has a name (a C
-/// identifier) and a macro step. `file` is for messages.
+/// `k`, `jump`, `active` and counters; docs/explanation/coupling.md lists them all. Several signals
+/// are arrays, or variables such as `u.torque` if the description names them. The description has a
+/// name (a C identifier) and a macro step. `file` is for messages.
 ///
 /// A step of the unit is a micro step. A sample is new, and begins a macro step, when its stamp or
 /// number has changed, or, if it has neither or its latency is known, when a macro step has passed.

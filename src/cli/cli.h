@@ -2,7 +2,8 @@
 //
 // A command is a crdi_command in a file of its own and a line in commands.def. It has a table of
 // options and makes a result. The same tables parse the arguments and give the help, the manual
-// page, docs/commands.md and the completions of bash and zsh; result.h prints what it found.
+// page, docs/reference/commands.md and the completions of bash and zsh; result.h prints what it
+// found.
 #pragma once
 #include "cli/result.h"
 #include "shared/base.h"

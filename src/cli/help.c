@@ -1,4 +1,4 @@
-// Help, manual page and docs/commands.md, all from the tables.
+// Help, manual page and docs/reference/commands.md, all from the tables.
 #include "cli/cli.h"
 
 #include <string.h>
@@ -199,7 +199,7 @@ void crdi_print_man(FILE* f)
           f);
 }
 
-// ---- docs/commands.md --------------------------------------------------------------------------
+// ---- commands.md -------------------------------------------------------------------------------
 
 // In a table '|' ends a cell, code or not.
 static void markdown_cell(FILE* f, const char* text)

@@ -1,4 +1,5 @@
-// A learned cycle as a file: JSON, docs/cycles.md says what is in it. Readers take it for hostile.
+// A learned cycle as a file: JSON, docs/how-to/cycles.md says what is in it. Readers take it for
+// hostile.
 #include "shared/learn_cycle.h"
 
 #include <math.h>

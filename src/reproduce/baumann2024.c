@@ -627,7 +627,7 @@ fail:
 }
 
 // The paper's closed loop with what no paper has: an element that knows the set values, with what
-// it has learned of them in one run of another seed (docs/experiment.md).
+// it has learned of them in one run of another seed (docs/explanation/experiment.md).
 static crd_status loop_with_commands(crdi_reproduction* r)
 {
     const crdi_bench_experiment_options o = crdi_bench_experiment_defaults();

@@ -1,6 +1,7 @@
 /// Sensors of a bench that were calibrated by two points: value = gain * reading + offset.
 ///
-/// Files are JSON, written by the desk (docs/operator.md) and read by a bench when it starts.
+/// Files are JSON, written by the desk (docs/how-to/operator.md) and read by a bench when it
+/// starts.
 #pragma once
 #include "shared/base.h"
 

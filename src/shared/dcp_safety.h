@@ -3,8 +3,9 @@
 ///
 /// Pure functions over plain structs; time is handed in and never read; nothing allocates, nothing
 /// can fail. Everything that acts on a machine goes through it: emulated benches, crd_dcp_bench,
-/// units served as benches; the master's side keeps to the same envelope. docs/safety.md has its
-/// table of phases and events, and the test `dcp_safety` compares the two.
+/// units served as benches; the master's side keeps to the same envelope.
+/// docs/explanation/safety.md has its table of phases and events, and the test `dcp_safety`
+/// compares the two.
 #pragma once
 #include "cardan/dcp.h"
 

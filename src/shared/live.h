@@ -75,7 +75,7 @@ typedef struct crdi_live_bond {
     const char *name, *action, *flow;
 } crdi_live_bond;
 
-/// One end of a bond with a pair (docs/pairs.md).
+/// One end of a bond with a pair (docs/explanation/pairs.md).
 typedef struct crdi_live_port {
     const char *pair, *output; ///< "shaft", "engine.w"
 } crdi_live_port;

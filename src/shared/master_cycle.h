@@ -1,4 +1,4 @@
-/// What learning a cycle needs of a master: docs/cycles.md.
+/// What learning a cycle needs of a master: docs/how-to/cycles.md.
 #pragma once
 #include "cardan/master.h"
 #include "shared/learn_cycle.h"

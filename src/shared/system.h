@@ -53,8 +53,8 @@ const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source);
 // ---- layouts of datagrams ----------------------------------------------------------------------
 
 struct crdi_wire_catalog;
-/// Messages out of a file in YAML (docs/frames.md), prepared. All of it lives in `arena`, and
-/// `path` has to live as long.
+/// Messages out of a file in YAML (docs/reference/frames.md), prepared. All of it lives in `arena`,
+/// and `path` has to live as long.
 crd_status crdi_layout_load(crd_context* ctx, const char* path, crd_arena* arena,
                             struct crdi_wire_catalog* out);
 crd_status crdi_layout_parse(crd_context* ctx, const char* text, size_t length, const char* file,
@@ -77,7 +77,7 @@ typedef struct crdi_bench_file_quantity {
     int line, limits_line, trip_line, set_line, measured_line;
 } crdi_bench_file_quantity;
 
-/// A file that makes a bench of a unit: `cardan dcp slave X --bench FILE`. docs/benches.md.
+/// A file that makes a bench of a unit: `cardan dcp slave X --bench FILE`. docs/how-to/benches.md.
 typedef struct crdi_bench_file {
     const char* file; ///< as it was given
     crdi_bench_file_quantity quantities[CRDI_BENCH_FILE_QUANTITIES];

@@ -2,7 +2,7 @@
 ///
 /// One thread of its own (libwebsockets) serves the page, a WebSocket for every reader, Prometheus'
 /// text under /metrics, and sends PlotJuggler's UDP batches. It is the watcher of a crdi_live. The
-/// page is in the library; nothing is fetched from elsewhere. docs/live.md has the messages.
+/// page is in the library; nothing is fetched from elsewhere. docs/how-to/live.md has the messages.
 #pragma once
 #include "shared/live.h"
 

@@ -1,4 +1,5 @@
-// Layouts of datagrams: messages with their fields, byte by byte, as YAML. docs/frames.md.
+// Layouts of datagrams: messages with their fields, byte by byte, as YAML.
+// docs/reference/frames.md.
 #include "system/read.h"
 
 #include <math.h>

@@ -388,7 +388,7 @@ results: run.csv
         self.cardan("dcp", "matrix", "low.dcpx", "--first-id", "2047", code=2, says="expected them below 2048")
 
     def test_a_bench_of_a_drive_whose_counter_stands_still(self):
-        with open(os.path.join(HERE, "..", "..", "docs", "can.md"), encoding="utf-8") as f:
+        with open(os.path.join(HERE, "..", "..", "docs", "reference", "can.md"), encoding="utf-8") as f:
             page = f.read()
         port = 30000 + os.getpid() % 10000
         for name in ("gateway.yaml", "drive-bench.yaml", "session.yaml"):

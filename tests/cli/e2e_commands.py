@@ -39,9 +39,9 @@ class Help(EndToEnd):
         self.cardan("model.fmu", code=2, says="did you mean 'cardan run model.fmu'?")
 
     def test_docs_are_what_the_tables_say(self):
-        with open(os.path.join(os.environ["CARDAN_DOCS"], "commands.md"), encoding="utf-8") as f:
+        with open(os.path.join(os.environ["CARDAN_DOCS"], "reference", "commands.md"), encoding="utf-8") as f:
             self.assertEqual(f.read(), self.cardan("man", "--format", "markdown").stdout,
-                             "renew it: cardan man --format markdown > docs/commands.md")
+                             "renew it: cardan man --format markdown > docs/reference/commands.md")
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_the_manual_page_is_proper_roff(self):

@@ -1,9 +1,9 @@
 // Outliers on links that lose and delay: whatever the experts of the mixture are fooled into,
-// `auto` is not worse than held. That is, as docs/coupling.md promises: in the mean its errors are
-// at most 0.9 of the hold's; in 98 of 100 runs none of them is more than 2 % above; in no run is
-// the RMS, of which it keeps account, more than 5 % above, nor C, of which it does not, 14 %, which
-// is where complaints began. Signals, outliers and links are random; the promise was made before
-// the seeds were drawn.
+// `auto` is not worse than held. That is, as docs/explanation/coupling.md promises: in the mean its
+// errors are at most 0.9 of the hold's; in 98 of 100 runs none of them is more than 2 % above; in
+// no run is the RMS, of which it keeps account, more than 5 % above, nor C, of which it does not,
+// 14 %, which is where complaints began. Signals, outliers and links are random; the promise was
+// made before the seeds were drawn.
 #include "coupling_test.h"
 
 enum { SAMPLES = 3000, RUNS = 150, FIRST = 800000 };

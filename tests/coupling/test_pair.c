@@ -1,6 +1,7 @@
-// The wave pair between random passive plants over bad networks. What docs/pairs.md guarantees is
-// tested here, each sentence; the limits (2 % of the largest stored energy, medians of the errors)
-// were set before the first run. With an argument: so many cases, 64 s each, of the first test.
+// The wave pair between random passive plants over bad networks. What docs/explanation/pairs.md
+// guarantees is tested here, each sentence; the limits (2 % of the largest stored energy, medians
+// of the errors) were set before the first run. With an argument: so many cases, 64 s each, of the
+// first test.
 #include "check.h"
 
 #include <stddef.h>

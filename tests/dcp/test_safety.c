@@ -1,4 +1,4 @@
-// The safety core against the table of docs/safety.md, which is its model.
+// The safety core against the table of docs/explanation/safety.md, which is its model.
 #include "check.h"
 #include "shared/dcp_safety.h"
 
@@ -104,7 +104,7 @@ static void read_row(char* line)
 static int read_model(void** state)
 {
     char line[1024];
-    FILE* f = fopen(CARDAN_SOURCE "/docs/safety.md", "r");
+    FILE* f = fopen(CARDAN_SOURCE "/docs/explanation/safety.md", "r");
     if (!f) { return -1; }
     bool inside = false;
     while (fgets(line, sizeof line, f)) {

@@ -3,7 +3,7 @@
 RFC 7748 and ChaCha20-Poly1305 of RFC 8439 written out here and held against the vectors of those RFCs.
 
 vectors.py SECURE_VECTORS DOC: takes apart what the program says two partners have sent each other, and holds the
-numbers that stand in docs/dcp.md against its own.
+numbers that stand in docs/reference/dcp.md against its own.
 """
 import hashlib
 import re
@@ -133,7 +133,7 @@ def check_pairing(doc):
     got = pairing([bytes(range(32)), bytes(range(0x40, 0x60))], [bytes(range(0x80, 0xA0)), bytes(range(0xC0, 0xE0))],
                   [(1, 30, b"desk"), (2, 400, b"hall7")])
     for number in got:
-        assert number in doc, f"docs/dcp.md does not have {number} of pairing"
+        assert number in doc, f"docs/reference/dcp.md does not have {number} of pairing"
     return got
 
 
@@ -145,7 +145,7 @@ def main(program, doc):
                                                               text=True).stdout.splitlines())
     check_wire(bytes(range(32)), said)
     documented = dict(re.findall(r"^    (secret|greeting|answer|there|back) +([0-9a-f]+)$", text, re.M))
-    assert len(documented) == 5, "docs/dcp.md lacks vectors"
+    assert len(documented) == 5, "docs/reference/dcp.md lacks vectors"
     check_wire(bytes(range(32)), documented)
     check_pairing(text)
     return 0

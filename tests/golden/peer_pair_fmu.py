@@ -3,7 +3,7 @@
 
 The plants are written here, an engine (0.25 kg.m2) that owns the flow and a spring, damper and load
 that own the effort; so is the network, and the undelayed shaft to compare with. One side is of FMI
-2.0, the other of FMI 3.0. Limits are the medians of drive trains in docs/pairs.md's prototype, calm
+2.0, the other of FMI 3.0. Limits are the medians of drive trains in docs/explanation/pairs.md's prototype, calm
 and over a bad network. The energy at both ports is worked out here, too: what the pair creates is
 at most what its sides call their debt.
 """

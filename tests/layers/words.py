@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""words.py ROOT: keeps the words of docs/architecture.md. Some are nobody's terms: names of functions, fields, files
+"""words.py ROOT: keeps the words of docs/explanation/architecture.md. Some are nobody's terms: names of functions, fields, files
 and keys of JSON do not have them, comments neither. Some mean one thing: names with them stand only where that thing
 lives. words.py --self-test: a mistake of each kind is noticed."""
 import os
@@ -56,7 +56,7 @@ def wrong_word(path, kind, name):
             return f"'{part}' is nobody's term, say {STRANGE[part]}"
         homes = HOMES.get(part)
         if kind == "name" and homes and not path.startswith(homes) and not CALLS.match(name):
-            return f"'{part}' means something else (docs/architecture.md, words); it lives in {', '.join(homes)}"
+            return f"'{part}' means something else (docs/explanation/architecture.md, words); it lives in {', '.join(homes)}"
     return None
 
 

@@ -263,7 +263,7 @@ def can_unit():
 def can_gateway():
     """The drive as a bench by a gateway on vcan0: 100 N.m are asked for, 20 were agreed."""
     folder = folder_of("gateway")
-    page = pathlib.Path("docs/can.md").read_text()
+    page = pathlib.Path("docs/reference/can.md").read_text()
     (folder / "drive.dbc").write_text(pathlib.Path("examples/can/drive.dbc").read_text())
     for name in ("gateway.yaml", "drive-bench.yaml", "session.yaml"):
         text = page.split(f"<!-- file: {name} -->")[1].split("```")[1].split("\n", 1)[1]
@@ -284,7 +284,7 @@ def can_gateway():
 def dcp_over_can():
     """A DCP slave on vcan0 gives what its circuit gives alone, bit by bit; what passed is read from the capture."""
     folder = folder_of("dcp")
-    page = pathlib.Path("docs/can.md").read_text()
+    page = pathlib.Path("docs/reference/can.md").read_text()
     for name in ("low.cir", "low.yaml"):
         text = page.split(f"<!-- file: {name} -->")[1].split("```")[1].split("\n", 1)[1]
         (folder / name).write_text(text.replace("can://239.74.163.2:43114", "can://vcan0").replace("bus.xml,", "bus.xml, contact: 60 s, timeout: 5 s,"))

@@ -26,7 +26,7 @@ static crd_status judge(crd_context* ctx, const crd_master_report* r, int number
                          "run %d: %s. A cycle is learned where the loop is stable without it: a "
                          "shorter latency or another element may make it so; 'pair: wave' on the "
                          "bond does for any latency, but its signals cannot be learned "
-                         "(docs/pairs.md)",
+                         "(docs/explanation/pairs.md)",
                          number, r->guard.text);
     }
     if (r->end != CRD_END_STOP_TIME) {

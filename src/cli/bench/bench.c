@@ -393,7 +393,7 @@ static const crdi_option rows[] = {
              "write the slave description, with address, limits and signals, for the master"),
     OPT_LIST(bench_options, pairs, "pair", "INPUT:OUTPUT",
              "a wave port at this input, such as speed_ref:torque, for a bond with 'pair: wave' "
-             "(docs/pairs.md); it acts in front of the limits"),
+             "(docs/explanation/pairs.md); it acts in front of the limits"),
     OPT_INT(bench_options, seed, "seed", "NUMBER",
             "of the noise of measured values; 1 unless given"),
     OPT_FLAG(bench_options, ideal, "ideal",

@@ -558,7 +558,8 @@ fail:
 }
 
 static const crdi_option frames_rows[] = {
-    OPT_FILE(log_options, layout, "layout", "yaml", "what the datagrams mean (docs/frames.md)"),
+    OPT_FILE(log_options, layout, "layout", "yaml",
+             "what the datagrams mean (docs/reference/frames.md)"),
     OPT_LIST(log_options, messages, "message", "PATTERN",
              "only messages of the layout that fit, with * and ?"),
     OPT_FILE(log_options, output, "output", "mf4|csv|mat",

@@ -30,7 +30,7 @@ typedef struct crdi_served {
         CRDI_PARAMETERS_OPTION(crdi_served, parameters),                                           \
         OPT_LIST(crdi_served, pairs, "pair", "INPUT:OUTPUT",                                       \
                  "a wave port at this input and the output that answers it, such as "              \
-                 "torque:speed, for a bond with 'pair: wave' (docs/pairs.md)"),                    \
+                 "torque:speed, for a bond with 'pair: wave' (docs/explanation/pairs.md)"),        \
         OPT_TEXT(crdi_served, variant, "variant", "NAME",                                          \
                  "of an SSP with several system descriptions"),                                    \
         OPT_TEXT(crdi_served, name, "name", "NAME",                                                \

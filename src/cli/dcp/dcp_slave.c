@@ -370,7 +370,7 @@ static const crdi_option rows[] = {
              "description to use instead of the one that would be made; has to fit"),
     OPT_FILE(slave_options, bench, "bench", "yaml",
              "a bench: roles, limits, checklist and stop of this file, with the safety core "
-             "between master and unit (docs/benches.md)"),
+             "between master and unit (docs/how-to/benches.md)"),
     OPT_FILE(slave_options, written, "write-description", "dcpx|dcp",
              "write the description that is used, with the addresses"),
     OPT_LIST(slave_options, allow, "allow", "NETWORK",

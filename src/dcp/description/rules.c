@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Code, severity and what is right; docs/dcpx.md shows them in this order.
+// Code, severity and what is right; docs/reference/dcpx.md shows them in this order.
 // clang-format off
 static const crdi_dcp_rule rules[] = {
     {"A01", CRD_DCP_NOTE, "An archive has one description: v1.0/dcpSlaveDescription.dcpx."},

@@ -14,8 +14,8 @@
 // foot, brakes if need be, and is not quite steady. Inside, 2 kHz.
 //
 // The paper's car is not published. Driver, driveline and shift were found by a search for the
-// signs of its Table 2 and for what ideal coupling changes in its Table 3 (docs/experiment.md);
-// elements were not part of the search.
+// signs of its Table 2 and for what ideal coupling changes in its Table 3
+// (docs/explanation/experiment.md); elements were not part of the search.
 #include "pt.h"
 
 #define INNER 5e-4 // s

@@ -1,5 +1,5 @@
 // The desk: levers of drivers, moved by hand. Who has taken a seat gives signs of life while the page
-// is there to be seen; without them the run does what its description says. docs/operator.md
+// is there to be seen; without them the run does what its description says. docs/how-to/operator.md
 import { limitRow, refreshLimit } from "./benches.js";
 import { $, el, mark, say, show, store, tell } from "./dom.js";
 import { NARROW, exact, figure, plain, withUnit } from "./numbers.js";

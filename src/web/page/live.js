@@ -1,5 +1,5 @@
 // The live page: shows a run that Cardan serves and steers it. Here is what happens when something
-// comes from the server; the panels are in modules of their own. docs/live.md has the messages.
+// comes from the server; the panels are in modules of their own. docs/how-to/live.md has the messages.
 import { beginBenches, learnUse, meetBenches, rearmEmergency, refreshEstimates, takeBenches } from "./benches.js";
 import { beginConnections, buildLinks, refreshLinks } from "./connections.js";
 import { beatAll, beginDesk, buildDesk, forgetSeats, refreshDesk } from "./desk.js";

@@ -1,4 +1,4 @@
-// The connection to the run: its token, commands and their replies. docs/live.md has the messages.
+// The connection to the run: its token, commands and their replies. docs/how-to/live.md has the messages.
 import { store, tell } from "./dom.js";
 import { ended, run } from "./state.js";
 
