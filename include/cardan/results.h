@@ -119,8 +119,9 @@ CRD_API bool crd_recorder_has_rasters(const char* path);
 /// raster are appended whole, about five times a second, and links are patched last.
 /// MAT: columns need the end of the run, so rows are collected in an unnamed file beside it and the
 /// result is written by finish. Events are dropped; attachments become char variables.
-/// CSV as FMPy, pandas and PlotJuggler read it: reals with 17 digits, Booleans 0 and 1, texts
-/// quoted where needed, binaries as hexadecimal digits. Events and attachments are dropped.
+/// CSV as FMPy, pandas and PlotJuggler read it: reals with the fewest digits that read back the
+/// same, Booleans 0 and 1, texts quoted where needed, binaries as hexadecimal digits. Events and
+/// attachments are dropped.
 CRD_API crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                        crd_recorder** out);
 /// Words of a row: 1 for time, then the columns in order (see crd_word). Waits while the ring is

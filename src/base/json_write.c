@@ -62,17 +62,10 @@ void crdi_text_json_number(crd_text* t, double x)
         return;
     }
     char text[32];
-    double back = NAN;
-    for (int digits = 15; digits <= 17 && back != x; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        char* comma = strchr(text, ','); // the locale's
-        if (comma) { *comma = '.'; }
-        crdi_parse_double(text, strlen(text), &back);
-    }
-    crdi_text_put(t, text, strlen(text));
+    crdi_text_put(t, text, (size_t)crdi_format_double(text, x));
 }
 
-// All 17 digits, and a real is seen to be one: 1.0, 1e20, 1e-5.
+// A real is seen to be one: 1.0, 1e20, 1e-5.
 static void put_real(crd_text* t, double x)
 {
     char text[32];

@@ -1,9 +1,9 @@
 // Numbers to text and back, without locale, correctly rounded, without allocation.
 //
 // Both ways multiply a 64-bit mantissa with a power of ten that is cut to 128 bits and keep the 128
-// leading bits of the product: at most 2 units below the true value. Writing 17 digits that is
-// enough for every double (tests/base/powers.py proves it); reading, texts that lie nearer to the
-// middle between two doubles go to strtod (compare Lemire 2021).
+// leading bits of the product: at most 2 units below the true value. To find the fewest digits that
+// is enough for every double (tests/base/powers.py proves it); reading, texts that lie nearer to
+// the middle between two doubles go to strtod (compare Lemire 2021).
 #include "shared/base.h"
 
 #include <math.h>
@@ -18,6 +18,7 @@ enum {
     LIMBS = 32,       // of 32 bits: 5^340 has 790, and 2^1023 / 5^342 still 229
     CUT = 2,          // the true product is less than this above ours
     EXACT = 27,       // 10^0 .. 10^27 have no more than 64 bits after removal of their twos
+    BEHIND = 6,       // bits behind the point when 17 digits stand before it, beside the lower word
     MOST_DIGITS = 800 // more than any middle between two doubles has
 };
 
@@ -88,13 +89,19 @@ static inline void put_pair(char* out, uint32_t n)
     memcpy(out, pairs + 2 * n, 2);
 }
 
+// Two halves of four digits, four pairs, eight digits, side by side in one word: n / 100 is
+// n * 10486 >> 20 for n < 10^4, n / 10 is n * 103 >> 10 for n < 100.
 static inline void put_eight(char* out, uint32_t n)
 {
-    const uint32_t a = n / 10000, b = n % 10000;
-    put_pair(out, a / 100);
-    put_pair(out + 2, a % 100);
-    put_pair(out + 4, b / 100);
-    put_pair(out + 6, b % 100);
+    const uint64_t halves = n / 10000 | (uint64_t)(n % 10000) << 32;
+    const uint64_t upper = (halves * 10486 >> 20) & 0x0000007F0000007FU;
+    const uint64_t two = upper | (halves - 100 * upper) << 16;
+    const uint64_t tens = (two * 103 >> 10) & 0x000F000F000F000FU;
+    uint64_t digits = (tens | (two - 10 * tens) << 8) | 0x3030303030303030U;
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    digits = __builtin_bswap64(digits);
+#endif
+    memcpy(out, &digits, 8);
 }
 
 // The 17 digits of D, 10^16 <= D < 10^17
@@ -125,29 +132,75 @@ static int put_integer(char* out, uint64_t n)
     return 20 - at;
 }
 
-// D and k with |x| = D * 10^(k - 16), rounded to nearest, ties to even; x finite, not 0.
-static uint64_t decimal_of(uint64_t bits, int* k10)
+static uint64_t before_point(u128 x)
 {
-    uint64_t m = bits & (((uint64_t)1 << 52) - 1);
-    int e = (int)(bits >> 52);
-    if (e == 0) {
-        e = 1;
+    return (uint64_t)(x >> 64) >> BEHIND;
+}
+
+// After what a cut product may lack has been added.
+static bool is_integer(u128 x)
+{
+    return !((uint64_t)(x >> 64) << (64 - BEHIND)) && (uint64_t)x < 4;
+}
+
+// Of the integers from `low` to `high` around x = at, or a little more if not `exact`, the nearest
+// to x of those with the most zeros at the end, ties to even; 0 if none ends in a zero. Of a normal
+// number x +- 11.2 is all there is: at most one is a multiple of 100.
+static inline uint64_t fewest_digits(uint64_t low, uint64_t at, bool exact, uint64_t high,
+                                     bool normal)
+{
+    uint64_t ten = 10;
+    if (normal) {
+        const uint64_t hundreds = high / 100 * 100;
+        if (hundreds >= low) { return hundreds; }
     } else {
-        m |= (uint64_t)1 << 52;
+        while (high / (10 * ten) * (10 * ten) >= low) {
+            ten *= 10;
+        }
     }
-    const int lz = __builtin_clzll(m);
+    uint64_t d = (at + ten / 2) / ten;
+    if (exact && ten * d - at == 5) { d -= d & 1; }
+    d *= ten;
+    if (d < low) { d += ten; } // below a power of two it reaches half as far
+    return d <= high ? d : 0;
+}
+
+// The shortest D and k with D * 10^(k - 16) = |x| after reading, of those the nearest to |x|; x
+// finite, not 0. What reads back as |x| lies within half a unit of its last place, which is a shift
+// of the power of ten, and at the ends if the mantissa is even:
+//   |x| * 10^(16 - k) = product + [0, 2),  half = floor(...) + [0, 1)
+// No end is so near to an integer that this matters unless it is one (tests/base/powers.py), so
+// 3 more above and 2 below make floors right.
+// `normal` is a constant where it is called.
+__attribute__((always_inline)) static inline uint64_t decimal_of(uint64_t bits, bool normal,
+                                                                 int* k10)
+{
+    const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    const uint64_t m = fraction | (uint64_t)normal << 52;
+    const int e = normal ? (int)(bits >> 52) : 1, lz = normal ? 11 : __builtin_clzll(m);
     const uint64_t w = m << lz;        // |x| = w * 2^(e2 - 63)
     const int e2 = e - 1075 + 63 - lz; // floor(log2(|x|))
     int k = (e2 * 78913) >> 18;        // floor(log10(|x|)), or one less
     const struct power* next = &powers[k + 1 - FIRST];
     const int e_next = log2_of_power(k + 1);
-    k += (e2 > e_next) | ((e2 == e_next) & ((w > next->hi) | ((w == next->hi) & !next->lo)));
+    if (e2 > e_next || (e2 == e_next && (w > next->hi || (w == next->hi && !next->lo)))) { k++; }
 
-    const u128 product = times_power(w, 16 - k);
-    const int shift = 126 - e2 - log2_of_power(16 - k); // bits behind the point
-    uint64_t d = (uint64_t)(product >> shift);
-    const u128 rest = product & (((u128)1 << shift) - 1), half = (u128)1 << (shift - 1);
-    d += (rest > half) | ((rest == half) & (d & 1)); // equal only where the product is exact
+    // 10^16 .. 10^17 has 54 to 57 bits: the product is made so small that 64 + BEHIND are left
+    const int less = 126 - 64 - BEHIND - e2 - log2_of_power(16 - k); // 0 .. 3
+    const struct power* p = &powers[16 - k - FIRST];
+    const u128 product = times_power(w >> less, 16 - k);
+    const u128 half = ((u128)p->hi << 64 | p->lo) >> (65 + less - lz);
+    const u128 x = product + 2, high = x + half + 1,
+               low = x - (fraction || e == 1 ? half : half >> 1);
+    const bool odd = m & 1; // then the ends do not count
+    const uint64_t last = before_point(high) - (odd & is_integer(high));
+    const uint64_t first = before_point(low) + (odd | !is_integer(low));
+    uint64_t d = fewest_digits(first, before_point(x), is_integer(x), last, normal);
+    if (!d) { // 17 digits, rounded to nearest, ties to even: equal only where the product is exact
+        const u128 middle = (u128)1 << (64 + BEHIND - 1);
+        d = before_point(product + middle);
+        d -= (d & 1) & ((product & (2 * middle - 1)) == middle);
+    }
     if (d == 100000000000000000U) {
         d /= 10;
         k++;
@@ -156,21 +209,42 @@ static uint64_t decimal_of(uint64_t bits, int* k10)
     return d;
 }
 
+// The first of 17 digits is none.
+static int zeros_at_end(const char* digits)
+{
+    int n = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (const char* at = digits + 9; n < 16; at -= 8, n += 8) {
+        uint64_t v;
+        memcpy(&v, at, 8);
+        v ^= 0x3030303030303030U;
+        if (v) { return n + __builtin_clzll(v) / 8; }
+    }
+#else
+    while (digits[16 - n] == '0') {
+        n++;
+    }
+#endif
+    return n;
+}
+
 // d.ddde-xx or ddd.ddd or 0.000ddd, whichever %g takes; zeros at the end left out. Digits go in
 // all at once, also those that are cut off again, but never beyond the 24 bytes.
 static int layout(char* out, uint64_t d, int k)
 {
     char digits[17];
     put_digits(digits, d);
-    int n = 17;
-    while (digits[n - 1] == '0') {
-        n--;
-    }
+    const int n = 17 - zeros_at_end(digits);
     char* at = out;
     if (k >= 0 && k < 17) {
         memcpy(at, digits, 17); // those behind n are zeros, as they should be
         if (n <= k + 1) { return k + 1; }
-        memmove(at + k + 2, digits + k + 1, (size_t)(16 - k));
+        if (k <= 8) { // 16 - k digits, 8 from either end
+            memcpy(at + k + 2, digits + k + 1, 8);
+            memcpy(at + 10, digits + 9, 8);
+        } else {
+            memmove(at + k + 2, digits + k + 1, (size_t)(16 - k));
+        }
         at[k + 1] = '.';
         return n + 1;
     }
@@ -201,21 +275,21 @@ int crdi_format_double(char* out, double x)
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     char* at = out;
-    if (isnan(x)) {
-        memcpy(out, "nan", 4);
-        return 3;
-    }
-    if (bits >> 63) { *at++ = '-'; }
-    bits &= ~((uint64_t)1 << 63);
+    const int e = (int)(bits >> 52) & 2047;
     const double a = fabs(x);
-    if (isinf(x)) {
-        memcpy(at, "inf", 3);
+    int k;
+    if (bits >> 63 && !(isnan(x))) { *at++ = '-'; }
+    bits &= ~((uint64_t)1 << 63);
+    if (e == 2047) {
+        memcpy(at, isnan(x) ? "nan" : "inf", 3);
         at += 3;
-    } else if (a < 9007199254740992.0 && a == (double)(uint64_t)a) {
+    } else if (a < 9007199254740992.0 && a == (double)(int64_t)a) {
         at += put_integer(at, (uint64_t)a);
+    } else if (e > 0) {
+        const uint64_t d = decimal_of(bits, true, &k);
+        at += layout(at, d, k);
     } else {
-        int k;
-        const uint64_t d = decimal_of(bits, &k);
+        const uint64_t d = decimal_of(bits, false, &k);
         at += layout(at, d, k);
     }
     *at = 0;

@@ -95,8 +95,8 @@ bool crdi_parse_double(const char* text, size_t length, double* out);
 bool crdi_parse_int64(const char* text, size_t length, int64_t* out);
 bool crdi_parse_uint64(const char* text, size_t length, uint64_t* out);
 
-/// The text of printf("%.17g"), without locale and about ten times as fast.
-/// Writes at most 25 bytes including the final zero and returns the length.
+/// The fewest digits that read back as the same double, laid out as printf("%.17g") does, without
+/// locale. Writes at most 25 bytes including the final zero and returns the length.
 int crdi_format_double(char* out, double x);
 
 /// Length of the decimal number that `text` starts with, 0 if there is none; the unit follows it.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Proves what crdi_format_double takes for granted: no double comes so near to the middle between two
-17-digit decimals that the 128 leading bits of its product with a power of ten could round it wrongly."""
+"""Proves what crdi_format_double takes for granted: no double, no middle between two doubles and no end of the
+interval below a power of two comes so near to a 17-digit decimal, or to the middle between two of them, that
+what is cut off its product with a power of ten could put it on the wrong side."""
 from fractions import Fraction
 
 
@@ -29,19 +30,20 @@ def prove():
         for k in {((e + b) * 78913 >> 18) + up for b in (range(0, 53) if e == -1074 else (52,))
                   for up in (0, 1)}:
             q = 16 - k
-            if -23 <= q <= 27:
-                continue  # 0..27: 10^q has 64 bits, exact. -23..-1: n/5^-q is far from any middle
-            # m * 2^e * 10^q is n + 1/2 + d: then 2m times alpha is 2d away from an odd integer
-            alpha = Fraction(2)**e * Fraction(10)**q
-            d = nearest(alpha, 1 << 54) / 2
-            # units of the last of the 128 bits: the product has its leading bit at 2^56 or below
-            units = d * Fraction(2)**(127 - 56 - 1)
+            # M * alpha near an integer: x is M = 4m, the middles above and below it are 4m +- 2, the
+            # end below a power of two 4m - 1. 2x near one: x near the middle between two decimals
+            alpha = Fraction(2)**(e - 2) * Fraction(10)**q
+            if -23 <= q <= 27:  # integers are met; what is none is a whole part of one away
+                units = Fraction(1, 2 * alpha.denominator)
+            else:
+                units = min(nearest(alpha, (1 << 55) + 2), nearest(8 * alpha, 1 << 53) / 2)
+            units *= Fraction(2)**70  # bits behind the point
             worst = units if worst is None else min(worst, units)
-            assert units > 2, (e, q, float(units))
+            assert units > 4, (e, q, float(units))
     for q in range(-342, 341):
         e = (10**q).bit_length() - 1 if q >= 0 else -(10**-q).bit_length()
         assert e == (q * 217706) >> 16, q  # floor(log2(10^q))
-    print("nearest to the middle: %.3g units, 2 are needed" % float(worst))
+    print("nearest: %.3g units, 4 are needed" % float(worst))
 
 
 prove()

@@ -140,14 +140,14 @@ static void one_writer_has_four_styles(void** state)
                              "    {\n"
                              "      \"i\": 0,\n"
                              "      \"of\": [\n"
-                             "        0.10000000000000001,\n"
+                             "        0.1,\n"
                              "        true\n"
                              "      ]\n"
                              "    },\n"
                              "    {\n"
                              "      \"i\": 1,\n"
                              "      \"of\": [\n"
-                             "        0.10000000000000001,\n"
+                             "        0.1,\n"
                              "        false\n"
                              "      ]\n"
                              "    }\n"
@@ -157,10 +157,9 @@ static void one_writer_has_four_styles(void** state)
                              "  \"unit\": null,\n"
                              "  \"raw\": [1]\n"
                              "}"},
-        {CRDI_JSON_LINE,
-         "{\"name\":\"a<\\\"b\\\"\\n\",\"x\":2.0,\"rows\":[{\"i\":0,\"of\":[0.10000000000000001,"
-         "true]},{\"i\":1,\"of\":[0.10000000000000001,false]}],\"none\":{},\"empty\":[],"
-         "\"unit\":null,\"raw\":[1]}"},
+        {CRDI_JSON_LINE, "{\"name\":\"a<\\\"b\\\"\\n\",\"x\":2.0,\"rows\":[{\"i\":0,\"of\":[0.1,"
+                         "true]},{\"i\":1,\"of\":[0.1,false]}],\"none\":{},\"empty\":[],"
+                         "\"unit\":null,\"raw\":[1]}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         crd_text t;
@@ -180,7 +179,7 @@ static void one_writer_has_four_styles(void** state)
     }
 }
 
-static void reals_of_commands_have_all_digits_and_a_point(void** state)
+static void reals_of_commands_have_a_point(void** state)
 {
     static const struct {
         double x;
@@ -191,9 +190,9 @@ static void reals_of_commands_have_all_digits_and_a_point(void** state)
                 {-2.5, "-2.5"},
                 {1e15, "1000000000000000.0"},
                 {1e20, "1e20"},
-                {1.5e-7, "1.4999999999999999e-7"},
-                {1e-5, "1.0000000000000001e-5"},
-                {5e-324, "4.9406564584124654e-324"},
+                {1.5e-7, "1.5e-7"},
+                {1e-5, "1e-5"},
+                {5e-324, "5e-324"},
                 {DBL_MAX, "1.7976931348623157e308"},
                 {NAN, "null"},
                 {-INFINITY, "null"}};
@@ -238,7 +237,7 @@ int main(void)
         cmocka_unit_test(trees_are_equal_whatever_the_order_of_their_keys),
         cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
         cmocka_unit_test(one_writer_has_four_styles),
-        cmocka_unit_test(reals_of_commands_have_all_digits_and_a_point),
+        cmocka_unit_test(reals_of_commands_have_a_point),
         cmocka_unit_test(running_out_of_memory_is_remembered_by_the_text),
     };
     return cmocka_run_group_tests(tests, check_set_up, check_tear_down);

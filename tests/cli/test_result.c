@@ -83,7 +83,7 @@ static void json_has_every_value_and_nothing_that_is_only_said(void** state)
          "    {\n      \"name\": \"long name\",\n      \"max\": null,\n      \"share\": null\n    "
          "},\n"
          "    {\n      \"name\": \"of JSON\"\n    }\n  ],\n"
-         "  \"run\": {\n    \"step\": 1.0000000000000001e-5,\n    \"path\": null\n  },\n"
+         "  \"run\": {\n    \"step\": 1e-5,\n    \"path\": null\n  },\n"
          "  \"pace\": null,\n"
          "  \"others\": {\n    \"a\": [\n      1,\n      2.5,\n      \"x\"\n    ]\n  }\n}\n");
 }

@@ -36,7 +36,7 @@ static void texts_are_quoted_only_where_they_must_be(void** state)
 
 static void numbers_are_written_by_their_type(void** state)
 {
-    check_text(value_field(CRD_FLOAT64, &(crd_word){.real = 0.1}), "0.10000000000000001");
+    check_text(value_field(CRD_FLOAT64, &(crd_word){.real = 0.1}), "0.1");
     check_text(value_field(CRD_FLOAT32, &(crd_word){.real = 0.5}), "0.5");
     check_text(value_field(CRD_INT32, &(crd_word){.integer = -7}), "-7");
     check_text(value_field(CRD_INT64, &(crd_word){.integer = INT64_MIN}), "-9223372036854775808");

@@ -291,16 +291,10 @@ static void limits_put_words(crdi_dcp_line* w, const char* text)
     crdi_dcp_line_put(w, text, strlen(text));
 }
 
-// The shortest text that reads back as the same.
 static void put_shortest(crdi_dcp_line* w, double x)
 {
     char text[32];
-    for (int digits = 6; digits <= 17; digits++) {
-        double back = 0;
-        const int n = snprintf(text, sizeof text, "%.*g", digits, x);
-        if (crdi_parse_double(text, (size_t)n, &back) && back == x) { break; }
-    }
-    limits_put_words(w, text);
+    crdi_dcp_line_put(w, text, (size_t)crdi_format_double(text, x));
 }
 
 static void put_range(crdi_dcp_line* w, const crdi_dcp_limit* l)
