@@ -144,8 +144,8 @@ typedef struct crd_last_words {
 } crd_last_words;
 
 typedef struct crd_master_options {
-    /// Looked at after the initialisation and after every step; true ends the run cleanly. May be
-    /// NULL. Set it from a signal handler.
+    /// Looked at after the initialisation and after every step; true ends the run cleanly. Set it
+    /// from a signal handler or another thread. NULL: crd_master_cancel does it.
     const volatile bool* stop;
     /// Called about ten times a second from the cycle thread between two steps. May be NULL.
     void (*progress)(void* user, double time, double start, double stop);
@@ -178,6 +178,11 @@ typedef struct crd_master_options {
     /// Of connections whose samples go their ways once more (shared/master_replay.h); borrowed.
     const crd_script* scripts;
     int script_count;
+    /// Rows are kept in memory (crd_master_table), with or without a file.
+    bool columns;
+    /// States will be saved and restored: units are told that they may be set back, and the state
+    /// after the initialisation is kept for crd_master_reset. An FMU may be slower for it.
+    bool snapshots;
     /// A run of a cycle that is being learned (shared/learn_cycle.h); borrowed. NULL: none
     struct crdi_repeat_pass* pass;
 } crd_master_options;
@@ -430,6 +435,78 @@ CRD_API const char* crd_master_signal_name(const crd_master* m, int i);
 /// The current value of a variable by name ("unit.variable", or its own name for a single FMU).
 /// CRD_E_STATE before initialize and after a crash of the unit.
 CRD_API crd_status crd_master_value(crd_master* m, const char* name, double* out);
+
+// ---- values between steps ----------------------------------------------------------------------
+//
+// A name is looked up once; its handle, a small number, then sets and gets without a search and
+// without memory. All of it on the thread that advances the run, between two calls.
+
+typedef struct crd_handle_info {
+    int unit;                  ///< of the system
+    int32_t variable, element; ///< element from 0; -1: all of the variable
+    int count;                 ///< numbers: 1, or the size of an array
+    crd_type type;             ///< integers and Booleans pass as doubles
+    crd_causality causality;
+    crd_variability variability;
+    const char* text; ///< its physical unit, ""
+    /// Where the newest value stands between steps if it is a real output that somebody is
+    /// connected to: faster than crd_master_get, valid from the initialisation to destroy. NULL:
+    /// ask.
+    const double* at;
+} crd_handle_info;
+
+/// "unit.variable", "unit.array" or "unit.array[2]"; of a single FMU its own names. Any time after
+/// create. The same name has the same handle. CRD_E_NOT_FOUND with the nearest name;
+/// CRD_E_UNSUPPORTED: a text.
+CRD_API crd_status crd_master_find(crd_master* m, const char* name, int* handle);
+CRD_API const crd_handle_info* crd_master_handle(const crd_master* m, int handle); ///< NULL: none
+/// `count` numbers. CRD_E_STATE before the units are there, after a crash and after finish.
+CRD_API crd_status crd_master_get(crd_master* m, int handle, double* values);
+/// Of an input that nobody is connected to, which holds it until it is set again, and of a tunable
+/// parameter; of a fixed one between CRD_STAGE_INSTANTIATED and _INITIALIZING. Takes effect in the
+/// next step; outputs that follow at once do so then. CRD_E_STATE: it is connected, or fixed;
+/// CRD_E_RANGE: no number, not whole, or outside of the variable's limits; CRD_E_UNSUPPORTED: an
+/// output.
+CRD_API crd_status crd_master_set(crd_master* m, int handle, const double* values);
+
+/// Any thread: the run ends after the step under way, as `stop` of the options does, which counts
+/// instead where it is given. A restored state goes on.
+CRD_API void crd_master_cancel(crd_master* m);
+
+// ---- the record in memory ----------------------------------------------------------------------
+
+/// The rows so far, of what the system's results would have, whole numbers as doubles, texts
+/// without values. NULL without `columns`. Borrowed: pointers are valid until the run is advanced,
+/// restored or destroyed, and after finish until destroy.
+struct crd_table;
+CRD_API const struct crd_table* crd_master_table(crd_master* m);
+
+// ---- going back --------------------------------------------------------------------------------
+//
+// The state of a run is that of its units, connections, elements, channels with their random
+// numbers, bonds, pairs, predictors, estimates and the guard. What goes on from a restored state
+// is, to the last bit, what went on from it when it was saved; statistics of the machine (times of
+// units) are not. Rows in memory that came after the state are dropped. Rows that another branch
+// has written over since are gone for the states that knew them: then the table has a gap in time.
+//
+// A unit as Model Exchange begins with a new solver where its state is saved, so that a run which
+// is saved on its way differs within tolerances from one that is not.
+
+typedef struct crd_snapshot crd_snapshot; ///< opaque; belongs to the master and goes with it
+
+/// Whether this run can be saved. CRD_E_UNSUPPORTED says which unit prevents it, and why.
+CRD_API crd_status crd_master_can_save(crd_master* m);
+/// Between steps; also at the end, before finish. `*state` NULL: a new one, else used again,
+/// without asking for memory. CRD_E_STATE before initialize, after finish and after a failure.
+CRD_API crd_status crd_master_save(crd_master* m, crd_snapshot** state);
+/// As often as one likes, from whichever state of this run. It goes on even if it had ended.
+CRD_API crd_status crd_master_restore(crd_master* m, const crd_snapshot* state);
+/// To the state after the initialisation. Inputs and parameters that were set since are as they
+/// were then.
+CRD_API crd_status crd_master_reset(crd_master* m);
+CRD_API double crd_snapshot_time(const crd_snapshot* s);
+CRD_API size_t crd_snapshot_size(const crd_snapshot* s); ///< bytes, without those of FMUs
+CRD_API void crd_snapshot_destroy(crd_snapshot* s);      ///< before its master, or with it
 
 /// One element of one connection as it was resolved, for analysis.
 typedef struct crd_master_link {

@@ -136,6 +136,39 @@ void* crdi_arena_new(crd_arena* a, size_t n, size_t size)
     return p ? memset(p, 0, n * size) : NULL;
 }
 
+const void* crdi_arena_chunk(const crd_arena* a, const void* after, void** data, size_t* used)
+{
+    crdi_chunk* c = after ? ((const crdi_chunk*)after)->next : a->chunks;
+    if (c) {
+        *data = (char*)c + HEADER;
+        *used = c->used;
+    }
+    return c;
+}
+
+// Behind a header that says how large it is. What is given back stays where it is.
+static void* arena_reallocate(void* user, void* p, size_t size)
+{
+    if (size == 0) { return NULL; }
+    size_t* room = arena_take(user, ALIGN + size, ALIGN);
+    if (!room) { return NULL; }
+    *room = size;
+    void* q = (char*)room + ALIGN;
+    if (p) {
+        const size_t old = *(const size_t*)((const char*)p - ALIGN);
+        memcpy(q, p, old < size ? old : size);
+    }
+    return q;
+}
+
+crd_context* crdi_context_in(crd_arena* a)
+{
+    crd_context_options opt = a->ctx->opt;
+    opt.realloc = arena_reallocate;
+    opt.realloc_user = a;
+    return crd_context_create(&opt);
+}
+
 char* crdi_arena_text(crd_arena* a, const char* text, size_t length)
 {
     char* p = arena_take(a, length + 1, 1);

@@ -66,15 +66,15 @@ static double stop_of_units(const crdi_times* t)
 
 static crd_experiment experiment_of(crd_master* m)
 {
-    return (crd_experiment){.start = m->plan->times.start,
-                            .has_stop = !m->plan->opt.open_end,
-                            .stop = stop_of_units(&m->plan->times),
-                            .has_tolerance = !isnan(m->plan->times.tolerance),
-                            .tolerance =
-                                isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
-                            .may_roll_back = m->plan->rolls_back || m->plan->halves,
-                            .interrupted = m->plan->opt.stop,
-                            .emergency = &m->life.emergency};
+    return (crd_experiment){
+        .start = m->plan->times.start,
+        .has_stop = !m->plan->opt.open_end,
+        .stop = stop_of_units(&m->plan->times),
+        .has_tolerance = !isnan(m->plan->times.tolerance),
+        .tolerance = isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
+        .may_roll_back = m->plan->rolls_back || m->plan->halves || m->plan->opt.snapshots,
+        .interrupted = m->plan->opt.stop,
+        .emergency = &m->life.emergency};
 }
 
 static crd_status enter_all(crd_master* m)
@@ -181,6 +181,7 @@ static crd_status initialize(crd_master* m)
     if (m->exchange) { crdi_exchange_record(m); }
     CRD_TRY(crdi_record_rows(m));
     crdi_life_look_for_end(m);
+    CRD_TRY(crdi_snapshot_start(m));
 fail:
     return st;
 }
@@ -241,6 +242,11 @@ crd_status crd_master_initialize(crd_master* m)
     }
     m->life.asked = true;
     return life_start(m, CRD_STAGE_CONSISTENT, true);
+}
+
+void crd_master_cancel(crd_master* m)
+{
+    __atomic_store_n(&m->cancelled, true, __ATOMIC_RELAXED);
 }
 
 // ---- running -----------------------------------------------------------------------------------

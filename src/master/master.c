@@ -63,6 +63,9 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
                         .controlled = sys->run.control.on,
                         .iterated = sys->run.iterate.on,
                         .estimated = sys->run.monitor & CRD_MONITOR_DEFECT};
+    if (!plan->opt.stop) { plan->opt.stop = &m->cancelled; }
+    plan->held = crdi_context_in(&m->arena);
+    if (!plan->held) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(master_make_plan(m, plan));
     *out = m;
     return CRD_OK;
@@ -121,6 +124,8 @@ void crd_master_destroy(crd_master* m)
     const bool alone = crdi_async_clear(m);
     crdi_models_free(m);
     crdi_ladder_free(m);
+    crdi_snapshots_free(m);
+    crdi_handles_free(m);
     destroy_members(m);
     crdi_sentinel_stop(m);
     if (!alone) { return; } // a thread of a unit is still at it: what it may touch stays
@@ -131,6 +136,7 @@ void crd_master_destroy(crd_master* m)
     crdi_record_clear(m);
     crdi_events_clear(m);
     crd_free(ctx, m->plan->connections);
+    crd_context_destroy(m->plan->held);
     crd_free(ctx, (void*)m->plan);
     crd_arena_clear(&m->arena);
     crd_free(ctx, m);

@@ -43,4 +43,14 @@ struct crd_master {
     crdi_pacing pace;
     struct crdi_live* live;                // somebody watches, NULL: nobody
     struct crdi_exchange_writer* exchange; // samples are recorded, NULL: not
+    struct crdi_handles* handles;          // handles.c, NULL: nobody asked for one
+    struct crd_snapshot* snapshots;        // snapshot.c: the newest, and by way of it all
+    struct crd_snapshot* start;            // the state after the initialisation, NULL: none
+    bool cancelled;                        // atomic: crd_master_cancel
 };
+
+// handles.c
+void crdi_handles_free(crd_master* m); ///< before the units
+// snapshot.c
+crd_status crdi_snapshot_start(crd_master* m); ///< the state after the initialisation, if wanted
+void crdi_snapshots_free(crd_master* m);       ///< before the units

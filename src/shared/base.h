@@ -39,6 +39,11 @@ static inline crd_status crdi_arena_status(const crd_arena* a)
 {
     return a->failed ? CRD_E_MEMORY : CRD_OK;
 }
+/// Its chunks one after the other: the first, then the one behind `after`; NULL behind the last.
+const void* crdi_arena_chunk(const crd_arena* a, const void* after, void** data, size_t* used);
+/// A context whose memory is the arena's: what is made in it can be copied away and back with the
+/// rest. Destroy it before the arena is cleared. NULL: out of memory.
+crd_context* crdi_context_in(crd_arena* a);
 char* crdi_arena_text(crd_arena* a, const char* text, size_t length);
 char* crdi_arena_format(crd_arena* a, const char* format, ...) CRD_PRINTF(2, 3);
 

@@ -243,7 +243,10 @@ static crd_status create_estimator(crdi_plan* plan, crdi_coupled* c, int index)
     CRD_TRY(crd_element_options(e, c->interval, &opt));
     opt.start_time = plan->times.start;
     opt.commands = p->commands;
-    CRD_TRY(crd_coupling_create(plan->ctx, &opt, &p->element));
+    // A client of the learning server has a thread of its own, which may ask for memory.
+    const bool learns = e->learn_server[0];
+    st = crd_coupling_create(learns ? plan->ctx : plan->held, &opt, &p->element);
+    CRD_TRY(learns ? st : crdi_held_failed(plan, st));
     CRD_TRY(create_client(plan, c, p));
     return CRD_OK;
 fail:

@@ -130,3 +130,9 @@ void crdi_models_free(crd_master* m)
         m->models.of[i] = (crdi_model){0};
     }
 }
+
+const crd_linearised* crdi_models_known(const crd_master* m, int member)
+{
+    const crdi_model* p = m->models.of ? &m->models.of[member] : NULL;
+    return p && p->asked && p->status >= 0 ? &p->linear : NULL;
+}

@@ -28,4 +28,5 @@ bool crdi_models_ask_again(crd_master* m, int member);
 /// Place of a slot among the model's inputs or outputs, -1: it is none of them.
 int crdi_models_input(const crdi_model* p, int slot);
 int crdi_models_output(const crdi_model* p, int slot);
-void crdi_models_free(crd_master* m); ///< before the units go
+const crd_linearised* crdi_models_known(const crd_master* m, int member); ///< NULL: not known
+void crdi_models_free(crd_master* m);                                     ///< before the units go

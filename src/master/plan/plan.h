@@ -89,6 +89,7 @@ typedef struct crdi_plan {
     crd_context* ctx;
     crd_context* log; // over ctx: lines pass the events
     crd_arena* arena;
+    crd_context* held; // over the arena: what is made in it is copied with the state of a run
     const crd_system* sys;
     crd_master_options opt;
     crd_unit_store* store;
@@ -129,6 +130,8 @@ typedef struct crdi_plan {
 crd_status crdi_plan_units(crdi_plan* plan, bool* wish); ///< opens them
 /// What a unit says against a binding, if it was the unit and not the master; hands `st` back.
 crd_status crdi_member_refused(crd_context* ctx, const crdi_member* p, crd_status st);
+/// The sentence of `held`, if it was that which failed; hands `st` back.
+crd_status crdi_held_failed(const crdi_plan* plan, crd_status st);
 // names.c
 /// "file:line: " for messages, "" if it came from nowhere.
 const char* crdi_where(crd_place p, char* buffer, size_t size);

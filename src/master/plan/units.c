@@ -36,3 +36,8 @@ crd_status crdi_member_refused(crd_context* ctx, const crdi_member* p, crd_statu
     const char* text = crd_error_text(p->unit->ctx);
     return text[0] ? crdi_fail(ctx, st, "unit '%s': %s", p->unit->name, text) : st;
 }
+
+crd_status crdi_held_failed(const crdi_plan* plan, crd_status st)
+{
+    return st < 0 ? crdi_fail(plan->ctx, st, "%s", crd_error_text(plan->held)) : st;
+}

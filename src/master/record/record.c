@@ -218,13 +218,18 @@ void crdi_record_init(crd_master* m)
 
 crd_status crdi_record_open(crd_master* m)
 {
-    if (!m->plan->sys->results.path) { return m->live ? crdi_record_bind(m) : CRD_OK; }
+    const bool columns = m->plan->opt.columns;
+    if (!m->plan->sys->results.path) {
+        const crd_status bound = m->live || columns ? crdi_record_bind(m) : CRD_OK;
+        return bound < 0 ? bound : crdi_columns_open(m);
+    }
     crd_arena room;
     crd_text what;
     crd_arena_init(&room, m->ctx);
     crd_text_init(&what, m->ctx);
     crd_status st = crdi_record_bind(m);
     if (st == CRD_OK) { st = create_recorder(m, &room, &what); }
+    if (st == CRD_OK) { st = crdi_columns_open(m); }
     crd_text_clear(&what);
     crd_arena_clear(&room);
     return st;
@@ -335,11 +340,26 @@ static bool is_allowed(const crd_master* m, int signal)
     return m->plan->members[m->record.signals[signal].member].unit->spec->allow_nan;
 }
 
+// Outputs that only the record sees, where there is no file.
+static crd_status look_for_nan(crd_master* m, const crdi_raster* r)
+{
+    int nan = -1;
+    for (int i = 0; i < r->value_count; i++) {
+        const crdi_recorded* p = &m->record.values[r->value_first + i];
+        if (p->watched && isnan(*(const double*)p->from) && (nan < 0 || is_allowed(m, nan))) {
+            nan = p->signal;
+        }
+    }
+    return nan < 0 ? CRD_OK : fail_nan(m, nan);
+}
+
 static crd_status record_raster(crd_master* m, int index)
 {
     crdi_raster* r = &m->record.rasters[index];
     const crd_status st = read_extras(m, r);
     if (st < 0) { return st; }
+    if (m->record.columns) { crdi_columns_row(m, index); }
+    if (!m->record.recorder) { return look_for_nan(m, r); }
     crd_word* row = crd_recorder_begin_raster(m->record.recorder, index);
     if (!row) {
         crdi_life_end(m, CRD_END_FAILED, -1); // finish says why
@@ -391,7 +411,7 @@ static bool is_due(crd_master* m, const crdi_raster* r)
 
 crd_status crdi_record_rows(crd_master* m)
 {
-    if (!m->record.recorder) { return CRD_OK; }
+    if (!crdi_record_has_rows(m)) { return CRD_OK; }
     for (int i = 0; i < m->record.raster_count; i++) {
         const crdi_raster* r = &m->record.rasters[i];
         if (!is_due(m, r)) { continue; }
@@ -401,10 +421,15 @@ crd_status crdi_record_rows(crd_master* m)
     return CRD_OK;
 }
 
+double* crdi_record_next(crd_master* m)
+{
+    return &m->record.next_row;
+}
+
 double crdi_record_next_row(const crd_master* m)
 {
-    return m->record.recorder && m->plan->sys->results.interval > 0 ? m->record.next_row
-                                                                    : (double)INFINITY;
+    return crdi_record_has_rows(m) && m->plan->sys->results.interval > 0 ? m->record.next_row
+                                                                         : (double)INFINITY;
 }
 
 // ---- for others --------------------------------------------------------------------------------
@@ -414,9 +439,14 @@ bool crdi_record_is_open(const crd_master* m)
     return m->record.recorder != NULL;
 }
 
+bool crdi_record_has_rows(const crd_master* m)
+{
+    return m->record.recorder || m->record.columns;
+}
+
 int64_t crdi_record_row_count(const crd_master* m)
 {
-    return m->record.recorder ? crd_recorder_rows(m->record.recorder) : 0;
+    return m->record.recorder ? crd_recorder_rows(m->record.recorder) : crdi_columns_rows(m);
 }
 
 void crdi_record_event(crd_master* m, crd_event_kind kind, double time, const char* text)
@@ -450,6 +480,7 @@ void crdi_record_free(crd_master* m)
 
 void crdi_record_clear(crd_master* m)
 {
+    crdi_columns_free(m);
     crd_text_clear(&m->record.verdict);
     crdi_map_clear(&m->record.hashes);
     crd_free(m->ctx, (void*)m->record.hash_texts);

@@ -41,6 +41,14 @@ typedef struct crdi_extras {
     int raster;           // of all signals of the member
 } crdi_extras;
 
+typedef struct crdi_columns crdi_columns; // columns.c
+
+/// How many rows of a raster there were when a state was saved, and how many of them are still
+/// there.
+typedef struct crdi_columns_mark {
+    int64_t count, intact, branch;
+} crdi_columns_mark;
+
 typedef struct crdi_recording {
     crdi_signal* signals;
     int signal_count;
@@ -50,9 +58,10 @@ typedef struct crdi_recording {
     crdi_extras* extras;   // (members)
     int* readers;          // members with extras, by raster
     crd_recorder* recorder;
-    double next_row;  // run: of a controlled run
-    crd_context* ctx; // the recorder's
-    char* spare;      // memory for after a crash
+    crdi_columns* columns; // the record in memory, NULL: none
+    double next_row;       // run: of a controlled run
+    crd_context* ctx;      // the recorder's
+    char* spare;           // memory for after a crash
     size_t spare_size, spare_used;
     bool heap_lost;   // run: take it from there
     bool goes_on;     // without rows that find no room: worth a look
@@ -90,6 +99,7 @@ crd_status crdi_record_open(crd_master* m);
 crd_status crdi_record_read_description(crd_master* m, crd_attachment* out, char** bytes);
 /// Rows of all rasters that are due now.
 crd_status crdi_record_rows(crd_master* m);
+double* crdi_record_next(crd_master* m);          ///< the state of the record, of a controlled run
 double crdi_record_next_row(const crd_master* m); ///< s; of a controlled run, INFINITY: none
 /// Values that only the record reads, whether or not a row is due.
 void crdi_record_read_extras(crd_master* m);
@@ -101,7 +111,8 @@ bool crdi_record_rescue(crd_master* m, const char* sentence);
 void crdi_record_free(crd_master* m);                     ///< the file, before the units
 void crdi_record_clear(crd_master* m);                    ///< the rest, behind them
 void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed
-bool crdi_record_is_open(const crd_master* m);
+bool crdi_record_is_open(const crd_master* m);            ///< a file
+bool crdi_record_has_rows(const crd_master* m);           ///< there, or in memory
 int64_t crdi_record_row_count(const crd_master* m);
 /// What a full or slow disk did to the record; nothing if there is none. As a sentence: "" or that.
 crd_recorder_loss crdi_record_loss(const crd_master* m);
@@ -110,6 +121,18 @@ void crdi_record_event(crd_master* m, crd_event_kind kind, double time, const ch
 crdi_extras* crdi_record_extras(crd_master* m, int member);
 /// Whether a member's extras at this tick are needed before it has made its next step.
 bool crdi_record_needs(const crd_master* m, int member, int64_t tick);
+// columns.c: the record in memory
+crd_status crdi_columns_open(crd_master* m);                    ///< if it is asked for
+crd_status crdi_columns_reserve(crd_master* m, int64_t ticks);  ///< room for so many more
+int64_t crdi_columns_slice(const crd_master* m, int64_t ticks); ///< that it is made for at once
+void crdi_columns_row(crd_master* m, int raster);
+int64_t crdi_columns_rows(const crd_master* m);
+int crdi_columns_count(const crd_master* m); ///< marks of a saved state: rasters, 0 without columns
+void crdi_columns_save(const crd_master* m, crdi_columns_mark* out);
+/// Before the run goes back: what this branch has written over of a state that was saved.
+void crdi_columns_branch(const crd_master* m, crdi_columns_mark* of);
+void crdi_columns_restore(crd_master* m, const crdi_columns_mark* to);
+void crdi_columns_free(crd_master* m);
 // events.c
 crd_status crdi_events_init(crd_master* m);
 void crdi_events_clear(crd_master* m);

@@ -140,7 +140,7 @@ crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m)
     crd_accel_options o = crd_accel_defaults();
     o.method = plan->sys->run.iterate.acceleration;
     o.n = it->n;
-    CRD_TRY(crd_accel_create(plan->ctx, &o, &it->accel));
+    CRD_TRY(crdi_held_failed(plan, crd_accel_create(plan->held, &o, &it->accel)));
 fail:
     return st;
 }

@@ -43,3 +43,9 @@ crd_status crdi_lanes_plan(crd_master* m)
     }
     return CRD_OK;
 }
+
+void* crdi_lanes_room(const crd_master* m, size_t* size)
+{
+    *size = (size_t)m->plan->member_count * sizeof *m->lanes.lanes;
+    return m->lanes.lanes;
+}

@@ -194,3 +194,8 @@ void crdi_solvers_forget(crd_master* m, int member)
         p->unit->ops->state->free(p->unit, &m->solvers->ends[member]);
     }
 }
+
+void** crdi_solvers_state(const crd_master* m, int member)
+{
+    return m->solvers ? &m->solvers->ends[member] : NULL;
+}

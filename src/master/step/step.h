@@ -135,6 +135,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number);
 crd_status crdi_member_left(crd_master* m, int member, crd_status st);
 // lanes.c
 crd_status crdi_lanes_plan(crd_master* m); ///< once the units are initialised
+void* crdi_lanes_room(const crd_master* m, size_t* size);
 // control.c: the variable step
 crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c); ///< before values have places
 crd_status crdi_control_start(crd_master* m);
@@ -156,7 +157,8 @@ crd_status crdi_solvers_begin(crd_master* m);                 ///< before the st
 crd_status crdi_solvers_look(crd_master* m);                  ///< when the units have made it
 /// RMS of what two halves instead of one step change in an output, NaN: not known.
 double crdi_solvers_missed(const crd_master* m, const crdi_end* from);
-void crdi_solvers_forget(crd_master* m, int member); ///< before its unit goes
+void crdi_solvers_forget(crd_master* m, int member);        ///< before its unit goes
+void** crdi_solvers_state(const crd_master* m, int member); ///< saved by its unit; NULL: never
 // iterate.c: steps that are repeated until they fit
 crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m);
 crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
@@ -178,6 +180,7 @@ bool crdi_refresh_has(const crdi_plan* plan, int member); ///< it is among them
 void crdi_tuning_look(crd_master* m);
 crd_status crdi_tuning_start(crd_master* m); ///< threads
 void crdi_tuning_set_priority(crd_master* m, int priority);
+void crdi_tuning_restart(crd_master* m); ///< the run has gone back
 void crdi_tuning_free(crd_master* m);
 void crdi_tuning_measure_clock(crd_master* m);
 int64_t crdi_tuning_clock_cost(const crd_master* m); ///< ns of one reading

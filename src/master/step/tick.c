@@ -11,7 +11,7 @@ void crdi_tick_plan(crd_master* m)
         p->rolls_back || p->iterated || m->solvers || m->connections.prediction_count > 0;
     m->duties.after = m->connections.accepts || p->estimated || p->has_remarks || p->paced ||
                       p->rule->next || m->exchange || m->energy.bond_count > 0 ||
-                      crdi_guard_is_on(m) || crdi_record_is_open(m);
+                      crdi_guard_is_on(m) || crdi_record_has_rows(m);
 }
 
 // One step; where it may be taken back, as often as it has to be.
@@ -172,10 +172,15 @@ static void tick_advance(void* with)
 {
     advancing* a = with;
     crd_master* m = a->m;
-    for (; a->ticks > 0 && a->st >= 0 && m->life.end == CRD_END_NONE; a->ticks--) {
-        a->st = m->duties.cycle ? cycle(m) : free_cycle(m);
-        if (a->st < 0) { m->life.end = CRD_END_FAILED; }
+    while (a->ticks > 0 && a->st >= 0 && m->life.end == CRD_END_NONE) {
+        int64_t left = crdi_columns_slice(m, a->ticks);
+        a->ticks -= left;
+        a->st = crdi_columns_reserve(m, left);
+        for (; left > 0 && a->st >= 0 && m->life.end == CRD_END_NONE; left--) {
+            a->st = m->duties.cycle ? cycle(m) : free_cycle(m);
+        }
     }
+    if (a->st < 0) { m->life.end = CRD_END_FAILED; }
     crdi_steady_leave_all(m);
 }
 

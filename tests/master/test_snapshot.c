@@ -1,0 +1,349 @@
+// Runs that are saved, branched and resumed: to the last bit what an uninterrupted run computes.
+#include "models.h"
+#include "random_linear.h"
+#include "shared/base.h"
+
+#include "cardan/results.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- a run as numbers --------------------------------------------------------------------------
+
+typedef struct {
+    double* rows; // all columns with their times, one after the other
+    size_t count;
+    double verdict[64]; // numbers of the report
+    int verdicts;
+} outcome;
+
+static void add_number(outcome* o, double x)
+{
+    if (o->verdicts < 64) { o->verdict[o->verdicts++] = x; }
+}
+
+static outcome outcome_of(crd_master* m)
+{
+    outcome o = {0};
+    const crd_table* t = crd_master_table(m);
+    for (int i = 0; i < t->column_count; i++) {
+        const crd_table_column* c = &t->columns[i];
+        o.rows = realloc(o.rows, (o.count + 2 * (size_t)c->rows + 1) * sizeof(double));
+        for (int64_t k = 0; k < c->rows; k++) {
+            o.rows[o.count++] = c->time[k];
+            o.rows[o.count++] = c->values ? c->values[k] : 0;
+        }
+    }
+    const crd_master_report* r = crd_master_get_report(m);
+    add_number(&o, (double)r->steps);
+    add_number(&o, (double)r->rows);
+    add_number(&o, (double)r->guard.state);
+    add_number(&o, r->worst_defect);
+    add_number(&o, r->worst_error);
+    add_number(&o, r->worst_energy);
+    add_number(&o, (double)r->control.rejected);
+    add_number(&o, (double)r->iteration.sweeps);
+    for (int i = 0; i < r->flow_count && i < 8; i++) {
+        add_number(&o, r->flows[i].rms);
+        add_number(&o, r->flows[i].error_rms);
+        add_number(&o, r->flows[i].share);
+    }
+    for (int i = 0; i < r->coupling_count && i < 4; i++) {
+        add_number(&o, (double)r->couplings[i].lost);
+        add_number(&o, r->couplings[i].k_mean);
+        add_number(&o, r->couplings[i].taps[0].metrics.rms);
+    }
+    for (int i = 0; i < r->bond_count && i < 4; i++) {
+        add_number(&o, r->bonds[i].energy);
+        add_number(&o, r->bonds[i].work);
+    }
+    return o;
+}
+
+// Bits, so that NaN is NaN and -0 is not 0.
+static void check_same(const outcome* a, const outcome* b, const char* what, uint64_t seed)
+{
+    if (a->count != b->count || memcmp(a->rows, b->rows, a->count * sizeof(double)) != 0) {
+        size_t k = 0;
+        while (k < a->count && k < b->count && memcmp(&a->rows[k], &b->rows[k], 8) == 0) {
+            k++;
+        }
+        fail_msg("seed %llu, %s: %zu and %zu numbers, the first that differ at %zu: %.17g, %.17g",
+                 (unsigned long long)seed, what, a->count, b->count, k,
+                 k < a->count ? a->rows[k] : NAN, k < b->count ? b->rows[k] : NAN);
+    }
+    for (int i = 0; i < a->verdicts; i++) {
+        if (memcmp(&a->verdict[i], &b->verdict[i], 8) != 0) {
+            fail_msg("seed %llu, %s: number %d of the verdict is %.17g and %.17g",
+                     (unsigned long long)seed, what, i, a->verdict[i], b->verdict[i]);
+        }
+    }
+}
+
+static void to_end(crd_master* m, int64_t chunk)
+{
+    while (crd_master_ended(m) == CRD_END_NONE) {
+        check_ok(crd_master_advance(m, chunk));
+    }
+}
+
+static crd_master* begin(crd_context* ctx, const crd_system* s, bool snapshots)
+{
+    crd_master_options o = crd_master_defaults();
+    crd_master* m = NULL;
+    o.columns = true;
+    o.snapshots = snapshots;
+    check_ok(crd_master_create(ctx, s, &o, &m));
+    check_ok(crd_master_initialize(m));
+    return m;
+}
+
+// An uninterrupted run beside one that is saved, goes on, goes back, branches and begins again.
+static void check_branches(crd_context* ctx, const crd_system* s, int64_t at, uint64_t seed)
+{
+    crd_master* whole = begin(ctx, s, false);
+    to_end(whole, 1000);
+    outcome expected = outcome_of(whole);
+    crd_master_destroy(whole);
+
+    crd_master* m = begin(ctx, s, true);
+    crd_snapshot *first = NULL, *second = NULL;
+    check_ok(crd_master_advance(m, at));
+    check_ok(crd_master_save(m, &first));
+    to_end(m, 7);
+    outcome a = outcome_of(m);
+    check_same(&expected, &a, "saved on its way", seed);
+    check_ok(crd_master_restore(m, first));
+    check_ok(crd_master_advance(m, 1 + at / 2));
+    check_ok(crd_master_save(m, &second));
+    to_end(m, 100);
+    outcome b = outcome_of(m);
+    check_same(&expected, &b, "resumed", seed);
+    check_ok(crd_master_reset(m));
+    check_int(crd_master_get_report(m)->steps, 0);
+    check_ok(crd_master_advance(m, at / 3));
+    check_ok(crd_master_restore(m, second)); // forward: rows between are gone, the state is not
+    to_end(m, 100);
+    outcome c = outcome_of(m);
+    check_near(c.rows[c.count - 1], expected.rows[expected.count - 1], 0);
+    check_int(memcmp(c.verdict + 2, expected.verdict + 2, sizeof(double)), 0);
+    check_ok(crd_master_reset(m));
+    to_end(m, 1000);
+    outcome d = outcome_of(m);
+    check_same(&expected, &d, "reset", seed);
+    crd_snapshot_destroy(first);
+    crd_master_destroy(m); // and `second` with it
+    free(expected.rows);
+    free(a.rows);
+    free(b.rows);
+    free(c.rows);
+    free(d.rows);
+}
+
+// ---- random systems ----------------------------------------------------------------------------
+
+typedef struct {
+    uint64_t seed;
+    int64_t steps;
+    bool multirate;
+} drawn;
+
+static uint64_t draw(uint64_t* s)
+{
+    uint64_t z = *s += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// Couplings with emulated channels on some connections, and how steps are made.
+static void change(void* user, crd_system* s)
+{
+    static const char* const algorithms[] = {"auto", "zoh", "foh", "eros", "rls", "wiener"};
+    const drawn* d = user;
+    uint64_t r = d->seed;
+    char text[4096];
+    int n = snprintf(text, sizeof text, "connections:\n");
+    const int coupled = draw(&r) % 2 ? s->connection_count : 0;
+    bool any = false;
+    for (int i = 0; i < coupled; i++) {
+        const crd_connection_spec* c = &s->connections[i];
+        if (draw(&r) % 2) { continue; }
+        any = true;
+        const double H = s->run.step;
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "  - { from: %s.%s, to: %s.%s, coupling: { algorithm: %s, channel: { delay: "
+                      "%.17g s, jitter: %.17g s, loss: %s } } }\n",
+                      s->units[c->from_unit].name, c->from, s->units[c->to_unit].name, c->to,
+                      algorithms[draw(&r) % 6], 1.5 * H, draw(&r) % 2 ? 0.5 * H : 0,
+                      draw(&r) % 2 ? "5 %" : "0 %");
+    }
+    if (any) { check_ok(crd_system_amend(s, text, (size_t)n, "random", 1)); }
+    const uint64_t how = draw(&r) % 6;
+    const char* run = how == 0 && !d->multirate && !any   ? "run: { control: 1e-3 }"
+                      : how == 1 && !d->multirate && !any ? "run: { iterate: true }"
+                      : how == 2 ? "run: { monitor: [defect, energy, solver] }"
+                                 : NULL;
+    if (run) { check_ok(crd_system_amend(s, run, strlen(run), "random", 1)); }
+    crd_context* ctx = crd_context_create(NULL);
+    check_branches(ctx, s, 1 + (int64_t)(draw(&r) % (uint64_t)(d->steps / 2)), d->seed);
+    crd_context_destroy(ctx);
+}
+
+static int from_seed = 1, seeds = 60;
+
+static void a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(void** state)
+{
+    (void)state;
+    for (int i = from_seed; i < from_seed + seeds; i++) {
+        random_traits t = random_traits_of((uint64_t)i);
+        t.save = true;
+        t.steps = 60;
+        t.growth = NAN;
+        drawn d = {.seed = (uint64_t)i, .steps = t.steps, .multirate = t.multirate};
+        random_linear* s = random_linear_create((uint64_t)i, &t);
+        (void)random_linear_run(s, &(random_run){.change = change, .user = &d});
+        random_linear_destroy(s);
+    }
+}
+
+// ---- systems of the examples: FMUs, circuits, twins, pairs, bonds ------------------------------
+
+static void examples_resume_to_the_last_bit(void** state)
+{
+    static const struct {
+        const char* file;
+        double stop;
+    } of[] = {
+        {"oscillator/oscillator.yaml", 0.4},
+        {"systems/oscillator_coupled.yaml", 0.4},
+        {"systems/oscillator_multirate.yaml", 0.4},
+        {"systems/shaft_pair.yaml", 0.5},
+        {"systems/loudspeaker.yaml", 0.05},
+        {"systems/cooling.yaml", 60},
+        {"systems/stop.yaml", 0.5},
+        {"systems/ecar.yaml", 5},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char path[512];
+        crd_system* s = NULL;
+        snprintf(path, sizeof path, "%s/../examples/%s", TEST_SOURCE_DIR, of[i].file);
+        check_ok(crd_system_load(*state, path, &s));
+        s->results.path = s->results.exchange = NULL;
+        s->run.stop = of[i].stop;
+        s->run.isolate = CRD_ISOLATE_NONE;
+        check_branches(*state, s, 17, i);
+        crd_system_destroy(s);
+    }
+}
+
+// ---- what is said ------------------------------------------------------------------------------
+
+static void values_pass_by_handle(void** state)
+{
+    crd_system* s = NULL;
+    crd_unit_spec u = crd_unit_spec_defaults();
+    check_ok(crd_system_create(*state, &s));
+    u.source = CRD_UNIT_NATIVE;
+    u.name = "a";
+    u.model = &euler_model;
+    check_ok(crd_system_add_unit(s, &u, NULL));
+    u.name = "b";
+    u.model = &gain_model;
+    check_ok(crd_system_add_unit(s, &u, NULL));
+    crd_connection_spec c = crd_connection_spec_defaults();
+    c.from_unit = 0, c.from = "y", c.to_unit = 1, c.to = "u";
+    check_ok(crd_system_add_connection(s, &c));
+    s->run.step = 0.1;
+    s->run.stop = 10;
+    crd_master_options o = crd_master_defaults();
+    o.columns = o.snapshots = true;
+    crd_master* m = NULL;
+    check_ok(crd_master_create(*state, s, &o, &m));
+    int in = -1, again = -1, out = -1, fed = -1, k = -1, none = -1;
+    check_ok(crd_master_find(m, "a.u", &in));
+    check_ok(crd_master_find(m, "a.u", &again));
+    check_int(in, again);
+    check_ok(crd_master_find(m, "a.y", &out));
+    check_ok(crd_master_find(m, "b.u", &fed));
+    check_ok(crd_master_find(m, "b.a", &k));
+    check_int(crd_master_find(m, "b.nothing", &none), CRD_E_NOT_FOUND);
+    double x = 3, y = 0;
+    check_int(crd_master_get(m, out, &y), CRD_E_STATE);
+    check_ok(crd_master_initialize(m));
+    check_int(crd_master_set(m, fed, &x), CRD_E_STATE); // connected
+    check_int(crd_master_set(m, out, &x), CRD_E_UNSUPPORTED);
+    check_int(crd_master_set(m, in, &(double){NAN}), CRD_E_RANGE);
+    check_int(crd_master_set(m, 99, &x), CRD_E_RANGE);
+    check_ok(crd_master_set(m, in, &x)); // y' = 3
+    check_ok(crd_master_advance(m, 10));
+    check_ok(crd_master_get(m, out, &y));
+    check_near(y, 3.0, 1e-12);
+    check_near(*crd_master_handle(m, out)->at, y, 0);
+    x = 2;
+    check_ok(crd_master_set(m, k, &x)); // tunable: b.y = 2 b.u
+    check_ok(crd_master_advance(m, 1));
+    check_ok(crd_master_get(m, fed, &x));
+    check_ok(crd_master_value(m, "b.y", &y));
+    check_near(y, 2 * x, 1e-12);
+    crd_master_cancel(m);
+    check_ok(crd_master_advance(m, 5));
+    check_int(crd_master_ended(m), CRD_END_INTERRUPTED);
+    check_ok(crd_master_reset(m)); // what was set is as it was
+    check_ok(crd_master_get(m, in, &x));
+    check_near(x, 0, 0);
+    check_ok(crd_master_advance(m, 10));
+    check_ok(crd_master_get(m, out, &y));
+    check_near(y, 0, 0);
+    check_int(crd_master_table(m)->rows, 11);
+    check_ok(crd_master_finish(m));
+    check_int(crd_master_reset(m), CRD_E_STATE);
+    check_int(crd_master_set(m, in, &x), CRD_E_STATE);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
+static void a_unit_that_cannot_be_saved_is_named(void** state)
+{
+    crd_system* s = NULL;
+    crd_unit_spec u = crd_unit_spec_defaults();
+    crd_model lost = euler_model;
+    lost.stateless = true;
+    check_ok(crd_system_create(*state, &s));
+    u.source = CRD_UNIT_NATIVE;
+    u.name = "lost";
+    u.model = &lost;
+    check_ok(crd_system_add_unit(s, &u, NULL));
+    crd_master_options o = crd_master_defaults();
+    crd_master* m = NULL;
+    crd_snapshot* p = NULL;
+    o.snapshots = true;
+    check_ok(crd_master_create(*state, s, &o, &m));
+    check_int(crd_master_save(m, &p), CRD_E_STATE);
+    check_ok(crd_master_initialize(m));
+    check_int(crd_master_save(m, &p), CRD_E_UNSUPPORTED);
+    check_contains(crd_error_text(*state), "unit 'lost'");
+    check_int(crd_master_reset(m), CRD_E_UNSUPPORTED);
+    assert_null(p);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
+int main(int argc, char** argv)
+{
+    if (argc > 2) {
+        from_seed = atoi(argv[1]);
+        seeds = atoi(argv[2]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(values_pass_by_handle, check_set_up, check_tear_down),
+        cmocka_unit_test_setup_teardown(a_unit_that_cannot_be_saved_is_named, check_set_up,
+                                        check_tear_down),
+        cmocka_unit_test_setup_teardown(a_resumed_run_is_the_uninterrupted_one_to_the_last_bit,
+                                        check_set_up, check_tear_down),
+        cmocka_unit_test_setup_teardown(examples_resume_to_the_last_bit, check_set_up,
+                                        check_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
