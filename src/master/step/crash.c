@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,8 +22,10 @@ static const int signals[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABRT,
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals, ALWAYS = 10, STACK_BYTES = 64 * 1024 };
 
 static _Thread_local crdi_crash_frame* current;
-static _Thread_local bool known;              // a thread that runs units for a master
-static _Thread_local char stack[STACK_BYTES]; // for the handler when the thread's own overflowed
+static _Thread_local bool known; // a thread that runs units for a master
+// For the handler when the thread's own overflowed. Not here itself: a program that loads the
+// library while it runs has no room for it among the variables of its threads.
+static _Thread_local void* stack;
 
 // Handlers belong to the process, so they are counted: several masters may run.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -151,6 +154,10 @@ static void leave_thread(void* value)
 {
     (void)value;
     if (in_unit() && !crdi_crash_child && atomic_load(&desk.open)) { post(CRDI_CRASH_THREAD); }
+    if (in_unit() || !stack) { return; }
+    sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+    munmap(stack, STACK_BYTES);
+    stack = NULL;
 }
 
 // A unit made a second process of this one, which must not become a second run.
@@ -241,8 +248,11 @@ void crdi_crash_enter(crdi_crash_frame* g, volatile int* running)
     if (!known) { // asked once per thread: workers come here in every tick
         stack_t now;
         if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
+            void* room =
+                mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            stack = room == MAP_FAILED ? NULL : room;
             stack_t s = {.ss_sp = stack, .ss_size = STACK_BYTES};
-            sigaltstack(&s, NULL);
+            if (stack) { sigaltstack(&s, NULL); }
         }
         pthread_setspecific(thread_end, &desk); // anything but NULL
         known = true;
