@@ -647,6 +647,10 @@ CRD_API int crd_system_find(const crd_system* s, const char* unit);
 /// The index of the new unit in `*index` (may be NULL). Texts are copied; arrays inside are
 /// borrowed unless they come from the arena.
 CRD_API crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* index);
+/// A unit of the caller's own: a table of variables and functions (cardan/model.h), borrowed, which
+/// outlives the system. `step` 0: the run's. What it leaves open, crd_system_amend may say.
+CRD_API crd_status crd_system_add_model(crd_system* s, const char* name, const crd_model* model,
+                                        double step, int* index);
 CRD_API crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c);
 CRD_API crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* b);
 /// "unit.var" -> the connection's ends; the longest unit name that fits wins. CRD_E_NOT_FOUND with

@@ -363,6 +363,17 @@ crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* in
     return st;
 }
 
+crd_status crd_system_add_model(crd_system* s, const char* name, const crd_model* model,
+                                double step, int* index)
+{
+    crd_unit_spec unit = crd_unit_spec_defaults();
+    unit.name = name;
+    unit.source = CRD_UNIT_NATIVE;
+    unit.model = model;
+    unit.step = step;
+    return crd_system_add_unit(s, &unit, index);
+}
+
 crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* connection)
 {
     crd_connection_spec c = *connection;

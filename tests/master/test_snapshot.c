@@ -14,6 +14,7 @@
 typedef struct {
     double* rows; // all columns with their times, one after the other
     size_t count;
+    double last; // of the first column
     double verdict[64]; // numbers of the report
     int verdicts;
 } outcome;
@@ -35,6 +36,7 @@ static outcome outcome_of(crd_master* m)
             o.rows[o.count++] = c->values ? c->values[k] : 0;
         }
     }
+    o.last = t->columns[0].values[t->columns[0].rows - 1];
     const crd_master_report* r = crd_master_get_report(m);
     add_number(&o, (double)r->steps);
     add_number(&o, (double)r->rows);
@@ -125,9 +127,9 @@ static void check_branches(crd_context* ctx, const crd_system* s, int64_t at, ui
     check_ok(crd_master_advance(m, at / 3));
     check_ok(crd_master_restore(m, second)); // forward: rows between are gone, the state is not
     to_end(m, 100);
-    outcome c = outcome_of(m);
-    check_near(c.rows[c.count - 1], expected.rows[expected.count - 1], 0);
-    check_int(memcmp(c.verdict + 2, expected.verdict + 2, sizeof(double)), 0);
+    double last = NAN;
+    check_ok(crd_master_value(m, crd_master_signal_name(m, 0), &last));
+    check_near(last, expected.last, 0);
     check_ok(crd_master_reset(m));
     to_end(m, 1000);
     outcome d = outcome_of(m);
@@ -137,7 +139,6 @@ static void check_branches(crd_context* ctx, const crd_system* s, int64_t at, ui
     free(expected.rows);
     free(a.rows);
     free(b.rows);
-    free(c.rows);
     free(d.rows);
 }
 
@@ -191,7 +192,7 @@ static void change(void* user, crd_system* s)
     crd_context_destroy(ctx);
 }
 
-static int from_seed = 1, seeds = 60;
+static int from_seed = 1, seeds = 200;
 
 static void a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(void** state)
 {
