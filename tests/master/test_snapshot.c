@@ -14,7 +14,7 @@
 typedef struct {
     double* rows; // all columns with their times, one after the other
     size_t count;
-    double last; // of the first column
+    double last;        // of the first column
     double verdict[64]; // numbers of the report
     int verdicts;
 } outcome;
