@@ -680,6 +680,68 @@ CRD_API crd_connection_spec crd_connection_spec_defaults(void);
 CRD_API crd_signal_spec crd_signal_spec_defaults(void);
 CRD_API crd_bond_spec crd_bond_spec_defaults(void);
 
+// ---- proposed connections ----------------------------------------------------------------------
+
+/// A unit as far as proposals need it.
+typedef struct crd_port_unit {
+    const char* name;
+    bool source; ///< a generator or a recording: it depends on nobody
+} crd_port_unit;
+
+/// A variable at which a connection could begin or end.
+typedef struct crd_endpoint {
+    int unit; ///< index of its unit
+    const char* name;
+    const char* measure;     ///< unit of measure, "" none
+    crd_dimension dimension; ///< of it, if has_dimension
+    bool has_dimension;
+    crd_type type;
+    crd_causality causality; ///< CRD_INPUT and CRD_OUTPUT count, others are passed over
+    uint32_t size;           ///< elements
+    bool taken;              ///< an input that has a source already
+} crd_endpoint;
+
+typedef enum crd_sureness {
+    CRD_DOUBTFUL, ///< somebody has to look
+    CRD_LIKELY,   ///< the best by far, though not in all respects
+    CRD_SURE,
+} crd_sureness;
+CRD_API const char* crd_sureness_name(crd_sureness s); ///< "doubtful", "likely", "sure"
+
+typedef struct crd_proposal {
+    int from, to; ///< ports
+    crd_sureness sure;
+    const char* why; ///< "same name, both in N.m"
+} crd_proposal;
+
+/// For every free input at most one output that it could get its value from: by the tokens of
+/// names, with names of the partners and common synonyms, by units of measure and types. In the
+/// order of inputs, in `arena`. Time grows with what names have in common, not with all pairs.
+CRD_API crd_status crd_propose(crd_arena* arena, const crd_port_unit* units, int unit_count,
+                               const crd_endpoint* ports, int port_count, const crd_proposal** out,
+                               int* count);
+/// NULL if a value of `from` can go to `to`, else why not; in `arena`.
+CRD_API const char* crd_propose_refusal(crd_arena* arena, const crd_endpoint* from,
+                                        const crd_endpoint* to);
+/// Whether the product of both is a power.
+CRD_API bool crd_is_power(const crd_endpoint* a, const crd_endpoint* b);
+
+// ---- descriptions edited -----------------------------------------------------------------------
+
+/// The text of a description with one connection more ("a.y", "b.u"), everything else as it was:
+/// in the line of a comment that has it already, else behind the last connection. `out` is empty at
+/// first. Whether it makes sense is for whoever loads the result. CRD_E_FORMAT.
+CRD_API crd_status crd_system_text_connect(crd_context* ctx, const char* text, size_t length,
+                                           const char* path, const char* from, const char* to,
+                                           crd_text* out);
+/// One connection less. `from` NULL: whatever drives `to`. CRD_E_NOT_FOUND.
+CRD_API crd_status crd_system_text_disconnect(crd_context* ctx, const char* text, size_t length,
+                                              const char* path, const char* from, const char* to,
+                                              crd_text* out);
+/// "a.y -> b.u" in its two ends, without blanks; in `arena`. CRD_E_FORMAT.
+CRD_API crd_status crd_system_arrow(crd_arena* arena, const char* text, const char** from,
+                                    const char** to);
+
 // ---- SSP ---------------------------------------------------------------------------------------
 
 /// System Structure and Parameterization, 1.0 and 2.0: packages read into a system, and written.

@@ -358,6 +358,24 @@ CRD_API void crd_coupling_model_destroy(const crd_model* model);
 /// crd_coupling_model_destroy. NULL with a sentence in `message` (room bytes).
 CRD_API const crd_model* crd_coupling_model_load(const char* folder, char* message, size_t room);
 
+/// What crd_propose is asked about: the free ends of all units of a system.
+typedef struct crd_ports {
+    crd_context* ctx;
+    crd_arena arena;       ///< of everything here; crd_propose may use it
+    crd_unit** opened;     ///< (unit_count); NULL: could not be opened, failures[i] says why
+    const char** failures; ///< (unit_count), NULL where it could
+    crd_port_unit* units;
+    crd_endpoint* ports;
+    int unit_count, port_count;
+    crd_unit_store* store;
+} crd_ports;
+
+/// Inputs and outputs of the units of `s` (outlives it), described without running their code.
+/// Inputs with a connection or a start value in the system are `taken`. A unit that cannot be
+/// opened has none.
+CRD_API crd_status crd_ports_create(crd_context* ctx, const crd_system* s, crd_ports** out);
+CRD_API void crd_ports_destroy(crd_ports* p);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,9 @@
 /// As a scalar of YAML, in quotes where it would be something else than this text.
 void crdi_yaml_text(crd_text* t, const char* text);
 
+/// One item of `connections`: an arrow, in quotes or braces where it has to be.
+void crdi_yaml_connection(crd_text* t, const char* from, const char* to);
+
 /// Names of crd_isolation, NULL behind the last.
 extern const char* const crdi_isolations[];
 /// What CARDAN_ISOLATE in the environment says, for whoever says nothing; if it says nothing, too,

@@ -46,29 +46,11 @@ const crdi_table crdi_connection_table = {"connection", connection_keys, COUNT(c
 // "a.b -> c.d"
 static crd_status read_arrow(crdi_reader* r, const crdi_node* n, connection_draft* d)
 {
-    const char* expected = "unit.output -> unit.input";
-    const char* arrow = strstr(n->text, "->");
-    if (!arrow || strstr(arrow + 2, "->")) {
-        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
-                              crdi_clip(n->text).text, expected);
-    }
-    const char *from = n->text, *from_end = arrow, *to = arrow + 2, *to_end = to + strlen(to);
-    const char* const blanks = " \t\n";
-    from += strspn(from, blanks);
-    to += strspn(to, blanks);
-    while (from_end > from && strchr(blanks, from_end[-1])) {
-        from_end--;
-    }
-    while (to_end > to && strchr(blanks, to_end[-1])) {
-        to_end--;
-    }
-    if (from >= from_end || to >= to_end) {
-        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
-                              crdi_clip(n->text).text, expected);
-    }
-    d->from = crdi_arena_text(r->arena, from, (size_t)(from_end - from));
-    d->to = d->from ? crdi_arena_text(r->arena, to, (size_t)(to_end - to)) : NULL;
-    return d->to ? CRD_OK : CRD_E_MEMORY;
+    const crd_status st = crd_system_arrow(r->arena, n->text, &d->from, &d->to);
+    return st == CRD_E_FORMAT
+               ? crdi_read_fail(r, st, n->line, "'%s', expected unit.output -> unit.input",
+                                crdi_clip(n->text).text)
+               : st;
 }
 
 static crd_status read_map(crdi_reader* r, const crdi_node* n, void* out)
@@ -233,6 +215,10 @@ crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system*
     driven map = {0};
     crdi_map_init(&map.inputs, r->ctx);
     const size_t mark = crdi_path_enter(r, "connections");
+    if (crdi_node_empty(n)) { // all that there are stand behind a #
+        crdi_path_leave(r, mark);
+        goto fail;
+    }
     CRD_TRY(crdi_expect_kind(r, n, CRDI_LIST,
                              "a list such as [a.y -> b.u] or of mappings with from and to"));
     CRD_TRY(start_driven(r, s, &map, n->count));

@@ -35,6 +35,35 @@ void crdi_yaml_text(crd_text* t, const char* text)
     }
 }
 
+// Blanks at the ends and arrows inside would not come back.
+static bool system_write_is_end(const char* text)
+{
+    const size_t n = strlen(text);
+    return n > 0 && !strstr(text, "->") && !isspace((unsigned char)text[0]) &&
+           !isspace((unsigned char)text[n - 1]);
+}
+
+void crdi_yaml_connection(crd_text* t, const char* from, const char* to)
+{
+    static const char special[] = ":#,[]{}\"'&*!|>%@`\\\n\r\t";
+    if (!system_write_is_end(from) || !system_write_is_end(to)) {
+        crdi_flow f = {.t = t};
+        crdi_flow_text(&f, "from", from);
+        crdi_flow_text(&f, "to", to);
+        crdi_flow_end(&f);
+    } else if (strpbrk(from, special) || strpbrk(to, special) ||
+               !(isalnum((unsigned char)from[0]) || from[0] == '_')) {
+        crd_text arrow;
+        crd_text_init(&arrow, t->ctx);
+        crdi_text_add(&arrow, "%s -> %s", from, to);
+        if (!arrow.failed) { crdi_text_json(t, arrow.data); }
+        t->failed = t->failed || arrow.failed;
+        crd_text_clear(&arrow);
+    } else {
+        crdi_text_add(t, "%s -> %s", from, to);
+    }
+}
+
 void crdi_flow_key(crdi_flow* f, const char* key)
 {
     crdi_text_add(f->t, "%s", f->count++ ? ", " : "{ ");

@@ -84,11 +84,19 @@ static crd_status syntax_error(const builder* b, const yaml_parser_t* p)
                      problem, context);
 }
 
+static void set_end(crdi_node* n, yaml_mark_t mark)
+{
+    n->at.end_line = (int)mark.line;
+    n->at.end_column = (int)mark.column;
+}
+
 static crdi_node* add_node(builder* b, crdi_node_kind kind, yaml_mark_t mark)
 {
     crdi_node* n = crdi_arena_new(b->arena, 1, sizeof *n);
     if (!n) { return NULL; }
     *n = (crdi_node){.kind = kind, .line = line_of(b, mark), .text = "", .key = b->key};
+    n->at.line = (int)mark.line;
+    n->at.column = (int)mark.column;
     if (b->key) { n->line = b->key_line; }
     b->key = NULL;
     if (b->depth == 0) {
@@ -130,10 +138,11 @@ static crd_status on_scalar(builder* b, const yaml_event_t* e)
     if (!n) { return CRD_E_MEMORY; }
     n->text = text;
     n->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    set_end(n, e->end_mark);
     return CRD_OK;
 }
 
-static crd_status on_open(builder* b, crdi_node_kind kind, yaml_mark_t mark)
+static crd_status on_open(builder* b, crdi_node_kind kind, bool flow, yaml_mark_t mark)
 {
     if (wants_key(b)) {
         return crdi_fail(b->ctx, CRD_E_FORMAT, "%sa %s as a key, expected a name",
@@ -145,6 +154,7 @@ static crd_status on_open(builder* b, crdi_node_kind kind, yaml_mark_t mark)
     }
     crdi_node* n = add_node(b, kind, mark);
     if (!n) { return CRD_E_MEMORY; }
+    n->flow = flow;
     b->stack[b->depth++] = n;
     return CRD_OK;
 }
@@ -233,13 +243,16 @@ static crd_status on_event(builder* b, const yaml_event_t* e)
     case YAML_SCALAR_EVENT:
         return on_scalar(b, e);
     case YAML_SEQUENCE_START_EVENT:
-        return on_open(b, CRDI_LIST, e->start_mark);
+        return on_open(b, CRDI_LIST, e->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE,
+                       e->start_mark);
     case YAML_MAPPING_START_EVENT:
-        return on_open(b, CRDI_MAPPING, e->start_mark);
+        return on_open(b, CRDI_MAPPING, e->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE,
+                       e->start_mark);
     case YAML_SEQUENCE_END_EVENT:
-        b->depth--;
+        set_end(b->stack[--b->depth], e->end_mark);
         return CRD_OK;
     case YAML_MAPPING_END_EVENT:
+        set_end(b->stack[b->depth - 1], e->end_mark);
         return check_duplicates(b, b->stack[--b->depth]);
     default:
         return CRD_OK;

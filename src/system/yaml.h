@@ -8,8 +8,14 @@ typedef enum crdi_node_kind { CRDI_SCALAR, CRDI_LIST, CRDI_MAPPING } crdi_node_k
 
 typedef struct crdi_node {
     crdi_node_kind kind;
-    bool quoted;      ///< scalar in quotes or as a block: it is text, whatever it looks like
-    int line;         ///< of the key if there is one, from 1; 0: unknown
+    bool quoted; ///< scalar in quotes or as a block: it is text, whatever it looks like
+    int line;    ///< of the key if there is one, from 1; 0: unknown
+    /// Of the value, both from 0: lines of the text and characters in them. The end of a list or
+    /// mapping in block style is where the next thing begins.
+    struct crdi_span {
+        int line, column, end_line, end_column;
+    } at;
+    bool flow;        ///< list or mapping in [] or {}
     const char* key;  ///< of a mapping's member, else NULL
     const char* text; ///< scalar; "" otherwise
     struct crdi_node *first, *last, *next;

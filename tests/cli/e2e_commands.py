@@ -72,7 +72,7 @@ class Completion(EndToEnd):
 
     def test_bash_completes_commands_options_choices_and_files(self):
         self.assertEqual(self.complete("cardan", "c"),
-                         ["check", "compare", "compensate", "circuit", "can", "completion"])
+                         ["connect", "check", "compare", "compensate", "circuit", "can", "completion"])
         self.assertEqual(self.complete("cardan", "run", "--st"),
                          ["--start-time", "--stop-time", "--step", "--stream",
                           "--stream-signals"])

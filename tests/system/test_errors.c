@@ -331,7 +331,7 @@ static void wrong_signals_are_refused(void** state)
 static void wrong_connections_are_refused(void** state)
 {
     static const mistake rows[] = {
-        {"\n", F, 5, "connections: nothing, expected a list", NULL},
+        {" false\n", F, 5, "connections: 'false', expected a list", NULL},
         {" { from: mass1.y, to: motor.u }\n", F, 5, "connections: a mapping, expected a list",
          NULL},
         {"\n  - mass1.y, motor.u\n", F, 6, "connections[1]: 'mass1.y, motor.u'",
