@@ -368,6 +368,30 @@ static void who_began_to_move_is_no_measure_for_others(void** state)
     check_near(crdi_growth_calm_of(&seen, &seen, 1), 1e-12 * seen.size, 1e-30);
 }
 
+// Grows by 3 % a step: y = e^(0.03 n) cos(angle n), held.
+static crdi_growth growing(double angle)
+{
+    crdi_growth_watch w;
+    crdi_growth most = CRDI_GROWTH_NONE;
+    double y = 1;
+    crdi_growth_start(&w, y);
+    for (int n = 1; n <= 300; n++) {
+        const double next = exp(0.03 * n) * cos(angle * n);
+        const crdi_growth alarm = crdi_growth_step(&w, 0.5 * (y - next), next, 0, 0);
+        most = alarm > most ? alarm : most;
+        y = next;
+    }
+    return most;
+}
+
+// A car that a hand accelerates from standstill was "grows steadily; cannot be told apart".
+static void what_grows_without_swinging_is_no_coupling(void** state)
+{
+    (void)state;
+    check_int(growing(0.2), CRDI_GROWTH_RESOLVED);
+    check_int(growing(0), CRDI_GROWTH_NONE);
+}
+
 static void limits_act_while_it_runs(void** state)
 {
     (void)state;
@@ -582,9 +606,9 @@ static void a_falling_black_box_is_undecided(void** state)
     check_contains(g.r->guard.note, "is watched instead");
     clear_away(&g);
     pendulum(&g, &closed);
-    g.s->run.guard.action = CRD_GUARD_STOP;
+    g.s->run.guard.action = CRD_GUARD_STOP; // it does not swing, so nothing is said on the way
     run(&g);
-    check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_GUARD);
+    check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
     clear_away(&g);
     pendulum(&g, &closed);
     g.s->run.guard.action = CRD_GUARD_NONE; // 3300-fold, by itself
@@ -608,6 +632,7 @@ int main(void)
         cmocka_unit_test(the_map_of_gauss_seidel_is_what_runs),
         cmocka_unit_test(what_explodes_does_so_evenly),
         cmocka_unit_test(who_began_to_move_is_no_measure_for_others),
+        cmocka_unit_test(what_grows_without_swinging_is_no_coupling),
         cmocka_unit_test(limits_act_while_it_runs),
         cmocka_unit_test(a_ladder_is_climbed_to_its_end),
         cmocka_unit_test(a_ladder_needs_its_rungs),

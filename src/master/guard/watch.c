@@ -53,6 +53,18 @@ static bool confirms(const crdi_growth_window* p, double size)
            p->E[0] > 0.03 * size;
 }
 
+// What grows slowly without swinging does so by itself: at z = 1, of signals that stay, every
+// prediction and every delay is exact, so that no exchange can move an eigenvalue of the step map
+// across it. A car that accelerates is no loop that diverges.
+static bool swings(const crdi_growth_window* p)
+{
+    int turns = 0;
+    for (int i = 0; i < CRDI_WATCH_KEPT; i++) {
+        turns += p->turned[i];
+    }
+    return turns > 1;
+}
+
 // The last five logarithms of ratios within 30 % of their mean, and ten-fold in all.
 static bool is_steady(const crdi_growth_window* p)
 {
@@ -91,7 +103,8 @@ static crdi_growth judge_window(crdi_growth_watch* w, int window, bool suspect)
     if (p->R[0] > 0.25 && p->R[1] > 0.25 && p->E[0] > 0.1 * w->size) {
         return CRDI_GROWTH_UNRESOLVED;
     }
-    return window >= 2 && p->silent == 0 && is_steady(p) ? CRDI_GROWTH_RESOLVED : CRDI_GROWTH_NONE;
+    return window >= 2 && p->silent == 0 && swings(p) && is_steady(p) ? CRDI_GROWTH_RESOLVED
+                                                                      : CRDI_GROWTH_NONE;
 }
 
 // A window of this length is full.
@@ -100,6 +113,8 @@ static void close_window(crdi_growth_window* p, int window, double size)
     if (p->count == CRDI_WATCH_KEPT) { p->before = larger(p->before, p->E[CRDI_WATCH_KEPT - 1]); }
     memmove(p->E + 1, p->E, (CRDI_WATCH_KEPT - 1) * sizeof *p->E);
     memmove(p->size + 1, p->size, (CRDI_WATCH_KEPT - 1) * sizeof *p->size);
+    memmove(p->turned + 1, p->turned, (CRDI_WATCH_KEPT - 1) * sizeof *p->turned);
+    p->turned[0] = p->turns;
     p->size[0] = size;
     p->E[0] = sqrt(p->defect / (2 << window));
     p->R[1] = p->R[0];
@@ -107,11 +122,11 @@ static void close_window(crdi_growth_window* p, int window, double size)
     p->count += p->count < CRDI_WATCH_KEPT;
     p->silent -= p->silent > 0;
     p->defect = p->third = p->first = 0;
-    p->halves = 0;
+    p->halves = p->turns = 0;
 }
 
 static crdi_growth add_squares(crdi_growth_watch* w, double defect, double third, double first,
-                               bool suspect)
+                               int turns, bool suspect)
 {
     crdi_growth found = CRDI_GROWTH_NONE;
     for (int i = 0; i < CRDI_WATCH_WINDOWS; i++) {
@@ -119,10 +134,12 @@ static crdi_growth add_squares(crdi_growth_watch* w, double defect, double third
         p->defect += defect;
         p->third += third;
         p->first += first;
+        p->turns += turns;
         if (++p->halves < 2) { break; }
         defect = p->defect;
         third = p->third;
         first = p->first;
+        turns = p->turns;
         close_window(p, i, w->size);
         const crdi_growth alarm = judge_window(w, i, suspect);
         if (alarm > found) { found = alarm; }
@@ -177,8 +194,10 @@ crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int 
         w->count++;
         return soon ? CRDI_GROWTH_CONFIRMS : CRDI_GROWTH_NONE;
     }
+    const int turns = defect * w->last < 0;
+    if (defect != 0) { w->last = defect; }
     const crdi_growth found =
-        add_squares(w, defect * defect, third * third, first * first, expected > 0);
+        add_squares(w, defect * defect, third * third, first * first, turns, expected > 0);
     return soon && found == CRDI_GROWTH_NONE ? CRDI_GROWTH_CONFIRMS : found;
 }
 

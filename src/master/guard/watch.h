@@ -15,6 +15,8 @@ enum {
 typedef struct crdi_growth_window {
     double defect, third, first;  // sums of squares of the window under way: d, D3 y, D y
     int halves;                   // of two
+    int turns;                    // likewise how often d changed its sign
+    int turned[CRDI_WATCH_KEPT];  // newest first
     int count;                    // windows that were, at most CRDI_WATCH_KEPT
     double E[CRDI_WATCH_KEPT];    // newest first
     double size[CRDI_WATCH_KEPT]; // likewise the largest |y| up to then
@@ -27,7 +29,7 @@ typedef struct crdi_growth_window {
 typedef enum crdi_growth {
     CRDI_GROWTH_NONE,
     CRDI_GROWTH_CONFIRMS,   ///< grows as a map that says so makes one expect
-    CRDI_GROWTH_RESOLVED,   ///< grows steadily, and samples follow it: plant or coupling
+    CRDI_GROWTH_RESOLVED,   ///< swings up steadily, and samples follow it: plant or coupling
     CRDI_GROWTH_UNRESOLVED, ///< grows, and samples do not follow it: the exchange is too rare
 } crdi_growth;
 
@@ -40,6 +42,7 @@ typedef struct crdi_growth_watch {
     double rate;                 // of the alarm: ln of the growth per step
     double roughness;            // of the alarm: R
     double share;                // of the alarm: E of the size
+    double last;                 // d of the newest step, if it is not 0
     double step[3], step_before; // |d| of the newest steps, and the largest before them
     crdi_growth_window windows[CRDI_WATCH_WINDOWS];
     double block[CRDI_WATCH_BLOCKS]; // largest |y| of each stretch
