@@ -14,6 +14,7 @@ static const double USEFUL = 0.25; // squared: half of hold's error at most
 static const double GAIN = 0.2025; // squared hysteresis upwards, 0.45^2
 static const double GROWN = 2;     // times the size after the first steps ...
 static const double SWINGS = 1e-3; // ... with periods below 35 steps, as RINGING
+static const double TURNED = 0.5;  // angle that signals may have gone through
 static const double JUMP = 8;      // times the running change
 enum {
     READY = 5,     // samples that a signal is known by
@@ -145,6 +146,15 @@ static void level_stay(crdi_level* l, const crdi_level_vote* v)
     }
 }
 
+// One after the other, the lead of inputs that are known makes up for the lag of the others: errors
+// of hold swing with the signals, and whoever leaves it takes them along as they are then. Near the
+// start, or a jump, they are still small: after n steps of a tone n theta of what they will be.
+static bool may_rise(const crdi_level* l, const crdi_level_vote* v)
+{
+    const int steps = l->since < l->quiet ? l->since : l->quiet;
+    return !l->sequential || steps * sqrt(sqrt(v->ringing)) < TURNED;
+}
+
 bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v)
 {
     const int before = l->now;
@@ -167,7 +177,8 @@ bool crdi_level_decide(crdi_level* l, const crdi_level_vote* v)
     l->calm = bad ? 0 : l->calm + (l->calm < INT_MAX);
     if (l->wait > 0) {
         l->wait--;
-    } else if (l->calm >= CALM && v->ready > 0 && v->ready == v->counted && v->better == v->ready) {
+    } else if (may_rise(l, v) && l->calm >= CALM && v->ready > 0 && v->ready == v->counted &&
+               v->better == v->ready) {
         l->now = 1;
         l->age = l->since = 0;
         l->changed = true;

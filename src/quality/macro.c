@@ -524,15 +524,21 @@ void crdi_macro_map(crdi_macro* m, double* map)
     fill_map(m, map, map + macro_product(crdi_macro_size(m), crdi_macro_size(m)));
 }
 
+static crd_status map_modes(crdi_macro* m, int n, double* map)
+{
+    double* re = map + macro_product(n, n);
+    fill_map(m, map, re);
+    return crdi_num_eigenvalues(n, map, re, re + n);
+}
+
 crd_status crdi_macro_ln_rho(crdi_macro* m, double* out)
 {
     const int n = crdi_macro_size(m);
     crd_context* ctx = m->arena->ctx;
     double* map = crdi_new_array(ctx, macro_product(n, n + 2) + 1, sizeof *map);
     if (!map) { return CRD_E_MEMORY; }
-    double *re = map + macro_product(n, n), *im = re + n;
-    fill_map(m, map, re);
-    const crd_status st = crdi_num_eigenvalues(n, map, re, im);
+    const double *re = map + macro_product(n, n), *im = re + n;
+    const crd_status st = map_modes(m, n, map);
     double largest = 0;
     for (int i = 0; st >= 0 && i < n; i++) {
         largest = fmax(largest, hypot(re[i], im[i]));
@@ -594,7 +600,7 @@ static crd_status close_column(const crdi_macro* m, const closing* c, int unit, 
     return CRD_OK;
 }
 
-crd_status crdi_macro_exact(const crdi_macro* m, double* growth, double* fastest)
+static crd_status exact_modes(const crdi_macro* m, double* re, double* im)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = m->arena->ctx;
@@ -604,15 +610,14 @@ crd_status crdi_macro_exact(const crdi_macro* m, double* growth, double* fastest
         c.outputs += m->units[i].outputs;
     }
     const size_t square = macro_product(c.outputs, c.outputs);
-    double* room = crdi_new_array(ctx, 2 * square + (size_t)c.outputs + macro_product(n, n + 2) + 1,
-                                  sizeof *room);
+    double* room =
+        crdi_new_array(ctx, 2 * square + (size_t)c.outputs + macro_product(n, n) + 1, sizeof *room);
     c.pivots = crdi_new_array(ctx, (size_t)c.outputs + 1, sizeof *c.pivots);
     if (!room || !c.pivots) { CRD_TRY(CRD_E_MEMORY); }
     c.loop = room;
     c.column = room + square;
     c.y = c.column + square;
     c.a = c.y + c.outputs;
-    double *re = c.a + macro_product(n, n), *im = re + n;
     fill_loop(m, &c);
     for (int i = 0; i < m->unit_count; i++) {
         for (int j = 0; j < m->units[i].states; j++) {
@@ -620,15 +625,51 @@ crd_status crdi_macro_exact(const crdi_macro* m, double* growth, double* fastest
         }
     }
     CRD_TRY(crdi_num_eigenvalues(n, c.a, re, im));
-    *growth = n ? -INFINITY : 0;
-    double largest = 0;
-    for (int i = 0; i < n; i++) {
-        *growth = fmax(*growth, re[i]);
-        largest = fmax(largest, hypot(re[i], im[i]));
-    }
-    if (fastest) { *fastest = largest; }
 fail:
     crd_free(ctx, room);
     crd_free(ctx, c.pivots);
+    return st;
+}
+
+crd_status crdi_macro_exact(const crdi_macro* m, double* growth, double* fastest)
+{
+    const int n = m->states;
+    double largest = 0;
+    double* re = crdi_new_array(m->arena->ctx, 2 * (size_t)n + 1, sizeof *re);
+    const crd_status st = re ? exact_modes(m, re, re + n) : CRD_E_MEMORY;
+    *growth = n ? -INFINITY : 0;
+    for (int i = 0; st >= 0 && i < n; i++) {
+        *growth = fmax(*growth, re[i]);
+        largest = fmax(largest, hypot(re[i], re[n + i]));
+    }
+    if (fastest) { *fastest = largest; }
+    crd_free(m->arena->ctx, re);
+    return st;
+}
+
+crd_status crdi_macro_deviation(crdi_macro* m, double* out)
+{
+    const int n = m->states, size = crdi_macro_size(m);
+    const double h = m->period * m->tick;
+    crd_context* ctx = m->arena->ctx;
+    double* exact = crdi_new_array(ctx, 2 * (size_t)n + 1, sizeof *exact);
+    double* map = crdi_new_array(ctx, macro_product(size, size + 2) + 1, sizeof *map);
+    crd_status st = CRD_OK;
+    if (!exact || !map) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(exact_modes(m, exact, exact + n));
+    CRD_TRY(map_modes(m, size, map));
+    const double *re = map + macro_product(size, size), *im = re + size;
+    *out = 0;
+    for (int i = 0; i < n; i++) {
+        const double r = exp(exact[i] * h), angle = exact[n + i] * h;
+        double nearest = INFINITY;
+        for (int j = 0; j < size; j++) {
+            nearest = fmin(nearest, hypot(re[j] - r * cos(angle), im[j] - r * sin(angle)));
+        }
+        *out = fmax(*out, nearest / fmax(1 - r, 1e-3));
+    }
+fail:
+    crd_free(ctx, exact);
+    crd_free(ctx, map);
     return st;
 }

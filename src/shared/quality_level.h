@@ -52,6 +52,7 @@ typedef struct crdi_level_vote {
 typedef struct crdi_level {
     int now;          ///< 0, 1, 2
     bool fixed;       ///< hold for ever
+    bool sequential;  ///< one after the other: errors of hold cancel in part
     int age;          ///< steps above 0, since it was counted anew
     int calm, wait;   ///< steps at 0: without a sign of trouble; that are left
     int patience;     ///< how long it waited last

@@ -104,3 +104,7 @@ crd_status crdi_macro_ln_rho(crdi_macro* m, double* out);
 /// magnitude (may be NULL). Links with taps are taken as if they were not late.
 /// CRD_E_CONVERGENCE: an algebraic loop without a unique solution.
 crd_status crdi_macro_exact(const crdi_macro* m, double* growth, double* fastest);
+/// How far motion at the map's eigenvalues drifts away from that of the exactly coupled system
+/// before it has decayed (or over 1000 steps), of its size: the largest |mu - e^(lambda h)| / (1 -
+/// |e^(lambda h)|) over its eigenvalues lambda, mu the map's nearest. As crdi_macro_exact.
+crd_status crdi_macro_deviation(crdi_macro* m, double* out);

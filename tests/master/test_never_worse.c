@@ -97,8 +97,9 @@ static survey ask(bool black_box)
     return r;
 }
 
-// 0.2 % of 2,000 were wished for. Of 3,000 systems that nothing was tuned on (AUTO_SEED=900000)
-// 0.34 % were above 1.2 times hold as black boxes and 0.58 % linearised; these seeds have fewer.
+// Of 3,911 systems that nothing was tuned on (AUTO_SEED=5500000, 4000) 7 were above 1.2 times hold
+// as black boxes and 5 linearised, 2 and 1 of them above twice: all of these had a jump inside a
+// step, which is luck for hold or for the others.
 static void check_survey(const survey* r, double above, double gain)
 {
     check(r->systems > 0.9 * systems);
@@ -112,14 +113,14 @@ static void nothing_known_of_units_prediction_is_not_worse_than_hold(void** stat
 {
     (void)state;
     const survey r = ask(true);
-    check_survey(&r, 0.003, 5);
+    check_survey(&r, 0.002, 5);
 }
 
 static void units_linearised_prediction_is_much_better_than_hold(void** state)
 {
     (void)state;
     const survey r = ask(false);
-    check_survey(&r, 0.004, 40);
+    check_survey(&r, 0.002, 40);
 }
 
 // The second order makes this loop grow by 0.8 % a step, too slowly to ring: 1e10 in all.

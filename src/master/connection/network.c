@@ -50,6 +50,7 @@ static crd_status make_networks(crdi_plan* plan, crdi_connections* c, const int*
         n->flows = flows;
         flows += n->flow_count;
         n->flow_count = 0;
+        n->level.sequential = plan->sys->run.scheme == CRD_SCHEME_GAUSS_SEIDEL;
     }
     for (int i = 0; i < c->prediction_count; i++) {
         crdi_network* n = c->predictions[i].network;
@@ -231,10 +232,10 @@ static void shadow_step(crdi_connections* c, crdi_network* n, bool rough, double
             n->delta[n->links[k]] = missed(f, l, h, &truth);
             n->scale[n->links[k]] = f->size > 0 ? 1 / f->size : 0;
         }
-        crdi_shadow_step(s, l, n->delta, n->scale);
+        crdi_shadow_step(s, l, l == n->level.now, n->delta, n->scale);
     }
     const int before = n->level.now;
-    crdi_level_follow(&n->level, crdi_shadow_choose(s, before, rough));
+    crdi_level_follow(&n->level, crdi_shadow_choose(s, before, rough, n->scale));
     s->steps = n->level.now == before ? s->steps + 1 : 0;
 }
 
@@ -252,7 +253,7 @@ static void follow_shadow(crdi_connections* c, crdi_network* n, const crdi_level
         if (++n->alarms == ALARMS) { n->shadow = NULL; }
         return;
     }
-    if (n->shadow->steps == SETTLED) {
+    if (n->shadow->steps >= SETTLED && crdi_shadow_sure(n->shadow, n->level.now)) {
         if (!crdi_level_doubts(&n->level, v)) {
             crdi_level_follow(&n->level, n->level.now);
             return;
@@ -294,7 +295,8 @@ void crdi_networks_accept(crd_master* m)
             crdi_level_pass(&n->level);
         } else if (n->shadow) {
             follow_shadow(c, n, &v, m->clock.h);
-            news = news || n->shadow == NULL || n->shadow->steps < SETTLED;
+            news = news || n->shadow == NULL || n->shadow->steps < SETTLED ||
+                   !crdi_shadow_sure(n->shadow, n->level.now);
         } else {
             crdi_level_decide(&n->level, &v);
         }
