@@ -1,5 +1,5 @@
-# make install: the command, the library with headers, pkg-config and CMake files, man page,
-# completions, example FMUs.
+# make install: the command, the library with headers, pkg-config and CMake files, man pages,
+# completions, documentation, examples and their FMUs.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS cardan_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -47,15 +47,21 @@ function(cardan_generate file)
                        COMMAND ${CMAKE_COMMAND} -E rename ${generated}/${file}.part ${generated}/${file}
                        DEPENDS cardan_command VERBATIM)
 endfunction()
-cardan_generate(cardan.1 man)
 cardan_generate(cardan.bash completion bash)
 cardan_generate(_cardan completion zsh)
-add_custom_target(cardan_generated ALL DEPENDS ${generated}/cardan.1 ${generated}/cardan.bash
-                  ${generated}/_cardan)
-install(FILES ${generated}/cardan.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+cardan_generate(cardan.fish completion fish)
+add_custom_command(OUTPUT ${generated}/man1/cardan.1
+                   COMMAND ${CMAKE_COMMAND} -E make_directory ${generated}/man1
+                   COMMAND cardan_command man --directory ${generated}/man1
+                   DEPENDS cardan_command VERBATIM)
+add_custom_target(cardan_generated ALL DEPENDS ${generated}/man1/cardan.1 ${generated}/cardan.bash
+                  ${generated}/_cardan ${generated}/cardan.fish)
+install(DIRECTORY ${generated}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} FILES_MATCHING PATTERN "*.1")
+install(FILES ${generated}/cardan.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${generated}/cardan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME cardan)
 install(FILES ${generated}/_cardan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cardan)
 install(FILES docs/schema/cardan.schema.json tools/dcp.lua DESTINATION ${share_dir}) # dcp.lua: for Wireshark
 install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus/fmi2 ${CMAKE_BINARY_DIR}/fmus/fmi3
         DESTINATION ${share_dir}/fmus FILES_MATCHING PATTERN "*.fmu")

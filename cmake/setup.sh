@@ -10,7 +10,7 @@ zlib1g-dev libdeflate-dev libmatio-dev libsodium-dev libwebsockets-dev libsundia
 libsuitesparse-dev"
 for group in "$@"; do
     case $group in
-    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
+    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;

@@ -303,7 +303,7 @@ typedef struct crd_coupling_options {
     double learning_ridge;      ///< pull towards the design (RLS: ZOH), > 0; default 0.01
     /// Algorithms that adapt: an estimate leaves the newest sample by at most so many times the
     /// largest change from sample to sample that it looks at. 0, the default: no limit. Below the
-    /// bound that cardan analyze finds, a loop holds whatever is learned.
+    /// bound that cardan coupling analyze finds, a loop holds whatever is learned.
     double gain_limit;
     crd_reconstruction reconstruction; ///< default CRD_RECONSTRUCT_OWN
     crd_detection detection;           ///< default CRD_DETECT_GUARDED

@@ -1,9 +1,10 @@
 /// Learning: from a recorded or running signal to a network that continues it better.
 ///
-/// Training runs aside of the step: in `cardan learn train` on a recording, or in the server
-/// (`cardan learn serve`), a process of its own. Elements send it their samples and get networks
-/// back through a client that never blocks, so a server that dies costs nothing but the learning.
-/// client.c and message.c use libc alone and go into exported FMUs.
+/// Training runs aside of the step: in `cardan coupling learn train` on a recording, or in the
+/// server
+/// (`cardan coupling learn serve`), a process of its own. Elements send it their samples and get
+/// networks back through a client that never blocks, so a server that dies costs nothing but the
+/// learning. client.c and message.c use libc alone and go into exported FMUs.
 #pragma once
 #include "cardan/base.h"
 #include "cardan/coupling.h"

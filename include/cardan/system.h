@@ -551,7 +551,8 @@ typedef struct crd_run_spec {
     crd_isolation isolate; ///< which units run in worker processes; default CRD_ISOLATE_FOREIGN
     int loop_iterations;   ///< initialisation, default 50
     double loop_tolerance; ///< relative, default 1e-10
-    const char* learned;   ///< file of `cardan learn cycle` whose corrections are used; NULL: none
+    const char*
+        learned; ///< file of `cardan coupling learn cycle` whose corrections are used; NULL: none
 } crd_run_spec;
 
 typedef struct crd_results_spec {

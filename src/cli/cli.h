@@ -150,12 +150,23 @@ typedef struct crdi_command {
 #define COMMAND(name) extern const crdi_command crdi_command_##name;
 #include "cli/commands.def"
 #undef COMMAND
+#undef GROUP
+#undef RENAMED
 
 // NULL-terminated, in the order of listings.
 extern const crdi_command* const crdi_commands[];
+// The groups with their commands behind them; ends with a row of nothing.
+typedef struct crdi_listed {
+    const char *group, *about;   // a group: its name, and what its commands have in common; or
+    const crdi_command* command; // one of its commands
+} crdi_listed;
+extern const crdi_listed crdi_listing[];
 const crdi_command* crdi_find_command(const char* name); // NULL
 // Commands of two words, "dcp slave", form a group "dcp".
 bool crdi_is_group(const char* name);
+bool crdi_is_listed_group(const char* name); // one of crdi_listing
+// Whether a command belongs to a group: one that is listed, or one of a word.
+bool crdi_in_group(const crdi_command* c, const char* group);
 // As `words` of a command: the first words of all commands.
 extern const char* const crdi_any_command[];
 
@@ -178,14 +189,20 @@ const char* crdi_option_metavar(const crdi_option* o, char* buffer, size_t size)
 // The nearest of NULL-terminated words, NULL.
 const char* crdi_nearest_word(const char* word, const char* const* words);
 
-// ---- help.c, completion.c
-void crdi_print_overview(FILE* f);
+// ---- help.c
+void crdi_print_overview(FILE* f); // a screen of 24 lines
 void crdi_print_help(FILE* f, const crdi_command* c);
 void crdi_print_group(FILE* f, const char* group);
-void crdi_print_man(FILE* f);
-void crdi_print_markdown(FILE* f);
-void crdi_print_bash(FILE* f);
-void crdi_print_zsh(FILE* f);
+
+// ---- topics.c
+// What `cardan help TOPIC` says about more than one command.
+typedef struct crdi_topic {
+    const char *name, *about;
+    const char* text; // of 80 columns
+} crdi_topic;
+extern const crdi_topic crdi_topics[]; // up to the first without name
+const crdi_topic* crdi_find_topic(const char* name);
+void crdi_print_topic(FILE* f, const crdi_topic* t); // help.c
 
 // ---- output.c
 // "cardan: warning: text" in one write; the progress line makes room for it.

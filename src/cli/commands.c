@@ -11,8 +11,27 @@ const char* const crdi_log_levels[] = {"error", "warning", "info", "debug", NULL
 const crdi_command* const crdi_commands[] = {
 #define COMMAND(name) &crdi_command_##name,
 #include "cli/commands.def"
-#undef COMMAND
     NULL,
+};
+#undef COMMAND
+#undef GROUP
+#undef RENAMED
+
+const crdi_listed crdi_listing[] = {
+#define GROUP(name, about) {name, about, NULL},
+#define COMMAND(name) {NULL, NULL, &crdi_command_##name},
+#include "cli/commands.def"
+    {NULL, NULL, NULL},
+};
+#undef COMMAND
+#undef GROUP
+#undef RENAMED
+
+static const struct {
+    const char *old, *now;
+} renamed[] = {
+#define RENAMED(old, now) {old, now},
+#include "cli/commands.def"
 };
 
 const char* const crdi_any_command[] = {NULL};
@@ -21,6 +40,15 @@ const crdi_command* crdi_find_command(const char* name)
 {
     for (int i = 0; crdi_commands[i]; i++) {
         if (strcmp(crdi_commands[i]->name, name) == 0) { return crdi_commands[i]; }
+    }
+    return NULL;
+}
+
+// The command that had this name in earlier versions, NULL.
+static const crdi_command* find_renamed(const char* name)
+{
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        if (strcmp(renamed[i].old, name) == 0) { return crdi_find_command(renamed[i].now); }
     }
     return NULL;
 }
@@ -37,6 +65,23 @@ bool crdi_is_group(const char* name)
 {
     for (int i = 0; crdi_commands[i]; i++) {
         if (in_group(crdi_commands[i]->name, name)) { return true; }
+    }
+    return false;
+}
+
+bool crdi_in_group(const crdi_command* c, const char* group)
+{
+    const char* listed = "";
+    for (int i = 0; crdi_listing[i].command != c; i++) {
+        if (crdi_listing[i].group) { listed = crdi_listing[i].group; }
+    }
+    return strcmp(listed, group) == 0 || in_group(c->name, group);
+}
+
+bool crdi_is_listed_group(const char* name)
+{
+    for (int i = 0; crdi_listing[i].group || crdi_listing[i].command; i++) {
+        if (crdi_listing[i].group && strcmp(crdi_listing[i].group, name) == 0) { return true; }
     }
     return false;
 }
@@ -89,6 +134,17 @@ static const char* next_command(void* user)
     return crdi_commands[*i] ? crdi_commands[(*i)++]->name : NULL;
 }
 
+// All that `cardan help` knows: groups, commands, topics.
+static const char* next_helped(void* user)
+{
+    int* i = user;
+    const crdi_listed* row = &crdi_listing[*i];
+    const int rows = (int)(sizeof crdi_listing / sizeof *crdi_listing) - 1;
+    if (*i >= rows) { return crdi_topics[(*i)++ - rows].name; }
+    (*i)++;
+    return row->group ? row->group : row->command->name;
+}
+
 static crd_status unknown_command(crd_context* ctx, const char* name)
 {
     static const char* const elsewhere[][2] = {
@@ -99,6 +155,10 @@ static crd_status unknown_command(crd_context* ctx, const char* name)
         if (strcmp(elsewhere[k][0], name) == 0) { near = elsewhere[k][1]; }
     }
     struct stat info;
+    if (crdi_is_listed_group(name) || crdi_find_topic(name)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "'%s' is no command; 'cardan help %s' tells about it",
+                         name, name);
+    }
     if (near) {
         return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s', did you mean %s?", name, near);
     }
@@ -106,46 +166,65 @@ static crd_status unknown_command(crd_context* ctx, const char* name)
         return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s', did you mean 'cardan run %s'?",
                          name, name);
     }
-    return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s'; 'cardan --help' lists them", name);
+    return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s'; 'cardan help' lists them", name);
 }
 
 // ---- help --------------------------------------------------------------------------------------
+
+static crd_status help_about(crdi_cli* cli, const char* name, const char* second)
+{
+    const crdi_topic* topic = crdi_find_topic(name);
+    const crdi_command* c = crdi_find_command(name);
+    const bool group = crdi_is_group(name) || crdi_is_listed_group(name);
+    if (!c) { c = find_renamed(name); }
+    if (second && crdi_is_group(name)) {
+        const crd_status st = find_member(cli->ctx, name, second, &c);
+        if (st < 0) { return st; }
+    } else if (second) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "unexpected argument '%s'", second);
+    } else if (!c && (topic || group)) {
+        if (topic) { crdi_print_topic(stdout, topic); }
+        if (topic && group) { fputc('\n', stdout); }
+        if (group) { crdi_print_group(stdout, name); }
+        return CRD_OK;
+    }
+    if (!c) {
+        int i = 0;
+        const char* near = crdi_nearest(name, next_helped, &i);
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "no command or topic '%s'%s%s%s", name,
+                         near ? ", did you mean " : "; 'cardan help' lists them", near ? near : "",
+                         near ? "?" : "");
+    }
+    crdi_print_help(stdout, c);
+    return CRD_OK;
+}
 
 static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
     (void)out;
     (void)options;
+    crd_status st = CRD_OK;
     if (arguments->count == 0) {
         crdi_print_overview(stdout);
     } else {
-        const char* name = arguments->items[0];
-        const crdi_command* c = crdi_find_command(name);
-        if (!c && arguments->count == 1 && crdi_is_group(name)) {
-            crdi_print_group(stdout, name);
-            return crdi_stdout_done(cli->ctx);
-        }
-        if (!c && crdi_is_group(name)) {
-            const crd_status st = find_member(cli->ctx, name, arguments->items[1], &c);
-            if (st < 0) { return st; }
-        } else if (!c) {
-            return unknown_command(cli->ctx, name);
-        } else if (arguments->count > 1) {
-            return crdi_fail(cli->ctx, CRD_E_RANGE, "unexpected argument '%s'",
-                             arguments->items[1]);
-        }
-        crdi_print_help(stdout, c);
+        st =
+            help_about(cli, arguments->items[0], arguments->count > 1 ? arguments->items[1] : NULL);
     }
-    return crdi_stdout_done(cli->ctx);
+    return st < 0 ? st : crdi_stdout_done(cli->ctx);
 }
 
 static const crdi_option help_options[] = {CRDI_COMMON_OPTIONS};
 const crdi_command crdi_command_help = {
     .name = "help",
-    .arguments = "[COMMAND]",
-    .summary = "show what a command does",
-    .description = "Shows the commands, or everything about one of them.",
-    .examples = {{"cardan help run", "the options of cardan run"}},
+    .arguments = "[COMMAND|GROUP|TOPIC]",
+    .summary = "show what a command does, or tell about a topic",
+    .description = "Shows the groups of commands, everything about one command, the commands of a "
+                   "group, or a topic: coupling, benches, formats, units, exit-codes, "
+                   "environment, commands (a list of all).",
+    .examples = {{"cardan help run", "the options of cardan run"},
+                 {"cardan help coupling", "what to do about signals that come late"},
+                 {"cardan help commands", "all commands, a line each"}},
     .options = help_options,
     .option_count = sizeof help_options / sizeof *help_options,
     .max_arguments = 2,
@@ -196,7 +275,17 @@ static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* 
     return crdi_fail(cli->ctx, st, "%s; the result: %s", why, also);
 }
 
-static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, char** argv)
+// Scripts go on: what they read is not touched.
+static void hint_at_name(const crdi_command* c, const char* old, const crdi_common* common)
+{
+    if (common->json || common->quiet || common->log_level == CRD_LOG_ERROR) { return; }
+    fprintf(stderr, "cardan: '%s' is called '%s' now; the old name works in this version\n", old,
+            c->name);
+}
+
+// `old`: what it was called by, if that is not its name any more.
+static crd_status run_command(crdi_cli* cli, const crdi_command* c, const char* old, int argc,
+                              char** argv)
 {
     crd_context* parse_ctx = cli->ctx;
     crdi_list arguments = {0};
@@ -211,6 +300,7 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         crdi_print_help(stdout, c);
         st = crdi_stdout_done(parse_ctx);
     } else {
+        if (old) { hint_at_name(c, old, common); }
         // One place says it to archives, wherever they are opened.
         if (common->max_unpacked) { setenv("CARDAN_MAX_UNPACKED", common->max_unpacked, 1); }
         // The level of messages is known only now, and a context keeps its level.
@@ -253,7 +343,9 @@ static crd_status dispatch(crdi_cli* cli, int argc, char** argv)
                          near ? near : "", near ? "?" : "");
     }
     const crdi_command* c = crdi_find_command(name);
-    if (c) { return run_command(cli, c, argc - 2, argv + 2); }
+    if (c) { return run_command(cli, c, NULL, argc - 2, argv + 2); }
+    c = find_renamed(name);
+    if (c) { return run_command(cli, c, name, argc - 2, argv + 2); }
     if (!crdi_is_group(name)) { return unknown_command(cli->ctx, name); }
     const char* word = argc > 2 ? argv[2] : NULL;
     if (word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
@@ -261,7 +353,7 @@ static crd_status dispatch(crdi_cli* cli, int argc, char** argv)
         return crdi_stdout_done(cli->ctx);
     }
     const crd_status st = find_member(cli->ctx, name, word, &c);
-    return st < 0 ? st : run_command(cli, c, argc - 3, argv + 3);
+    return st < 0 ? st : run_command(cli, c, NULL, argc - 3, argv + 3);
 }
 
 int crdi_cli_main(int argc, char** argv)

@@ -1,9 +1,10 @@
 // Help, manual page and docs/reference/commands.md, all from the tables.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <string.h>
 
-enum { WIDTH = 88, HELP_COLUMN = 30 };
+enum { WIDTH = 80, HELP_COLUMN = 30 };
 
 static const char about[] = "couples real and virtual prototypes";
 
@@ -60,37 +61,85 @@ static void option_notes(char* out, size_t size, const crdi_option* o)
              o->alias ? "; also --" : "", o->alias ? o->alias : "");
 }
 
-// The commands of a group, NULL: all, with what they do.
+// A line for each command of a group.
 static void print_commands(FILE* f, const char* group)
 {
-    const size_t n = group ? strlen(group) : 0;
     int width = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; crdi_commands[i]; i++) {
             const char* name = crdi_commands[i]->name;
-            if (group && (strncmp(name, group, n) != 0 || name[n] != ' ')) { continue; }
+            if (!crdi_in_group(crdi_commands[i], group)) { continue; }
             if (pass == 0 && (int)strlen(name) + 2 > width) { width = (int)strlen(name) + 2; }
             if (pass == 1) { fprintf(f, "  %-*s%s\n", width, name, crdi_commands[i]->summary); }
         }
     }
 }
 
+// The words of a group, each once: the second ones if the group is a word itself.
+static void print_words(FILE* f, const crdi_listed* group)
+{
+    const char* last = "";
+    size_t last_length = 0;
+    for (const crdi_listed* row = group + 1; row->command; row++) {
+        const char* word = row->command->name;
+        size_t n = strcspn(word, " ");
+        if (n == strlen(group->group) && strncmp(word, group->group, n) == 0) {
+            word += n + 1;
+            n = strlen(word);
+        }
+        if (n == last_length && strncmp(word, last, n) == 0) { continue; }
+        fprintf(f, "%s%.*s", last_length ? ", " : "", (int)n, word);
+        last = word;
+        last_length = n;
+    }
+    fputc('\n', f);
+}
+
+enum { NAME_COLUMN = 10 };
+
 void crdi_print_overview(FILE* f)
 {
-    fprintf(f, "cardan %s: %s\n\nUsage: cardan COMMAND [options] [arguments]\n\nCommands:\n",
-            crd_version(), about);
-    print_commands(f, NULL);
-    fprintf(f, "\nOptions:\n  -h, --help     show this help\n  -V, --version  show the version\n"
-               "\nExample:\n  cardan run model.fmu --stop-time 10 --output run.csv\n"
-               "\n'cardan help COMMAND' tells more. Exit code: 0 done, 1 failed, 2 called or "
-               "described\nwrongly, 3 a limit that was set was not kept.\n");
+    fprintf(f, "cardan %s: %s\n\nUsage: cardan COMMAND [options] [arguments]\n\n", crd_version(),
+            about);
+    const crdi_listed* row = crdi_listing + 1;
+    for (; row->command; row++) { // the first group with what its commands do, the others as words
+        fprintf(f, "  %-*s%s\n", NAME_COLUMN, row->command->name, row->command->summary);
+    }
+    fputc('\n', f);
+    for (; row->group || row->command; row++) {
+        if (!row->group) { continue; }
+        fprintf(f, "  %-*s%s%s", NAME_COLUMN, row->group, row->about, *row->about ? ": " : "");
+        print_words(f, row);
+    }
+    fputs("\n'cardan help NAME' tells about a command, a group, or a topic:\n ", f);
+    for (int i = 0; crdi_topics[i].name; i++) {
+        if (!crdi_is_listed_group(crdi_topics[i].name)) { fprintf(f, " %s", crdi_topics[i].name); }
+    }
+    fputc('\n', f);
 }
 
 void crdi_print_group(FILE* f, const char* group)
 {
-    fprintf(f, "Usage: cardan %s COMMAND [options] [arguments]\n\nCommands:\n", group);
+    const bool word = crdi_is_group(group); // on the command line, too
+    if (word) { fprintf(f, "Usage: cardan %s COMMAND [options] [arguments]\n\n", group); }
+    fputs("Commands:\n", f);
     print_commands(f, group);
-    fprintf(f, "\n'cardan help %s COMMAND' tells more.\n", group);
+    fprintf(f, "\n'cardan help %s%sCOMMAND' tells more.\n", word ? group : "", word ? " " : "");
+}
+
+void crdi_print_topic(FILE* f, const crdi_topic* t)
+{
+    for (int i = 0; strcmp(t->name, "exit-codes") == 0 && i < EXIT_CODES; i++) {
+        fprintf(f, "  %s  ", exit_codes[i].code);
+        print_wrapped(f, exit_codes[i].meaning, 5, 5);
+    }
+    for (const crdi_listed* row = crdi_listing; !*t->text && (row->group || row->command); row++) {
+        if (!row->group) { continue; }
+        fprintf(f, "%s%s%s%s\n", row == crdi_listing ? "" : "\n", row->group,
+                *row->about ? ": " : "", row->about);
+        print_commands(f, row->group);
+    }
+    fputs(t->text, f);
 }
 
 void crdi_print_help(FILE* f, const crdi_command* c)
@@ -180,23 +229,71 @@ static void roff_command(FILE* f, const crdi_command* c)
     }
 }
 
-void crdi_print_man(FILE* f)
+// The lines of a text as they are.
+static void roff_lines(FILE* f, const char* text)
+{
+    fputs(".nf\n", f);
+    for (; *text; text++) {
+        const char piece[2] = {*text, 0};
+        if (*text == '\n') {
+            fputc('\n', f);
+        } else {
+            roff(f, piece);
+        }
+    }
+    fputs(".fi\n", f);
+}
+
+static void print_man(FILE* f)
 {
     fprintf(f, ".TH CARDAN 1 \"\" \"cardan %s\" \"User commands\"\n", crd_version());
     fprintf(f, ".SH NAME\ncardan \\- %s\n", about);
     fputs(".SH SYNOPSIS\n.B cardan\n.I COMMAND\n[options] [arguments]\n.SH COMMANDS\n", f);
-    for (int i = 0; crdi_commands[i]; i++) {
-        roff_command(f, crdi_commands[i]);
+    for (const crdi_listed* row = crdi_listing; row->group || row->command; row++) {
+        if (row->group) {
+            fprintf(f, ".SS \"%s%s%s\"\n", row->group, *row->about ? ": " : "", row->about);
+            continue;
+        }
+        fprintf(f, ".TP\n.B cardan %s\n", row->command->name);
+        roff(f, row->command->summary);
+        fputc('\n', f);
     }
-    fputs(".SH EXIT STATUS\n", f);
+    fputs(".PP\nEach word has a page of its own: \\fBcardan\\-run\\fR(1).\n.SH EXIT STATUS\n", f);
     for (int i = 0; i < EXIT_CODES; i++) {
         fprintf(f, ".TP\n.B %s\n", exit_codes[i].code);
         roff(f, exit_codes[i].meaning);
         fputc('\n', f);
     }
-    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set, messages have no colours.\n"
-          ".TP\n.B TMPDIR\nWhere FMUs are unpacked; /tmp unless set.\n",
-          f);
+    fputs(".SH ENVIRONMENT\n", f);
+    roff_lines(f, crdi_find_topic("environment")->text);
+}
+
+// The page of all commands that begin with a word: cardan-run(1), cardan-bench(1).
+static void print_man_of(FILE* f, const char* word)
+{
+    const crdi_command* alone = crdi_find_command(word);
+    const crdi_topic* topic = crdi_find_topic(word);
+    fputs(".TH CARDAN\\-", f);
+    for (const char* c = word; *c; c++) {
+        fputc(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c, f);
+    }
+    fprintf(f, " 1 \"\" \"cardan %s\" \"User commands\"\n", crd_version());
+    fprintf(f, ".SH NAME\ncardan\\-%s \\- ", word);
+    roff(f, alone ? alone->summary : topic ? topic->about : "a group of commands of cardan");
+    fputc('\n', f);
+    if (topic && !alone) {
+        fputs(".SH DESCRIPTION\n", f);
+        roff_lines(f, topic->text);
+    }
+    fputs(".SH COMMANDS\n", f);
+    const size_t n = strlen(word);
+    for (int i = 0; crdi_commands[i]; i++) {
+        const char* name = crdi_commands[i]->name;
+        if (strncmp(name, word, n) == 0 && (!name[n] || name[n] == ' ')) {
+            roff_command(f, crdi_commands[i]);
+        }
+    }
+    fputs(".SH SEE ALSO\n.BR cardan (1)\n", f);
 }
 
 // ---- commands.md -------------------------------------------------------------------------------
@@ -212,7 +309,7 @@ static void markdown_cell(FILE* f, const char* text)
 
 static void markdown_command(FILE* f, const crdi_command* c)
 {
-    fprintf(f, "\n## cardan %s\n\n```\ncardan %s [options]%s%s\n```\n\n", c->name, c->name,
+    fprintf(f, "\n### cardan %s\n\n```\ncardan %s [options]%s%s\n```\n\n", c->name, c->name,
             *c->arguments ? " " : "", c->arguments);
     print_wrapped(f, c->description, 0, 0);
     fputs("\n| option | meaning |\n|---|---|\n", f);
@@ -233,7 +330,7 @@ static void markdown_command(FILE* f, const crdi_command* c)
     fputs("```\n", f);
 }
 
-void crdi_print_markdown(FILE* f)
+static void print_markdown(FILE* f)
 {
     fputs(
         "# Commands\n\n<!-- Made by `cardan man --format markdown` from the tables that parse the "
@@ -255,8 +352,20 @@ void crdi_print_markdown(FILE* f)
                   "everything recorded so far is in the file, and the exit code is 1. A second "
                   "Ctrl-C ends the process at once.",
                   0, 0);
-    for (int i = 0; crdi_commands[i]; i++) {
-        markdown_command(f, crdi_commands[i]);
+    for (const crdi_listed* row = crdi_listing; row->group || row->command; row++) {
+        if (row->command) {
+            markdown_command(f, row->command);
+            continue;
+        }
+        fprintf(f, "\n## %s%s%s\n\n| command | |\n|---|---|\n", row->group, *row->about ? ": " : "",
+                row->about);
+        for (const crdi_listed* r = row + 1; r->command; r++) {
+            fprintf(f, "| [%s](#cardan-", r->command->name);
+            for (const char* c = r->command->name; *c; c++) {
+                fputc(*c == ' ' ? '-' : *c, f);
+            }
+            fprintf(f, ") | %s |\n", r->command->summary);
+        }
     }
 }
 
@@ -265,18 +374,63 @@ void crdi_print_markdown(FILE* f)
 typedef struct man_options {
     crdi_common common;
     int format;
+    const char* directory;
 } man_options;
+
+static const char* next_word(void* user)
+{
+    int* i = user;
+    return crdi_commands[*i] ? crdi_commands[(*i)++]->name : NULL;
+}
+
+// cardan.1 (word NULL) or the page of a word, as a file.
+static crd_status write_page(crd_context* ctx, const char* folder, const char* word)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/cardan%s%s.1", folder, word ? "-" : "", word ? word : "");
+    FILE* f = fopen(path, "w");
+    if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
+    if (word) {
+        print_man_of(f, word);
+    } else {
+        print_man(f);
+    }
+    const bool failed = ferror(f) != 0;
+    return fclose(f) != 0 || failed ? crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno))
+                                    : CRD_OK;
+}
+
+static crd_status write_pages(crd_context* ctx, const char* folder)
+{
+    crd_status st = write_page(ctx, folder, NULL);
+    for (int i = 0; st >= 0 && crdi_commands[i]; i++) {
+        char word[32];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(crdi_commands[i]->name, " "),
+                 crdi_commands[i]->name);
+        st = write_page(ctx, folder, word); // of a group several times: it is short
+    }
+    return st;
+}
 
 static crd_status run_man(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
     (void)out;
     const man_options* o = options;
-    (void)arguments;
+    const char* word = arguments->count ? arguments->items[0] : NULL;
+    if (o->directory) { return write_pages(cli->ctx, o->directory); }
     if (o->format == 1) {
-        crdi_print_markdown(stdout);
+        print_markdown(stdout);
+    } else if (!word) {
+        print_man(stdout);
+    } else if (crdi_find_command(word) || crdi_is_group(word)) {
+        print_man_of(stdout, word);
     } else {
-        crdi_print_man(stdout);
+        int i = 0;
+        const char* near = crdi_nearest(word, next_word, &i);
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "no command '%s'%s%s%s", word,
+                         near ? ", did you mean " : "; 'cardan help' lists them", near ? near : "",
+                         near ? "?" : "");
     }
     return crdi_stdout_done(cli->ctx);
 }
@@ -284,18 +438,22 @@ static crd_status run_man(crdi_cli* cli, const void* options, const crdi_list* a
 static const char* const formats[] = {"roff", "markdown", NULL};
 static const crdi_option man_rows[] = {
     OPT_CHOICE(man_options, format, "format", formats,
-               "roff for man, or markdown; roff unless given"),
+               "roff for man, or markdown (one page of all commands); roff unless given"),
+    OPT_FILE(man_options, directory, "directory", NULL, "write all pages into this folder",
+             .metavar = "FOLDER"),
     CRDI_COMMON_OPTIONS,
 };
-static const char* const no_words[] = {NULL};
 
 const crdi_command crdi_command_man = {
     .name = "man",
-    .arguments = "",
-    .summary = "print the manual page",
-    .description = "Prints the manual page of all commands on standard output.",
-    .examples = {{"cardan man | man -l -", "read it"}},
+    .arguments = "[COMMAND]",
+    .summary = "print the manual pages",
+    .description = "Prints a manual page on standard output: cardan(1), or that of a command or of "
+                   "a group of them, such as cardan-bench(1).",
+    .examples = {{"cardan man run | man -l -", "read the page of cardan run"},
+                 {"cardan man --directory ~/.local/share/man/man1", "all pages for man"}},
     OPTIONS(man_rows, man_options),
-    .words = no_words,
+    .max_arguments = 1,
+    .words = crdi_any_command,
     .run = run_man,
 };

@@ -116,7 +116,8 @@ static crd_status commands_compare_names(crdi_element_reader* r, const crdi_json
     return CRD_OK;
 }
 
-// An element that `cardan learn` or a run has written; beside the description that names it.
+// An element that `cardan coupling learn` or a run has written; beside the description that names
+// it.
 static crd_status commands_read_file(crdi_element_reader* r, const crdi_json* n)
 {
     static const crdi_file_need need = {.what = "weights of commands", .most = 1 << 20};
@@ -143,7 +144,7 @@ static crd_status commands_read_file(crdi_element_reader* r, const crdi_json* n)
     if (!weights || !names) {
         CRD_TRY(crdi_element_fail(&inner, root, CRD_E_FORMAT,
                                   "expected an element with the keys 'commands' and 'weights', as "
-                                  "cardan learn train --command writes it"));
+                                  "cardan coupling learn train --command writes it"));
     }
     CRD_TRY(commands_compare_names(&inner, names));
     CRD_TRY(commands_read_mapping(&inner, weights));

@@ -238,7 +238,8 @@ crd_status crdi_repeat_parse(crd_context* ctx, const char* text, size_t length, 
     CRD_TRY(crdi_json_parse_most(&out->arena, text, length, CRDI_JSON_RUN_BYTES,
                                  (crdi_json_source){file, 1}, &root));
     if (strcmp(crdi_json_get_text(root, "format"), format) != 0) {
-        return wrong(&r, root, "no learned cycle, expected a file that 'cardan learn cycle' wrote");
+        return wrong(&r, root,
+                     "no learned cycle, expected a file that 'cardan coupling learn cycle' wrote");
     }
     CRD_TRY(need_number(&r, root, "version", 0, 1e6, &version));
     if (version != CRDI_REPEAT_VERSION) {

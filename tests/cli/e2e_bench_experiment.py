@@ -62,8 +62,8 @@ class BenchExperiment(EndToEnd):
         of = ["--signal", "bed.torque", "--latency", "6", "--command-delay", "10ms"]
         for name in ("torque_request", "torque_limit", "shaft_speed"):
             of += ["--command", "car." + name]
-        self.cardan("learn", "train", "before/zoh.mf4", *of, "-o", "learned.json")
-        told = self.cardan_json("compensate", "now/zoh.mf4", *of, "--algorithms", "zoh,auto,learned.json")
+        self.cardan("coupling", "learn", "train", "before/zoh.mf4", *of, "-o", "learned.json")
+        told = self.cardan_json("coupling", "compensate", "now/zoh.mf4", *of, "--algorithms", "zoh,auto,learned.json")
         change = [r["change"] for r in told
                   if "change" in r and r["algorithm"] not in ("zoh", "auto")]
         self.assertEqual(len(change), 1)

@@ -2,33 +2,59 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
+import zipfile
 
 from e2e import CARDAN, EndToEnd, fmu
 
-COMMANDS = ["run", "check", "info", "compare", "plot", "report", "export", "analyze", "design",
-            "compensate", "link", "learn", "reproduce", "doctor", "completion", "man", "help"]
-
-
 class Help(EndToEnd):
+    def commands(self):
+        """All of them, by their names."""
+        lines = self.cardan("help", "commands").stdout.splitlines()
+        return [re.split(r"  +", line.strip())[0] for line in lines if line.startswith("  ")]
+
     def test_alone_it_shows_the_commands_and_exits_with_2(self):
         done = self.cardan(code=2)
-        for command in COMMANDS:
-            self.assertIn(f"\n  {command} ", done.stderr)
+        for word in {name.split()[0] for name in self.commands()}:
+            self.assertRegex(done.stderr, rf"\b{word}\b")
+
+    def test_the_overview_is_aligned_and_fits_on_a_screen(self):
+        lines = self.cardan("help").stdout.splitlines()
+        self.assertLess(len(lines), 24)
+        starts = [re.match(r"  \w+ +", line) for line in lines[3:-2]]
+        self.assertEqual(len({m.end() for m in starts if m}), 1, "not aligned")
+        for name in ("", "commands", "coupling", "benches", "circuits", "tools", "formats", "units",
+                     "exit-codes", "environment"):
+            with self.subTest(name):
+                text = self.cardan("help", *name.split()).stdout
+                self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+
+    def test_old_names_go_on_with_a_hint(self):
+        self.write("torque.csv", "time,torque\n" + "".join(f"{i / 100},{i % 7}\n" for i in range(200)))
+        call = ("compensate", "torque.csv", "--latency", "2", "--algorithms", "zoh")
+        hint = "cardan: 'compensate' is called 'coupling compensate' now; the old name works in this version\n"
+        old, now = self.cardan(*call), self.cardan("coupling", *call)
+        self.assertEqual((old.stdout, old.stderr), (now.stdout, hint))
+        self.assertEqual(now.stderr, "")
+        self.assertEqual(self.cardan(*call, "--json").stderr, "")
+        self.assertEqual(self.cardan("help", "compensate").stdout, self.cardan("help", "coupling", "compensate").stdout)
+        self.cardan("benches", code=2, says="'cardan help benches' tells about it")
 
     def test_help_and_version_go_to_standard_output(self):
         self.assertIn("Usage: cardan", self.cardan("--help").stdout)
         self.assertRegex(self.cardan("--version").stdout, r"^cardan \d+\.\d+\.\d+\n$")
 
     def test_every_command_has_help_with_an_example(self):
-        for command in COMMANDS:
+        self.assertGreater(len(self.commands()), 40)
+        for command in self.commands():
             with self.subTest(command):
-                text = self.cardan(command, "--help").stdout
+                text = self.cardan(*command.split(), "--help").stdout
                 self.assertIn(f"Usage: cardan {command}", text)
-                self.assertIn("Example:\n", text)
-                self.assertEqual(text, self.cardan("help", command).stdout)
+                self.assertRegex(text, rf"\nExample:\n  .*cardan {command}")
+                self.assertEqual(text, self.cardan("help", *command.split()).stdout)
 
     def test_unknown_words_get_the_nearest(self):
         self.cardan("rn", code=2, says="unknown command 'rn', did you mean run?")
@@ -45,11 +71,22 @@ class Help(EndToEnd):
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_the_manual_page_is_proper_roff(self):
-        page = self.cardan("man").stdout
-        done = subprocess.run(["groff", "-man", "-Tascii", "-ww"], input=page, text=True,
+        os.mkdir(self.path("man1"))
+        self.cardan("man", "--directory", "man1")
+        pages = sorted(os.listdir(self.path("man1")))
+        self.assertEqual(set(pages), {"cardan.1"} | {f"cardan-{name.split()[0]}.1" for name in self.commands()})
+        with open(self.path("man1/cardan-run.1"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), self.cardan("man", "run").stdout)
+        for command in self.commands():
+            with open(self.path(f"man1/cardan-{command.split()[0]}.1"), encoding="utf-8") as f:
+                page = f.read().replace("\\-", "-")
+            for option in re.findall(r"^ +(?:-\w, )?(--[\w-]+)", self.cardan("help", *command.split()).stdout, re.M):
+                self.assertIn(option, page)
+        done = subprocess.run(["groff", "-man", "-Tascii", "-ww", *pages], text=True, cwd=self.path("man1"),
                               capture_output=True, check=True)
         self.assertEqual(done.stderr, "")
-        self.assertTrue("Where FMUs are unpacked" in done.stdout)
+        self.assertIn("where FMUs are unpacked", done.stdout)
+        self.cardan("man", "--directory", "nix", code=1, says="nix/cardan.1: No such file")
 
     def test_a_full_standard_output_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -61,9 +98,10 @@ class Help(EndToEnd):
 
 class Completion(EndToEnd):
     def complete(self, *words):
+        """What bash offers for the last of these words."""
         script = self.write("c.bash", self.cardan("completion", "bash").stdout)
-        line = " ".join(f"'{w}'" for w in words)
-        code = (f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _cardan; "
+        line = " ".join(f"'{w}'" for w in (CARDAN, *words))
+        code = (f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _cardan; "
                 'printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", code], cwd=self.folder, capture_output=True,
                               text=True, check=True)
@@ -71,42 +109,80 @@ class Completion(EndToEnd):
         return done.stdout.split()
 
     def test_bash_completes_commands_options_choices_and_files(self):
-        self.assertEqual(self.complete("cardan", "c"),
-                         ["connect", "check", "compare", "compensate", "circuit", "can", "completion"])
-        self.assertEqual(self.complete("cardan", "run", "--st"),
+        self.assertLessEqual({"check", "compare", "coupling", "circuit", "can", "completion"},
+                             set(self.complete("c")))
+        self.assertEqual(self.complete("coupling", "de"), ["design"])
+        self.assertEqual(self.complete("help", "exit"), ["exit-codes"])
+        self.assertEqual(self.complete("help", "dcp", "em"), ["emulate"])
+        self.assertEqual(self.complete("run", "--st"),
                          ["--start-time", "--stop-time", "--step", "--stream",
                           "--stream-signals"])
-        self.assertEqual(self.complete("cardan", "run", "--predict", "l"), ["linear"])
-        self.assertEqual(self.complete("cardan", "run", "--progress", "=", "j"), ["json"])
-        self.assertEqual(self.complete("cardan", "completion", ""), ["bash", "zsh"])
+        self.assertEqual(self.complete("run", "--predict", "l"), ["linear"])
+        self.assertEqual(self.complete("run", "--progress", "=", "j"), ["json"])
+        self.assertEqual(self.complete("run", "--progress", "="), ["auto", "json", "none"])
+        self.assertEqual(self.complete("completion", ""), ["bash", "zsh", "fish"])
         for name in ("a.fmu", "a.yaml", "a.csv", "a.txt"):
             self.write(name, "")
-        self.assertEqual(sorted(self.complete("cardan", "run", "a")), ["a.fmu", "a.yaml"])
-        self.assertEqual(self.complete("cardan", "compare", "a"), ["a.csv"])
-        self.assertEqual(self.complete("cardan", "run", "--stop-time", ""), [])
+        self.assertEqual(sorted(self.complete("run", "a")), ["a.fmu", "a.yaml"])
+        self.assertEqual(self.complete("compare", "a"), ["a.csv"])
+        self.assertEqual(self.complete("run", "--input", "=", "a.c"), ["a.csv"])
+        self.assertEqual(self.complete("run", "--stop-time", ""), [])
+        self.assertEqual(self.complete("nonsense", ""), [])
 
-    def test_zsh_is_offered_choices_files_and_auto(self):
-        lines = self.cardan("completion", "zsh").stdout.splitlines()
+    def test_names_come_out_of_the_files_on_the_line(self):
+        self.oscillator()
+        self.assertEqual(self.complete("run", "oscillator.yaml", "--set", "second.m"), ["second.m2="])
+        self.assertEqual(self.complete("run", "oscillator.yaml", "--variables", "first.f"), ["first.f"])
+        self.assertEqual(self.complete("run", fmu("lo_mono"), "--set", "m"), ["m1=", "m2="])
+        self.write("r.csv", "time,speed,torque\n0,1,2\n1,2,3\n")
+        self.assertEqual(self.complete("coupling", "compensate", "r.csv", "--signal", "t"), ["torque"])
+        self.assertEqual(self.complete("report", "r.csv", "--plot", "speed,t"), ["speed,torque"])
+        self.write("broken.yaml", "units: [")
+        for wrong in ("nix.yaml", "broken.yaml", "/dev/null", "."):
+            self.assertEqual(self.complete("run", wrong, "--set", ""), [])
 
-        def action(option):
-            found = [line for line in lines if line.strip().lstrip("'*").startswith(option + "[")]
-            self.assertTrue(found, option)
-            return found[0].rsplit("]", 1)[1] if "(-.)" not in found[0] else found[0]
-
-        self.assertTrue(action("--predict=").endswith(":(auto hold linear quadratic taylor1 taylor2 hermite ab2 ab3 ab4)' \\"))
-        self.assertTrue(action("--threads=").endswith(":(auto)' \\"))
-        self.assertTrue(action("--set=").endswith(":UNIT.VAR=VALUE:' \\"))
-        self.assertTrue(action("--stop-time=").endswith(":' \\"))
-        self.assertIn('_files -g "*.(csv|mf4|mat)(-.)"', action("--input="))
-        self.assertTrue(action("--quiet").startswith("' "))
+    def test_no_code_of_an_fmu_is_run_for_it(self):
+        # its modelDescription.xml says all; there is no binary to run
+        with zipfile.ZipFile(fmu("lo_mono")) as archive, zipfile.ZipFile(self.path("bare.fmu"), "w") as bare:
+            bare.writestr("modelDescription.xml", archive.read("modelDescription.xml"))
+        self.assertEqual(self.complete("run", "bare.fmu", "--set", "m"), ["m1=", "m2="])
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
-    def test_zsh_takes_the_script(self):
+    def test_zsh_offers_the_same(self):
         script = self.write("_cardan", self.cardan("completion", "zsh").stdout)
         subprocess.run(["zsh", "-n", script], check=True)
+        self.oscillator()
+        # what the script hands to zsh's own functions
+        code = (f"_describe() {{ print -l -- $shown }}; compset() {{ }}; _files() {{ print -- files $2 }}; "
+                f"compdef() {{ }}; source {script}; "
+                "for line in 'coupling de' 'run oscillator.yaml --set second.m' 'run osc'; do "
+                f"words=({CARDAN} ${{=line}}); CURRENT=$#words; PREFIX=$words[-1]; _cardan; done")
+        done = subprocess.run(["zsh", "-fc", code], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].startswith("design:make a coupling algorithm"), lines)
+        self.assertTrue(lines[1].startswith("second.m2=:"), lines)
+        self.assertTrue(lines[2].startswith("files *.(") and "yaml" in lines[2], lines)
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish here")
+    def test_fish_offers_the_same(self):
+        script = self.write("cardan.fish", self.cardan("completion", "fish").stdout)
+        self.oscillator()
+        environment = dict(os.environ, PATH=os.path.dirname(CARDAN) + ":" + os.environ["PATH"], HOME=self.folder)
+
+        def offered(line):
+            done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
+                                  cwd=self.folder, env=environment, capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+            return [row.split("\t")[0] for row in done.stdout.splitlines()]
+
+        self.assertEqual(offered("cardan coupling de"), ["design"])
+        self.assertEqual(offered("cardan run oscillator.yaml --set second.m"), ["second.m2="])
+        self.assertEqual(offered("cardan run osc"), ["oscillator.yaml"])
+        self.assertEqual(offered("cardan run --predict=l"), ["--predict=linear"])
 
     def test_other_shells_are_refused(self):
-        self.cardan("completion", "fish", code=2, says="expected bash or zsh")
+        self.cardan("completion", "tcsh", code=2, says="expected bash, zsh or fish")
 
 
 class Info(EndToEnd):

@@ -1,4 +1,4 @@
-"""cardan compensate: what each algorithm would have done to a recorded signal."""
+"""cardan coupling compensate: what each algorithm would have done to a recorded signal."""
 
 import json
 import math
@@ -42,7 +42,7 @@ class Compensate(EndToEnd):
         return self.write(name, "\n".join(lines) + "\n")
 
     def results(self, *arguments):
-        return {r["algorithm"]: r for r in self.cardan_json("compensate", *arguments)}
+        return {r["algorithm"]: r for r in self.cardan_json("coupling", "compensate", *arguments)}
 
     def test_fixed_algorithms_have_the_published_errors(self):
         r = self.results(self.recording(), "--signal", "torque", "--latency", "6",
@@ -61,7 +61,7 @@ class Compensate(EndToEnd):
         self.assertGreaterEqual(len(r), 13)
 
     def test_the_best_stands_first(self):
-        rows = self.cardan_json("compensate", self.recording(), "--signal", "hard", "--latency",
+        rows = self.cardan_json("coupling", "compensate", self.recording(), "--signal", "hard", "--latency",
                                 "6")
         errors = [r["C"] for r in rows]
         self.assertEqual(errors, sorted(errors))
@@ -71,7 +71,7 @@ class Compensate(EndToEnd):
             self.assertAlmostEqual(r[name]["C"], C, delta=1e-6, msg=name)
         self.assertEqual(r["eros+switch"]["jumps"], 2)
         self.assertGreater(r["eros"]["overshoot"], 7 * r["eros+switch"]["overshoot"])
-        done = self.cardan("compensate", self.recording(), "--signal", "hard", "--latency", "6")
+        done = self.cardan("coupling", "compensate", self.recording(), "--signal", "hard", "--latency", "6")
         lines = done.stdout.splitlines()
         self.assertIn("hard [N.m], 1200 samples, one each 10 ms, latency 60 ms (6 steps)",
                       lines[0])
@@ -120,15 +120,15 @@ class Compensate(EndToEnd):
     def test_rows_that_jitter_need_a_step(self):
         rows = "".join(f"{0.01 * n + (0.0005 if n == 20 else 0)!r},{n}\n" for n in range(50))
         self.write("jitter.csv", "time,y\n" + rows)
-        self.cardan("compensate", "jitter.csv", "--latency", "1", code=2,
+        self.cardan("coupling", "compensate", "jitter.csv", "--latency", "1", code=2,
                     says="the rows of 'y' are not equally far apart (0.01 s mostly)")
-        self.cardan("compensate", "jitter.csv", "--latency", "1", "--step", "10 ms",
+        self.cardan("coupling", "compensate", "jitter.csv", "--latency", "1", "--step", "10 ms",
                     "--algorithms", "zoh")
 
     def test_between_its_rows_a_recording_is_a_line(self):
         rows = "".join(f"{0.01 * n!r},{5 - 3 * n}\n" for n in range(50))
         self.write("ramp.csv", "time,y\n" + rows)
-        self.cardan("compensate", "ramp.csv", "--latency", "1", "--step", "4ms", "--from", "0.101",
+        self.cardan("coupling", "compensate", "ramp.csv", "--latency", "1", "--step", "4ms", "--from", "0.101",
                     "--algorithms", "foh", "-o", "fine.csv")
         time, y = self.column("fine.csv", "time"), self.column("fine.csv", "y")
         self.assertEqual(len(y), 98)
@@ -137,7 +137,7 @@ class Compensate(EndToEnd):
 
     def test_estimates_are_written(self):
         file = self.recording()
-        self.cardan("compensate", file, "--signal", "torque", "--latency", "6", "--algorithms",
+        self.cardan("coupling", "compensate", file, "--signal", "torque", "--latency", "6", "--algorithms",
                     "zoh,foh", "-o", "out.csv", "--plot", "out.svg")
         names, columns = self.table("out.csv")
         self.assertEqual(sorted(names), ["time", "torque", "torque.foh", "torque.zoh"])
@@ -152,7 +152,7 @@ class Compensate(EndToEnd):
         for text in ("torque", "foh", "zoh", "around the largest error of foh"):
             self.assertIn(text, picture)
         for name in ("out.mf4", "out.mat"):
-            self.cardan("compensate", file, "--signal", "torque", "--latency", "6",
+            self.cardan("coupling", "compensate", file, "--signal", "torque", "--latency", "6",
                         "--algorithms", "zoh", "-o", name)
             r = self.results(self.path(name), "--signal", "torque", "--latency", "6",
                              "--algorithms", "zoh")
@@ -160,7 +160,7 @@ class Compensate(EndToEnd):
 
     def test_gaps_are_told_and_not_filled(self):
         file = self.recording("holes.csv", holes=set(range(500, 520)) | {700})
-        done = self.cardan("compensate", file, "--signal", "torque", "--latency", "6",
+        done = self.cardan("coupling", "compensate", file, "--signal", "torque", "--latency", "6",
                            "--algorithms", "zoh,foh", "--json",
                            says="'torque' has 2 gaps (5 s to 5.19 s, 7 s to 7 s): 21 samples "
                                 "count as never sent")
@@ -169,7 +169,7 @@ class Compensate(EndToEnd):
         self.assertEqual(r["zoh"]["latency_max"], 26)
         rows = [n for n in range(1200) if not 500 <= n < 520]
         cut = self.recording("cut.csv", rows=rows)
-        done = self.cardan("compensate", cut, "--signal", "torque", "--latency", "6",
+        done = self.cardan("coupling", "compensate", cut, "--signal", "torque", "--latency", "6",
                            "--algorithms", "zoh", "--json", says="has 1 gap (5 s to 5.19 s)")
         self.assertEqual(json.loads(done.stdout)[0]["samples"], 1180)
 
@@ -213,7 +213,7 @@ class Compensate(EndToEnd):
                 (("none.csv", "--latency", "1"), "none.csv"),
         ):
             with self.subTest(arguments=arguments):
-                self.cardan("compensate", *arguments, code=2, says=says)
+                self.cardan("coupling", "compensate", *arguments, code=2, says=says)
 
     def test_a_constant_or_zero_signal_is_no_crash(self):
         for name, value in (("zero.csv", "0"), ("one.csv", "1")):
@@ -222,12 +222,12 @@ class Compensate(EndToEnd):
             self.assertEqual(r["zoh"]["rms"], 0)
             self.assertLess(r["auto"]["worst"], 1e-12)
             self.assertEqual(r["zoh"]["C"], None if value == "0" else r["foh"]["C"])
-        done = self.cardan("compensate", "zero.csv", "--latency", "3")
+        done = self.cardan("coupling", "compensate", "zero.csv", "--latency", "3")
         self.assertNotIn("nan", done.stdout)
 
     def test_an_element_for_another_step_is_warned_of(self):
         self.write("mine.yaml", "algorithm: eros\nstep: 20 ms\nlatency-max: 2\n")
-        done = self.cardan("compensate", self.recording(), "--signal", "torque", "--latency", "6",
+        done = self.cardan("coupling", "compensate", self.recording(), "--signal", "torque", "--latency", "6",
                            "--algorithms", "mine.yaml",
                            says=("is made for a macro step of 0.02 s", "latency-max"))
         self.assertIn("eros", done.stdout)

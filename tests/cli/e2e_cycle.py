@@ -1,4 +1,4 @@
-"""cardan learn cycle: the hybrid with engine and machine 60 ms away, learned, run, changed; what is refused."""
+"""cardan coupling learn cycle: the hybrid with engine and machine 60 ms away, learned, run, changed; what is refused."""
 
 import json
 import math
@@ -16,7 +16,7 @@ class Cycle(EndToEnd):
     def learn_two_runs(self):
         """c.json of two runs, learned once for all tests."""
         if not Cycle.two_runs:
-            self.cardan("learn", "cycle", "late.yaml", "--runs", 2, "-o", "c.json")
+            self.cardan("coupling", "learn", "cycle", "late.yaml", "--runs", 2, "-o", "c.json")
             with open(self.path("c.json"), encoding="utf-8") as f:
                 Cycle.two_runs = f.read()
         self.write("c.json", Cycle.two_runs)
@@ -40,7 +40,7 @@ class Cycle(EndToEnd):
             return [float(line.split(",")[-1]) for line in f.read().splitlines()[1:]]
 
     def test_run_6_has_a_twentieth_of_the_first_error_and_later_runs_have_it_too(self):
-        said = self.cardan_json("learn", "cycle", "late.yaml", "-o", "c.json")
+        said = self.cardan_json("coupling", "learn", "cycle", "late.yaml", "-o", "c.json")
         runs = [r for r in said["runs"] if not r["what"].startswith("identify")]
         self.assertEqual(len(said["runs"]) - len(runs), 4)
         self.assertLessEqual(len(runs), 6)
@@ -59,7 +59,7 @@ class Cycle(EndToEnd):
         error = {}
         for jitter in (0, 5, 10):  # ms, where a step is 10 ms and the latency 25 ms
             self.write("late.yaml", text.replace("delay: 60 ms", f"delay: 25 ms, jitter: {jitter} ms"))
-            said = self.cardan_json("learn", "cycle", "late.yaml", "--runs", 4, "-o", "c.json")
+            said = self.cardan_json("coupling", "learn", "cycle", "late.yaml", "--runs", 4, "-o", "c.json")
             error[jitter] = said["error"] / said["first_error"]
         self.assertLess(error[0], 1 / 3, error)
         self.assertEqual(error[5], error[0])  # samples come in the same step
@@ -109,16 +109,16 @@ class Cycle(EndToEnd):
         self.cardan("run", "d.yaml", "--output", "none", "--stop-time", 1, says="no such file")
 
     def test_systems_that_cannot_be_learned_are_refused(self):
-        self.cardan("learn", "cycle", code=2, says="SYSTEM is missing")
-        self.cardan("learn", "cycle", "late.yaml", code=2, says="--output is missing")
-        self.cardan("learn", "cycle", "late.yaml", "-o", "c.json", "--stop-time", 1, code=2,
+        self.cardan("coupling", "learn", "cycle", code=2, says="SYSTEM is missing")
+        self.cardan("coupling", "learn", "cycle", "late.yaml", code=2, says="--output is missing")
+        self.cardan("coupling", "learn", "cycle", "late.yaml", "-o", "c.json", "--stop-time", 1, code=2,
                     says="the cycle has 101 samples of 0.01 s, expected at least 256")
         self.write("none.yaml", self.text[:self.text.index("bonds:")] +
                    self.text[self.text.index("run:\n"):])
-        self.cardan("learn", "cycle", "none.yaml", "-o", "c.json", code=2, says="no power bond")
+        self.cardan("coupling", "learn", "cycle", "none.yaml", "-o", "c.json", code=2, says="no power bond")
         self.write("prompt.yaml", self.text.replace(
             ", coupling: { algorithm: zoh, channel: { delay: 60 ms } }", ""))
-        self.cardan("learn", "cycle", "prompt.yaml", "-o", "c.json", code=2,
+        self.cardan("coupling", "learn", "cycle", "prompt.yaml", "-o", "c.json", code=2,
                     says="no signal of a power bond is late")
         self.assertFalse(os.path.exists(self.path("c.json")))
 
@@ -130,10 +130,10 @@ class Cycle(EndToEnd):
         for a, b in (("second.omega2", "first.omega2"), ("first.tau", "second.tau")):
             held = held.replace(f"- {a} -> {b}", f"- {{ from: {a}, to: {b}{late}")
         self.write("held.yaml", held)
-        self.cardan("learn", "cycle", "held.yaml", "-o", "c.json", code=1,
+        self.cardan("coupling", "learn", "cycle", "held.yaml", "-o", "c.json", code=1,
                     says=["run 1: at t = ", "stable without it", "'pair: wave' on the bond"])
         self.write("pair.yaml", pair)
-        self.cardan("learn", "cycle", "pair.yaml", "-o", "c.json", code=2,
+        self.cardan("coupling", "learn", "cycle", "pair.yaml", "-o", "c.json", code=2,
                     says="signals of bonds with 'pair: wave' cannot be learned")
         self.assertFalse(os.path.exists(self.path("c.json")))
 

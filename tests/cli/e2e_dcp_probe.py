@@ -133,7 +133,7 @@ class Link(Probe):
             self.assertIn("101 answered, ", echo.end(signal.SIGINT))
         rows = "".join(f"{0.01 * n!r},{n * n % 17}\n" for n in range(200))
         self.write("bench.csv", "time,torque [N.m]\n" + rows)
-        design = self.cardan_json("link", "design", "bench.csv", "--link", "link.csv", "--taps", 3)
+        design = self.cardan_json("coupling", "link", "design", "bench.csv", "--link", "link.csv", "--taps", 3)
         self.assertEqual(design["link"]["packets"], 100)
         self.assertEqual(design["link"]["k"], r["advice"]["k"])
 

@@ -1,4 +1,4 @@
-"""cardan design and cardan reproduce: numbers, files, and what is refused."""
+"""cardan coupling design and cardan reproduce: numbers, files, and what is refused."""
 
 import json
 import math
@@ -50,20 +50,20 @@ class Design(Recorded):
             rows.append(f"{0.01 * n!r},{100 * y!r},{pedal!r}\n")
             y += (pedal - y) * (1 - math.exp(-0.01 / 0.05))
         path = self.write("steps.csv", "time,torque,pedal\n" + "".join(rows))
-        arguments = ["design", path, "--signal", "torque", "--latency", "6,8", "--method", "wiener", "--json"]
+        arguments = ["coupling", "design", path, "--signal", "torque", "--latency", "6,8", "--method", "wiener", "--json"]
         found = json.loads(self.cardan(*arguments, "--command", "pedal").stdout)
         for design, row in zip(found["designs"], found["with_commands"], strict=True):
             self.assertEqual(design["k"], row["k"])
             self.assertAlmostEqual(design["C_zoh"], row["C_zoh"], delta=0.01 * row["C_zoh"])
             self.assertLess(row["C"], 0.5 * min(design["C"], row["C_zoh"]))
         self.assertNotIn("with_commands", json.loads(self.cardan(*arguments).stdout))
-        done = self.cardan("design", "--latency", "6", "--band", "1..10", "--command", "pedal", code=2)
+        done = self.cardan("coupling", "design", "--latency", "6", "--band", "1..10", "--command", "pedal", code=2)
         self.assertIn("--command: what a command does is learned from a recording", done.stderr)
         done = self.cardan(*arguments, "--command", "gear", code=2)
         self.assertIn("gear", done.stderr)
 
     def designs(self, *arguments):
-        done = self.cardan_json("design", *arguments)
+        done = self.cardan_json("coupling", "design", *arguments)
         return {(d["method"], d["k"]): d for d in done["designs"]}
 
     def test_the_weights_of_the_objective_and_its_front(self):
@@ -71,7 +71,7 @@ class Design(Recorded):
               "0.1..55", "--step", "10ms", "--taps", "4")
         one = self.designs(*of, "--alpha", "10", "--beta", "0.1", "--gamma", "10")["optimal", 2]
         self.assertAlmostEqual(one["J"], 10 * one["J_m"] + 0.1 * one["J_p"] + 10 * one["J_r"], 9)
-        front = self.cardan_json("design", *of, "--pareto", "--csv", "p.csv", "--plot", "p.svg")
+        front = self.cardan_json("coupling", "design", *of, "--pareto", "--csv", "p.csv", "--plot", "p.svg")
         rows = front["pareto"]
         self.assertGreater(len(rows), 9)
         # All three trade: from the best of one to the best of another the other two get worse.
@@ -92,8 +92,8 @@ class Design(Recorded):
             self.assertEqual(len(file.read().splitlines()), 1 + len(rows))
         with open(self.path("p.svg"), encoding="utf-8") as file:
             self.assertIn("J_p", file.read())
-        self.cardan("design", *of, "--alpha", "-1", code=2, says="alpha")
-        self.cardan("design", *of, "--delta", "-1", code=2, says="delta")
+        self.cardan("coupling", "design", *of, "--alpha", "-1", code=2, says="alpha")
+        self.cardan("coupling", "design", *of, "--delta", "-1", code=2, says="delta")
 
     def test_a_weight_on_noise_makes_quieter_designs(self):
         of = ("--latency", "6", "--method", "optimal", "--band", "0.1..10", "--magnitude-band",
@@ -113,7 +113,7 @@ class Design(Recorded):
 
     def test_a_constant_about_the_mean(self):
         recording = self.recording()
-        of = ("design", recording, "--signal", "torque", "--latency", "6", "--method", "wiener")
+        of = ("coupling", "design", recording, "--signal", "torque", "--latency", "6", "--method", "wiener")
         d = self.cardan_json(*of, "--constant", "-o", "b.yaml")["designs"][0]
         plain = self.cardan_json(*of)["designs"][0]
         y = [torque(n) for n in range(1200)]
@@ -129,7 +129,7 @@ class Design(Recorded):
             return sum((e - x) ** 2 for e, x in zip(estimates, y[100:])), estimates
 
         # The element says the same, sample by sample.
-        self.cardan("compensate", recording, "--signal", "torque", "--latency", "6", "--algorithms",
+        self.cardan("coupling", "compensate", recording, "--signal", "torque", "--latency", "6", "--algorithms",
                     "b.yaml", "-o", "e.csv")
         with open(self.path("e.csv"), encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -138,7 +138,7 @@ class Design(Recorded):
         _, estimates = mean_square(d)
         for n in (400, 700, 1100):
             self.assertAlmostEqual(float(lines[1 + n].split(",")[at]), estimates[n - 100], 6)
-        self.cardan("design", "--band", "0.1..10", "--step", "10ms", "--latency", "6", "--method",
+        self.cardan("coupling", "design", "--band", "0.1..10", "--step", "10ms", "--latency", "6", "--method",
                     "wiener", "--constant", code=2, says="expected a recording")
 
     def test_all_methods_for_the_published_bands(self):
@@ -160,7 +160,7 @@ class Design(Recorded):
             self.assertAlmostEqual(got, want, places=8)
 
     def test_a_table_over_k_becomes_an_element(self):
-        self.cardan("design", self.recording(), "--latency", "4..9", "--method", "wiener",
+        self.cardan("coupling", "design", self.recording(), "--latency", "4..9", "--method", "wiener",
                     "--taps", "25", "-o", "torque.yaml")
         with open(self.path("torque.yaml"), encoding="utf-8") as f:
             element = json.load(f)
@@ -170,7 +170,7 @@ class Design(Recorded):
         self.assertTrue(all(abs(sum(w["a"]) - 1) < 1e-9 for w in element["weights"]))
 
     def test_a_recording_says_where_its_signal_lives(self):
-        done = self.cardan_json("design", self.recording(), "--latency", "60 ms", "--method", "all",
+        done = self.cardan_json("coupling", "design", self.recording(), "--latency", "60 ms", "--method", "all",
                                 "--taps", "25")
         # most of the power lies below 10 rad/s, the driveline swings at 34 to 53
         self.assertTrue(9 < done["phase_band"][1] < 13, done["phase_band"])
@@ -185,10 +185,10 @@ class Design(Recorded):
         self.write("lag.yaml", "loop: 1\nstep: 10 ms\nlatency: 6\ntransfers: [{num: [2], den: [1, 0.3]}]\n"
                                "elements: [zoh]\n")
         for method, stable in (("optimal", False), ("bounded", True)):
-            got = self.cardan_json("design", "--band", "0.1..10", "--step", "10ms", "--latency", "6",
+            got = self.cardan_json("coupling", "design", "--band", "0.1..10", "--step", "10ms", "--latency", "6",
                                    "--method", method, "--loop", "lag.yaml", "-o", "e.yaml")
             self.assertEqual(got["designs"][0]["margins"]["stable"], stable)
-            loop = self.cardan_json("analyze", "lag.yaml", "--element", "e.yaml")
+            loop = self.cardan_json("coupling", "analyze", "lag.yaml", "--element", "e.yaml")
             self.assertEqual((loop["stable"], loop["unstable_poles"]), (stable, 0))
 
     def test_margins_of_the_loop_that_it_goes_into(self):
@@ -199,7 +199,7 @@ class Design(Recorded):
         # an independent computation of the moment design's margin: as without any latency
         self.assertAlmostEqual(d["moment", 3]["margins"]["phase_deg"], 0.066994, delta=1e-4)
         self.assertFalse(d["wiener", 3]["margins"]["stable"])
-        self.cardan("design", "--band", "1..6", "--step", "1ms", "--latency", "3", "--loop",
+        self.cardan("coupling", "design", "--band", "1..6", "--step", "1ms", "--latency", "3", "--loop",
                     "nothing.yaml", code=2, says="nothing.yaml")
 
     def test_wrong_words_are_named(self):
@@ -221,64 +221,64 @@ class Design(Recorded):
                 (good + ("--taps", "auto"), "--taps = 'auto', expected a whole number from 0"),
                 (good + ("--degree", "-1"), "--degree = '-1', expected a whole number from 0"),
         ):
-            self.cardan("design", *arguments, code=2, says=says)
+            self.cardan("coupling", "design", *arguments, code=2, says=says)
 
     def test_a_gap_in_the_recording_is_named(self):
         with open(self.recording(), encoding="utf-8") as f:
             rows = f.read().splitlines()
         self.write("gap.csv", "\n".join(rows[:300] + rows[340:]) + "\n")
-        self.cardan("design", "gap.csv", "--latency", "6", code=2,
+        self.cardan("coupling", "design", "gap.csv", "--latency", "6", code=2,
                     says=["'torque' has a gap from 2.99 s to 3.38 s", "--from and --to"])
-        self.cardan("design", "gap.csv", "--latency", "6", "--from", "3.4", "--method", "wiener")
-        self.cardan("design", "gap.csv", "--latency", "6", "--signal", "torqe", code=2,
+        self.cardan("coupling", "design", "gap.csv", "--latency", "6", "--from", "3.4", "--method", "wiener")
+        self.cardan("coupling", "design", "gap.csv", "--latency", "6", "--signal", "torqe", code=2,
                     says="did you mean 'torque'?")
 
     def test_a_sample_is_used_when_the_next_step_begins(self):
         arguments = ("--band", "0.1..10", "--step", "10ms", "--method", "moment", "--latency")
         for text, k in (("57.5 ms", 6), ("60 ms", 6), ("0.06s", 6), ("0 s", 0), ("1.2 s", 120)):
             self.assertEqual(list(self.designs(*arguments, text)), [("moment", k)])
-        self.cardan("design", *arguments, "1.201 s", code=2, says="--latency: '1.201 s', expected")
+        self.cardan("coupling", "design", *arguments, "1.201 s", code=2, says="--latency: '1.201 s', expected")
 
     def test_bands_have_units(self):
         arguments = ("--step", "10ms", "--latency", "3", "--method", "moment", "--band")
         for text in ("0.1..2 Hz", "0.0001..0.002kHz", f"{0.2 * math.pi!r}..{4 * math.pi!r} rad/s"):
-            band = self.cardan_json("design", *arguments, text)["phase_band"]
+            band = self.cardan_json("coupling", "design", *arguments, text)["phase_band"]
             self.assertAlmostEqual(band[0], 0.2 * math.pi, places=12)
             self.assertAlmostEqual(band[1], 4 * math.pi, places=12)
 
     def test_a_table_for_long_latencies_is_used_at_them(self):
-        self.cardan("design", self.recording(), "--latency", "12,20,30", "--method", "wiener",
+        self.cardan("coupling", "design", self.recording(), "--latency", "12,20,30", "--method", "wiener",
                     "-o", "long.json")
         with open(self.path("long.json"), encoding="utf-8") as f:
             element = json.load(f)
         self.assertEqual(element["latency-max"], 33)
-        done = self.cardan("compensate", "bench.csv", "--latency", "30", "--algorithms",
+        done = self.cardan("coupling", "compensate", "bench.csv", "--latency", "30", "--algorithms",
                            "long.json,{algorithm: linear, reconstruct: hold, react: rebase, "
                            "latency-max: 33, name: alone, weights: "
                            f"{json.dumps(element['weights'][2])}}}", "--json")
         self.assertNotIn("latency-max", done.stderr)
         a, b = json.loads(done.stdout)
         self.assertEqual(a["C"], b["C"])
-        self.cardan("design", "bench.csv", "--latency", "120", "--method", "moment", "-o", "m.json")
-        self.cardan("compensate", "bench.csv", "--latency", "120", "--algorithms", "m.json")
+        self.cardan("coupling", "design", "bench.csv", "--latency", "120", "--method", "moment", "-o", "m.json")
+        self.cardan("coupling", "compensate", "bench.csv", "--latency", "120", "--algorithms", "m.json")
 
     def test_recordings_are_not_overwritten_nor_devices_replaced(self):
         r = self.recording()
         with open(r, encoding="utf-8") as f:
             before = f.read()
         arguments = ("--latency", "6", "--method", "moment", "-o")
-        self.cardan("design", r, *arguments, r, code=2, says="would overwrite the recording")
+        self.cardan("coupling", "design", r, *arguments, r, code=2, says="would overwrite the recording")
         os.symlink("target.json", self.path("link.json"))
         for _ in range(2):
-            self.cardan("design", r, *arguments, "link.json")
+            self.cardan("coupling", "design", r, *arguments, "link.json")
             self.assertTrue(os.path.islink(self.path("link.json")))
-            self.cardan("compensate", r, "--latency", "6", "--algorithms", "target.json")
+            self.cardan("coupling", "compensate", r, "--latency", "6", "--algorithms", "target.json")
         os.mkfifo(self.path("pipe"))
         reader = os.open(self.path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
-        self.cardan("design", r, *arguments, "pipe")
+        self.cardan("coupling", "design", r, *arguments, "pipe")
         self.assertEqual(json.loads(os.read(reader, 65536))["name"], "torque")
         os.close(reader)
-        self.cardan("design", r, *arguments, "/dev/full", code=1,
+        self.cardan("coupling", "design", r, *arguments, "/dev/full", code=1,
                     says="/dev/full: cannot be written: No space left")
         with open(r, encoding="utf-8") as f:
             self.assertEqual(f.read(), before)
@@ -290,21 +290,21 @@ class Design(Recorded):
                 ("spike.csv", lambda n: 1e200 if n == 7 else n % 5, "gap from 0.07 s to 0.07 s (1 "
                  "sample missing")):
             r = self.recording(100, name, value)
-            self.cardan("design", r, "--latency", "3", code=2, says=says)
-            self.cardan("link", "design", r, "--latency", "3", code=2, says=says)
+            self.cardan("coupling", "design", r, "--latency", "3", code=2, says=says)
+            self.cardan("coupling", "link", "design", r, "--latency", "3", code=2, says=says)
         r = self.recording(7, "short.csv")
-        self.cardan("design", r, "--latency", "3", code=2, says="short.csv: the recording has 7")
-        self.cardan("link", "design", r, "--latency", "3", code=2, says="7 samples, expected at")
+        self.cardan("coupling", "design", r, "--latency", "3", code=2, says="short.csv: the recording has 7")
+        self.cardan("coupling", "link", "design", r, "--latency", "3", code=2, says="7 samples, expected at")
 
     def test_nothing_is_written_where_nothing_can_be(self):
-        self.cardan("design", "--band", "1..6", "--step", "1ms", "--latency", "3", "--method",
+        self.cardan("coupling", "design", "--band", "1..6", "--step", "1ms", "--latency", "3", "--method",
                     "wiener", "-o", "no/such/folder.yaml", code=1, says="no/such/folder.yaml")
         self.assertEqual(os.listdir(self.folder), ["unpack"])
 
 
 class Link(Recorded):
     def candidates(self, *arguments):
-        done = self.cardan_json("link", "design", self.recording(), *arguments)
+        done = self.cardan_json("coupling", "link", "design", self.recording(), *arguments)
         return done, {c["algorithm"]: c for c in done["candidates"]}
 
     def test_a_given_link(self):
@@ -332,7 +332,7 @@ class Link(Recorded):
         self.write("loop.yaml", LOOP)
         rows = "".join(f"{0.001 * n!r},{math.sin(0.0045 * n)!r}\n" for n in range(4000))
         self.write("force.csv", "time,force\n" + rows)
-        done = self.cardan_json("link", "design", "force.csv", "--latency", "3", "--loop",
+        done = self.cardan_json("coupling", "link", "design", "force.csv", "--latency", "3", "--loop",
                                 "loop.yaml", "--taps", "4")
         c = {x["algorithm"]: x for x in done["candidates"]}
         self.assertFalse(c["zoh"]["margins"]["stable"])
@@ -346,7 +346,7 @@ class Link(Recorded):
         self.write("kg.csv", "time,latency [kg]\n0,1\n0.01,1\n")
         self.write("minus.csv", "time,latency [ms]\n0,1\n0.01,-1\n0.02,1\n")
         for arguments, says in (
-                (("desing", r), "expected cardan link design"),
+                (("desing", r), "expected cardan coupling link design"),
                 (("design",), "expected a recording"),
                 (("design", r), "expected either --latency, or --link"),
                 (("design", r, "--latency", "1 kg"), "'1 kg'"),
@@ -356,10 +356,10 @@ class Link(Recorded):
                 (("design", r, "--link", "kg.csv"), "is in 'kg'"),
                 (("design", r, "--link", "minus.csv"), "expected >= 0"),
         ):
-            self.cardan("link", *arguments, code=2, says=says)
+            self.cardan("coupling", "link", *arguments, code=2, says=says)
         for written in ("-o", "--fmu"):
             for read in (r, "minus.csv"):
-                self.cardan("link", "design", r, "--link", "minus.csv", written, read, code=2,
+                self.cardan("coupling", "link", "design", r, "--link", "minus.csv", written, read, code=2,
                             says="would overwrite the recording")
 
     def test_a_link_without_latency(self):
@@ -369,10 +369,10 @@ class Link(Recorded):
 
     def test_the_longest_link_that_can_be_compensated(self):
         r = self.recording(600)
-        self.cardan("link", "design", r, "--latency", "115", "--loss", "0.1", "--taps", "3", "-o",
+        self.cardan("coupling", "link", "design", r, "--latency", "115", "--loss", "0.1", "--taps", "3", "-o",
                     "e.json")
-        self.cardan("compensate", r, "--latency", "117", "--algorithms", "e.json")
-        self.cardan("link", "design", r, "--latency", "116", "--loss", "0.1", code=2,
+        self.cardan("coupling", "compensate", r, "--latency", "117", "--algorithms", "e.json")
+        self.cardan("coupling", "link", "design", r, "--latency", "116", "--loss", "0.1", code=2,
                     says="more than 115 macro steps")
 
 

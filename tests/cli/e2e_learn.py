@@ -1,4 +1,4 @@
-"""cardan learn with real processes: a server, an element beside it, and one of the two dying."""
+"""cardan coupling learn with real processes: a server, an element beside it, and one of the two dying."""
 
 import json
 import math
@@ -72,7 +72,7 @@ class Server:
     def __init__(self, test, address, *options, json_lines=True):
         self.test = test
         self.process = subprocess.Popen(
-            [CARDAN, "learn", "serve", "--listen", address, *map(str, options)]
+            [CARDAN, "coupling", "learn", "serve", "--listen", address, *map(str, options)]
             + (["--json"] if json_lines else []),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         test.addCleanup(self.kill)
@@ -318,28 +318,28 @@ class Learning(EndToEnd):
 
     def test_an_address_in_use_is_refused(self):
         Server(self, self.address)
-        done = subprocess.run([CARDAN, "learn", "serve", "--listen", self.address], capture_output=True,
+        done = subprocess.run([CARDAN, "coupling", "learn", "serve", "--listen", self.address], capture_output=True,
                               text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 1)
         self.assertIn("in use", done.stderr)
 
     def test_it_serves_over_tcp_for_a_time(self):
-        done = self.cardan("learn", "serve", "--listen", "tcp:127.0.0.1:0", "--duration", "0.2 s")
+        done = self.cardan("coupling", "learn", "serve", "--listen", "tcp:127.0.0.1:0", "--duration", "0.2 s")
         self.assertRegex(done.stdout, r"listening at tcp:127\.0\.0\.1:[1-9]\d*\n0 elements")
 
     def test_calls_that_make_no_sense(self):
-        self.cardan("learn", code=2, says="serve|train")
-        self.cardan("learn", "sreve", code=2, says="did you mean serve?")
-        self.cardan("learn", "serve", code=2, says="--listen")
-        self.cardan("learn", "serve", "x", "--listen", "unix:x", code=2, says="unexpected argument 'x'")
-        self.cardan("learn", "serve", "--listen", "localhost", code=2, says="expected unix:PATH")
-        self.cardan("learn", "serve", "--listen", "tcp:localhost:1", code=2, says="numeric")
-        self.cardan("learn", "serve", "--listen", "unix:x", "--every", "1.5", code=2, says="whole number")
-        self.cardan("learn", "serve", "--listen", "unix:x", "--hold-out", "1", code=2, says="--hold-out")
-        self.cardan("learn", "serve", "--listen", "unix:nowhere/x", code=1, says="nowhere/x")
-        self.cardan("learn", "train", code=2, says="RECORDING is missing")
-        self.cardan("learn", "train", "x.csv", code=2, says="--latency")
-        self.cardan("learn", "train", "x.csv", "--latency", 6, code=2, says="x.csv")
+        self.cardan("coupling", "learn", code=2, says="serve|train")
+        self.cardan("coupling", "learn", "sreve", code=2, says="did you mean serve?")
+        self.cardan("coupling", "learn", "serve", code=2, says="--listen")
+        self.cardan("coupling", "learn", "serve", "x", "--listen", "unix:x", code=2, says="unexpected argument 'x'")
+        self.cardan("coupling", "learn", "serve", "--listen", "localhost", code=2, says="expected unix:PATH")
+        self.cardan("coupling", "learn", "serve", "--listen", "tcp:localhost:1", code=2, says="numeric")
+        self.cardan("coupling", "learn", "serve", "--listen", "unix:x", "--every", "1.5", code=2, says="whole number")
+        self.cardan("coupling", "learn", "serve", "--listen", "unix:x", "--hold-out", "1", code=2, says="--hold-out")
+        self.cardan("coupling", "learn", "serve", "--listen", "unix:nowhere/x", code=1, says="nowhere/x")
+        self.cardan("coupling", "learn", "train", code=2, says="RECORDING is missing")
+        self.cardan("coupling", "learn", "train", "x.csv", code=2, says="--latency")
+        self.cardan("coupling", "learn", "train", "x.csv", "--latency", 6, code=2, says="x.csv")
 
 
 class Training(EndToEnd):
@@ -354,7 +354,7 @@ class Training(EndToEnd):
         self.write("bench.csv", "\n".join(rows) + "\n")
 
     def train(self, *more, code=0):
-        return self.cardan("learn", "train", "bench.csv", "--signal", "torque", "--latency", 6,
+        return self.cardan("coupling", "learn", "train", "bench.csv", "--signal", "torque", "--latency", 6,
                            *more, code=code)
 
     def test_a_better_element_is_written_and_is_an_element(self):
@@ -386,13 +386,13 @@ class Training(EndToEnd):
         r = json.loads(self.train("--method", "ridge", "--start", "eros", "--json", "-o", "e.json").stdout)
         self.assertLess(r["held_out"]["after"], 0.5 * r["held_out"]["before"])
         self.assertEqual((r["method"], r["k"], r["written"]), ("ridge", 6, "e.json"))
-        r = json.loads(self.cardan("learn", "train", "bench.csv", "--signal", "torque",
+        r = json.loads(self.cardan("coupling", "learn", "train", "bench.csv", "--signal", "torque",
                                    "--latency", "60 ms", "--method", "ridge", "--start", "e.json",
                                    "--json", "--force").stdout)
         self.assertEqual(r["k"], 6)
 
     def test_what_is_not_better_is_not_written_unless_forced(self):
-        flat = ("learn", "train", "bench.csv", "--signal", "flat", "--latency", 6, "-o", "flat.yaml")
+        flat = ("coupling", "learn", "train", "bench.csv", "--signal", "flat", "--latency", 6, "-o", "flat.yaml")
         done = self.cardan(*flat, code=1, says="--force would write it")
         self.assertIn("held out", done.stdout)
         self.assertFalse(os.path.exists(self.path("flat.yaml")))
@@ -400,7 +400,7 @@ class Training(EndToEnd):
         self.assertTrue(os.path.exists(self.path("flat.yaml")))
 
     def test_calls_that_make_no_sense(self):
-        train = ("learn", "train", "bench.csv", "--latency", 6)
+        train = ("coupling", "learn", "train", "bench.csv", "--latency", 6)
         self.cardan(*train, code=2, says="--signal")
         self.cardan(*train, "--signal", "torqe", code=2, says="did you mean 'torque'?")
         self.cardan(*train, "--signal", "torque", "--start", "auto", code=2,
@@ -409,7 +409,7 @@ class Training(EndToEnd):
         self.cardan(*train, "--signal", "torque", "--epochs", "0.5", code=2, says="--epochs")
         self.cardan(*train, "--signal", "torque", "--alpha", "-1", code=2, says="alpha")
         self.cardan(*train, "--signal", "torque", "--to", "0.1", code=2, says="bench.csv")
-        self.cardan("learn", "train", "bench.csv", "--signal", "torque", "--latency", "4..6", code=2,
+        self.cardan("coupling", "learn", "train", "bench.csv", "--signal", "torque", "--latency", "4..6", code=2,
                     says="one latency")
         self.cardan(*train, "--signal", "torque", "-o", "nowhere/x.yaml", code=1, says="nowhere/x.yaml")
 

@@ -269,42 +269,6 @@ static void tables_are_sound(void** state)
     }
 }
 
-static char* printed(void (*print)(FILE*))
-{
-    char* text = NULL;
-    size_t length = 0;
-    FILE* f = open_memstream(&text, &length);
-    print(f);
-    fclose(f);
-    return text;
-}
-
-static void every_option_is_in_manual_markdown_and_completions(void** state)
-{
-    char* markdown = printed(crdi_print_markdown);
-    char* bash = printed(crdi_print_bash);
-    char* zsh = printed(crdi_print_zsh);
-    char* man = printed(crdi_print_man);
-    for (int i = 0; crdi_commands[i]; i++) {
-        for (int k = 0; k < crdi_commands[i]->option_count; k++) {
-            char name[64], roff[128] = "";
-            snprintf(name, sizeof name, "--%s", crdi_commands[i]->options[k].name);
-            check_contains(markdown, name);
-            check_contains(bash, name);
-            check_contains(zsh, name);
-            for (size_t n = 0, m = 0; name[n]; n++) {
-                if (name[n] == '-') { roff[m++] = '\\'; }
-                roff[m++] = name[n];
-            }
-            check_contains(man, roff);
-        }
-    }
-    free(markdown);
-    free(bash);
-    free(zsh);
-    free(man);
-}
-
 static void stems_are_what_stands_between_folder_and_ending(void** state)
 {
     fixture* f = *state;
@@ -334,7 +298,6 @@ int main(void)
         T(wrong_arguments_are_named_with_what_would_be_right),
         T(each_failing_allocation_is_reported_and_nothing_leaks),
         T(tables_are_sound),
-        T(every_option_is_in_manual_markdown_and_completions),
         T(stems_are_what_stands_between_folder_and_ending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

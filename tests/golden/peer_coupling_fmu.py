@@ -422,7 +422,7 @@ ZOH_NETWORK = ("{algorithm: network, latency: 3, detect: none, network: {W1: [[1
 def learning(checks):
     """The network that a server sends is used; the server's death is not noticed."""
     address = "unix:" + os.path.join(os.path.relpath(TMP), "server")
-    server = subprocess.Popen([CARDAN, "learn", "serve", "--listen", address, "--every", "500",
+    server = subprocess.Popen([CARDAN, "coupling", "learn", "serve", "--listen", address, "--every", "500",
                                "--method", "ridge", "--duration", "100"],
                               stdout=subprocess.PIPE, text=True)
     try:

@@ -69,7 +69,7 @@ def noisy(run, part, latency, generator):
     file, out = os.path.join(golden.TMP, "noisy.csv"), os.path.join(golden.TMP, "estimates.csv")
     np.savetxt(file, np.transpose(rows + [run[name] for name in names]), "%.9g", ",", comments="",
                header=",".join(("time", "y", *names)))
-    golden.cardan("compensate", file, "--signal", "y", "--latency", latency, "--algorithms", "zoh,commands", "-o",
+    golden.cardan("coupling", "compensate", file, "--signal", "y", "--latency", latency, "--algorithms", "zoh,commands", "-o",
                   out, *(word for name in names for word in ("--command", name)))
     found = golden.parse(out)
     return [rms(found[f"y.{name}"] - y, found["time"]) for name in ("commands", "zoh")]

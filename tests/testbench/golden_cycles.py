@@ -23,7 +23,7 @@ def learn(start, stop, channel):
     edits = [("replay: nedc.csv", f"replay: {EXAMPLES}/nedc.csv"), ("delay: 60 ms", channel),
              ("start: 0 s", f"start: {start} s"), ("stop: 30 s", f"stop: {stop} s")]
     path = golden.place("hybrid_late", "2", edits)
-    done = golden.cardan("learn", "cycle", path, "-o", os.path.join(golden.TMP, "learned.json"), "--json")
+    done = golden.cardan("coupling", "learn", "cycle", path, "-o", os.path.join(golden.TMP, "learned.json"), "--json")
     return [run["part"] for run in json.loads(done.stdout)["runs"] if run["what"] == "learn"]
 
 

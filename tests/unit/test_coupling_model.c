@@ -198,7 +198,7 @@ static void set_commands(tie* l, int n)
     set_one(l->unit, "bench.speed", speed[n]);
 }
 
-// What `cardan compensate --command` computes.
+// What `cardan coupling compensate --command` computes.
 static double replayed(crd_context* ctx, const char* body, double delay, double* estimate)
 {
     crd_element* e = NULL;

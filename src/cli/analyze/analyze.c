@@ -1,5 +1,5 @@
-// cardan analyze: what an element does to a signal, whether a loop stays stable with it, and which
-// bandwidth a recording has.
+// cardan coupling analyze: what an element does to a signal, whether a loop stays stable with it,
+// and which bandwidth a recording has.
 #include "cli/analyze/analyze.h"
 
 #include <math.h>
@@ -202,10 +202,9 @@ static const crdi_analyze_options defaults = {.common = CRDI_COMMON_DEFAULTS,
                                               .length = -1};
 
 const crdi_command crdi_command_analyze = {
-    .name = "analyze",
+    .name = "coupling analyze",
     .arguments = "ELEMENT...|LOOP|RECORDING",
-    .summary =
-        "Bode data and limits of elements, stability margins of a loop, spectrum of a signal",
+    .summary = "Bode data of elements, margins of a loop, spectra",
     .description =
         "ELEMENT: a coupling element as a word (zoh, foh, eros ...), a file, or inline YAML. Its "
         "transfer function G_p from the signal to what the receiver sees of it: up to which part "
@@ -218,17 +217,18 @@ const crdi_command crdi_command_analyze = {
         "them and in the mean square; for elements that adapt, the gain-limit below which it does. "
         "RECORDING: spectrum of a signal (Welch), its bandwidth, and the macro step that elements "
         "need for it. Exit code 3 if a margin that you ask for is not kept.",
-    .examples = {{"cardan analyze eros --latency 6 --step 10ms", "limits and gain peaks"},
-                 {"cardan analyze zoh foh eros --latency 0,1,3,6 --step 10ms --plot bode.svg",
-                  "a table over latencies, and a Bode plot"},
-                 {"cardan analyze loop.yaml --element foh --min-phase-margin 30",
-                  "is the loop stable, and by which margin"},
-                 {"cardan analyze loop.yaml --latency 2..4 --loss 0.1 --losses 2",
-                  "for samples that take 2 to 4 steps, of which 10 % are lost"},
-                 {"cardan analyze system.yaml --require-stable --json",
-                  "the same for coupled FMUs"},
-                 {"cardan analyze run.csv --signal motor.torque --latency 60ms",
-                  "bandwidth and macro step of a signal"}},
+    .examples =
+        {{"cardan coupling analyze eros --latency 6 --step 10ms", "limits and gain peaks"},
+         {"cardan coupling analyze zoh foh eros --latency 0,1,3,6 --step 10ms --plot bode.svg",
+          "a table over latencies, and a Bode plot"},
+         {"cardan coupling analyze loop.yaml --element foh --min-phase-margin 30",
+          "is the loop stable, and by which margin"},
+         {"cardan coupling analyze loop.yaml --latency 2..4 --loss 0.1 --losses 2",
+          "for samples that take 2 to 4 steps, of which 10 % are lost"},
+         {"cardan coupling analyze system.yaml --require-stable --json",
+          "the same for coupled FMUs"},
+         {"cardan coupling analyze run.csv --signal motor.torque --latency 60ms",
+          "bandwidth and macro step of a signal"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,

@@ -1,4 +1,4 @@
-// What the parts of cardan analyze share.
+// What the parts of cardan coupling analyze share.
 #pragma once
 #include "cli/analyze/signals.h"
 

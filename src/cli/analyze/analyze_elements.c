@@ -1,4 +1,4 @@
-// cardan analyze ELEMENT...: limits, peaks and Bode data of coupling elements.
+// cardan coupling analyze ELEMENT...: limits, peaks and Bode data of coupling elements.
 #include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"

@@ -1,4 +1,4 @@
-// cardan analyze LOOP: stability, margins, poles and modes.
+// cardan coupling analyze LOOP: stability, margins, poles and modes.
 #include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"

@@ -1,4 +1,4 @@
-// cardan analyze RECORDING: spectrum, bandwidth, and the macro step that elements need.
+// cardan coupling analyze RECORDING: spectrum, bandwidth, and the macro step that elements need.
 #include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"
@@ -125,11 +125,12 @@ static const char* suggest(study* s)
                 label = s->needs[i].label;
             }
         }
-        return crdi_arena_format(&s->arena,
-                                 "a latency of %s is too long for this bandwidth, whatever the "
-                                 "macro step: %s keeps its tolerances up to %.4g rad/s; design an "
-                                 "element for the signal (cardan design), or shorten the latency",
-                                 crdi_format_seconds(latency, s->latency), label, keeps);
+        return crdi_arena_format(
+            &s->arena,
+            "a latency of %s is too long for this bandwidth, whatever the "
+            "macro step: %s keeps its tolerances up to %.4g rad/s; design an "
+            "element for the signal (cardan coupling design), or shorten the latency",
+            crdi_format_seconds(latency, s->latency), label, keeps);
     }
     return crdi_arena_format(&s->arena,
                              "%s with k = %d allows the longest macro step: %s, which is %.3g "

@@ -1,4 +1,4 @@
-// A system of FMUs for cardan analyze: run to where its units are linearised.
+// A system of FMUs for cardan coupling analyze: run to where its units are linearised.
 #include "cli/analyze/signals.h"
 
 #include "cardan/fmi.h"

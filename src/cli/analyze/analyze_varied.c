@@ -1,5 +1,6 @@
-// cardan analyze LOOP where samples take a varying time or are lost, or elements adapt: what holds
-// for every sequence, what in the mean square, how much may be learned, and what is not covered.
+// cardan coupling analyze LOOP where samples take a varying time or are lost, or elements adapt:
+// what holds for every sequence, what in the mean square, how much may be learned, and what is not
+// covered.
 #include "cli/analyze/analyze.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// cardan compensate: what each coupling algorithm would have done to a recorded signal.
+// cardan coupling compensate: what each coupling algorithm would have done to a recorded signal.
 #include "cardan/results.h"
 #include "cli/analyze/signals.h"
 
@@ -498,9 +498,9 @@ static const crdi_option rows[] = {
 };
 
 const crdi_command crdi_command_compensate = {
-    .name = "compensate",
+    .name = "coupling compensate",
     .arguments = "RECORDING",
-    .summary = "what each coupling algorithm would have done to a recorded signal",
+    .summary = "what each algorithm would have done to a recorded signal",
     .description =
         "Hands a recorded signal to coupling elements as if it came late over a network, and "
         "compares what they make of it with what the signal was: magnitude error M, phase error P "
@@ -510,17 +510,18 @@ const crdi_command crdi_command_compensate = {
         "algorithm stands first. The name of a fixed algorithm (foh, eros, wiener) is the method "
         "as published; with +switch or +rebase behind it, it reacts to discontinuities, as ridge, "
         "rls and auto always do. Gaps of the recording count as samples that were never sent.",
-    .examples = {{"cardan compensate bench.mf4 --signal torque --latency 6",
-                  "all algorithms, six macro steps late"},
-                 {"cardan compensate bench.csv --signal torque --step 10ms --latency '57.5 ms' "
-                  "--jitter 5ms --loss 5%",
-                  "over a network that jitters and loses samples"},
-                 {"cardan compensate bench.csv --signal torque --command pedal --command gear "
-                  "--latency 6",
-                  "with what is known beside the signal: the commands"},
-                 {"cardan compensate bench.csv --latency 6 --algorithms "
-                  "'zoh,eros,{algorithm: wiener, taps: 25},torque.yaml' --plot torque.svg",
-                  "some algorithms and an element file, with a picture"}},
+    .examples =
+        {{"cardan coupling compensate bench.mf4 --signal torque --latency 6",
+          "all algorithms, six macro steps late"},
+         {"cardan coupling compensate bench.csv --signal torque --step 10ms --latency '57.5 ms' "
+          "--jitter 5ms --loss 5%",
+          "over a network that jitters and loses samples"},
+         {"cardan coupling compensate bench.csv --signal torque --command pedal --command gear "
+          "--latency 6",
+          "with what is known beside the signal: the commands"},
+         {"cardan coupling compensate bench.csv --latency 6 --algorithms "
+          "'zoh,eros,{algorithm: wiener, taps: 25},torque.yaml' --plot torque.svg",
+          "some algorithms and an element file, with a picture"}},
     OPTIONS(rows, compensate_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -1,4 +1,4 @@
-// cardan design: the coupling algorithm for a bandwidth, or for a recording.
+// cardan coupling design: the coupling algorithm for a bandwidth, or for a recording.
 #include "cardan/results.h"
 #include "cli/analyze/signals.h"
 
@@ -374,8 +374,10 @@ static crd_status put_with_commands(designer* d, crdi_result* out)
     }
     crdi_say(out, "\n");
     crdi_show_table(out, list, columns, "");
-    crdi_say(out, "\nlearned while it was replayed; 'cardan learn train --command' writes such an "
-                  "element\n");
+    crdi_say(
+        out,
+        "\nlearned while it was replayed; 'cardan coupling learn train --command' writes such an "
+        "element\n");
 fail:
     return st;
 }
@@ -516,9 +518,9 @@ static const crdi_option rows[] = {
              "magnitude, phase and noise"),
     OPT_FILE(design_options, plot, "plot", "svg", "with --pareto: picture of the front"),
     OPT_FILE(design_options, csv, "csv", "csv", "with --pareto: the front as a table"),
-    OPT_FILE(
-        design_options, loop, "loop", "yaml|json",
-        "loop or system in which the element will work (see cardan analyze): margins are shown"),
+    OPT_FILE(design_options, loop, "loop", "yaml|json",
+             "loop or system in which the element will work (see cardan coupling analyze): margins "
+             "are shown"),
     CRDI_RECORDED_OPTIONS(design_options),
     OPT_FILE(design_options, output, "output", "yaml|json", "element description to write",
              .short_name = 'o'),
@@ -549,7 +551,7 @@ static const design_options defaults = {.common = CRDI_COMMON_DEFAULTS,
                                         .degree = -1};
 
 const crdi_command crdi_command_design = {
-    .name = "design",
+    .name = "coupling design",
     .arguments = "[RECORDING]",
     .summary = "make a coupling algorithm for a bandwidth or a recording",
     .description =
@@ -558,9 +560,10 @@ const crdi_command crdi_command_design = {
         "whose spectrum then says where it lives and how noisy it is. Shows what each "
         "method reaches, and writes one of them as an element description.",
     .examples =
-        {{"cardan design --band 0.1..10 --magnitude-band 0.1..55 --step 10ms --latency 6",
+        {{"cardan coupling design --band 0.1..10 --magnitude-band 0.1..55 --step 10ms --latency 6",
           "all methods for a torque with a bandwidth of 10 rad/s"},
-         {"cardan design bench.mf4 --signal torque --latency 4..9 --method wiener --taps 25 "
+         {"cardan coupling design bench.mf4 --signal torque --latency 4..9 --method wiener --taps "
+          "25 "
           "-o torque.yaml",
           "a table over k from a recording"}},
     OPTIONS(rows, design_options),

@@ -1,4 +1,5 @@
-// cardan learn: the server that trains networks of running elements, and training on a recording.
+// cardan coupling learn: the server that trains networks of running elements, and training on a
+// recording.
 #include "cli/analyze/learn.h"
 #include "cardan/coupling.h"
 #include "cardan/learn.h"
@@ -165,7 +166,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o, crdi_result* out)
     int64_t clients = opt.clients;
     if (!o->listen) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
-                         "--listen is missing: cardan learn serve --listen unix:PATH or "
+                         "--listen is missing: cardan coupling learn serve --listen unix:PATH or "
                          "tcp:ADDRESS:PORT");
     }
     opt.address = o->listen;
@@ -517,17 +518,19 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
     const char* what = arguments->items[0];
     if (strcmp(what, "serve") == 0) {
         if (arguments->count > 1) {
-            return crdi_fail(cli->ctx, CRD_E_RANGE,
-                             "unexpected argument '%s': cardan learn serve --listen ADDRESS",
-                             arguments->items[1]);
+            return crdi_fail(
+                cli->ctx, CRD_E_RANGE,
+                "unexpected argument '%s': cardan coupling learn serve --listen ADDRESS",
+                arguments->items[1]);
         }
         return serve(cli, options, out);
     }
     if (strcmp(what, "train") == 0) {
         if (arguments->count < 2) {
-            return crdi_fail(cli->ctx, CRD_E_RANGE,
-                             "RECORDING is missing: cardan learn train RECORDING --signal NAME "
-                             "--latency K");
+            return crdi_fail(
+                cli->ctx, CRD_E_RANGE,
+                "RECORDING is missing: cardan coupling learn train RECORDING --signal NAME "
+                "--latency K");
         }
         const learn_options* o = options;
         return (o->commands.count > 0 ? train_commands : train_recording)(cli, o,
@@ -536,7 +539,7 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
     if (strcmp(what, "cycle") == 0) {
         if (arguments->count < 2) {
             return crdi_fail(cli->ctx, CRD_E_RANGE,
-                             "SYSTEM is missing: cardan learn cycle SYSTEM --output FILE");
+                             "SYSTEM is missing: cardan coupling learn cycle SYSTEM --output FILE");
         }
         const learn_options* o = options;
         crdi_learn_cycle_options cycle = o->cycle;
@@ -644,9 +647,9 @@ static const crdi_option rows[] = {
 };
 
 const crdi_command crdi_command_learn = {
-    .name = "learn",
+    .name = "coupling learn",
     .arguments = "serve|train|cycle [RECORDING|SYSTEM]",
-    .summary = "train networks of coupling elements, or learn a cycle from run to run",
+    .summary = "train networks, or learn a cycle from run to run",
     .description =
         "`learn serve` is the server that elements with a network talk to while they run: it "
         "collects their samples, trains their networks, and sends back those that are better on "
@@ -656,19 +659,20 @@ const crdi_command crdi_command_learn = {
         "again and learns corrections of the late signals of its power bonds: they belong to this "
         "cycle over this link, and `run: { learned: FILE }` uses them.",
     .examples =
-        {{"cardan learn serve --listen unix:/run/user/1000/learn.sock",
+        {{"cardan coupling learn serve --listen unix:/run/user/1000/learn.sock",
           "serve elements on this machine"},
-         {"cardan learn serve --listen tcp:192.168.7.2:5400 --plain --every 2000 --method ridge",
+         {"cardan coupling learn serve --listen tcp:192.168.7.2:5400 --plain --every 2000 --method "
+          "ridge",
           "serve a bench network, train after 2000 samples by least squares"},
-         {"cardan learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
+         {"cardan coupling learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
           "an element from a recording"},
-         {"cardan learn train bench.csv --signal torque --command pedal --command gear "
+         {"cardan coupling learn train bench.csv --signal torque --command pedal --command gear "
           "--latency 6 -o torque.json",
           "an element that knows the commands, with what it has learned of them"},
-         {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
+         {"cardan coupling learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
           "--start eros --method ridge --json",
           "what least squares would make of EROS"},
-         {"cardan learn cycle rig.yaml --runs 6 -o rig.cycle.json",
+         {"cardan coupling learn cycle rig.yaml --runs 6 -o rig.cycle.json",
           "what repeats in the run of a system"}},
     OPTIONS(rows, learn_options),
     .min_arguments = 1,

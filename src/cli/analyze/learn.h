@@ -1,4 +1,4 @@
-// cardan learn in parts: networks (learn.c) and cycles (learn_cycle.c).
+// cardan coupling learn in parts: networks (learn.c) and cycles (learn_cycle.c).
 #pragma once
 #include "cli/cli.h"
 

@@ -1,4 +1,5 @@
-// cardan learn cycle: the run of a system, again and again, until what is late is corrected.
+// cardan coupling learn cycle: the run of a system, again and again, until what is late is
+// corrected.
 #include "cli/analyze/learn.h"
 #include "cli/run/run.h"
 #include "shared/base_interrupt.h"

@@ -1,4 +1,4 @@
-// cardan link design: from a measured link and a recorded signal to an element, in one go.
+// cardan coupling link design: from a measured link and a recorded signal to an element, in one go.
 #include "cardan/coupling.h"
 #include "cli/analyze/signals.h"
 #include "cli/export/export.h"
@@ -238,11 +238,12 @@ static crd_status check_words(crdi_cli* cli, const link_options* o, const crdi_l
 {
     crd_context* ctx = cli->ctx;
     if (strcmp(arguments->items[0], "design") != 0) {
-        return crdi_fail(ctx, CRD_E_RANGE, "'%s', expected cardan link design",
+        return crdi_fail(ctx, CRD_E_RANGE, "'%s', expected cardan coupling link design",
                          arguments->items[0]);
     }
     if (arguments->count < 2) {
-        return crdi_fail(ctx, CRD_E_RANGE, "expected a recording: cardan link design RECORDING");
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "expected a recording: cardan coupling link design RECORDING");
     }
     if (!o->latency == !o->link) {
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -327,10 +328,10 @@ static const crdi_option rows[] = {
              "recording with the measured latency of each packet"),
     OPT_TEXT(link_options, link_signal, "link-signal", "NAME", "its signal, in s or in its unit"),
     CRDI_RECORDED_OPTIONS(link_options),
-    OPT_FILE(
-        link_options, loop, "loop", "yaml|json",
-        "loop or system in which the element will work (see cardan analyze): only an algorithm "
-        "that keeps it stable is chosen"),
+    OPT_FILE(link_options, loop, "loop", "yaml|json",
+             "loop or system in which the element will work (see cardan coupling analyze): only an "
+             "algorithm "
+             "that keeps it stable is chosen"),
     OPT_INT(link_options, taps, "taps", "M",
             "past samples that designs use; 9, and 25 for the long one, unless given"),
     OPT_FILE(link_options, output, "output", "yaml|json", "element description to write",
@@ -353,7 +354,7 @@ static const link_options defaults = {.common = CRDI_COMMON_DEFAULTS,
 static const char* const words[] = {"design", NULL};
 
 const crdi_command crdi_command_link = {
-    .name = "link",
+    .name = "coupling link",
     .arguments = "design RECORDING",
     .summary = "from a link and a recording to a coupling element",
     .description = "link design tries the coupling algorithms on a recorded signal behind a link "
@@ -361,12 +362,13 @@ const crdi_command crdi_command_link = {
                    "designed for the spectrum of the first part of the recording and judged by the "
                    "rest. The best one is designed anew for all of it, unless a loop depends on "
                    "it, and written as an element description and as an FMU.",
-    .examples =
-        {{"cardan link design bench.mf4 --signal torque --latency 57.5ms --jitter 0.5ms -o "
-          "torque.yaml --fmu torque.fmu",
-          "for a link of 57.5 ms"},
-         {"cardan link design bench.mf4 --signal torque --link ping.csv --link-signal latency",
-          "for a measured link"}},
+    .examples = {{"cardan coupling link design bench.mf4 --signal torque --latency 57.5ms --jitter "
+                  "0.5ms -o "
+                  "torque.yaml --fmu torque.fmu",
+                  "for a link of 57.5 ms"},
+                 {"cardan coupling link design bench.mf4 --signal torque --link ping.csv "
+                  "--link-signal latency",
+                  "for a measured link"}},
     OPTIONS(rows, link_options),
     .min_arguments = 1,
     .max_arguments = 2,

@@ -291,7 +291,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_bench_experiment = {
     .name = "bench experiment",
     .arguments = "",
-    .summary = "latency between a car and its engine on a bench: the experiment of Baumann 2024",
+    .summary = "the experiment of Baumann 2024: latency in a hybrid car",
     .description =
         "A hybrid car accelerates for 12 s and shifts at 3.2 s. The torque of its engine, which "
         "runs on a test bench, arrives 57.5 ms late. The closed loop runs with ideal coupling, "

@@ -614,7 +614,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_can_log = {
     .name = "can log",
     .arguments = "BUS|FILE",
-    .summary = "show CAN frames of a bus, a candump log or a capture, as signals by a DBC file",
+    .summary = "show frames of a CAN bus or a log, as signals by a DBC file",
     .description =
         "Prints what passes on a CAN bus, or what a log of candump (- is standard input) or a "
         "capture (.pcapng, .pcap) has, as "

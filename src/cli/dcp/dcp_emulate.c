@@ -662,7 +662,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_dcp_emulate = {
     .name = "dcp emulate",
     .arguments = "",
-    .summary = "a bad link between a master and its slaves: delay, jitter, loss",
+    .summary = "a bad link to slaves: delay, jitter, loss",
     .description =
         "Stands between a master and its slaves and hands on what passes, late, sometimes not at "
         "all, twice or in another order. The master is told the addresses of --listen instead of "

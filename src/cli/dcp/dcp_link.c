@@ -209,7 +209,7 @@ static void dcp_link_put_report(const measurement* m, const char* address, crdi_
              INT("k_max", a.k_most));
 }
 
-// The recording that cardan link design --link and cardan dcp emulate --trace read.
+// The recording that cardan coupling link design --link and cardan dcp emulate --trace read.
 static crd_status write_trace(const measurement* m)
 {
     crd_text t;
@@ -313,7 +313,8 @@ static const crdi_option rows[] = {
     OPT_TIME(link_options, step, "step", CRDI_POSITIVE,
              "macro step of the coupling; one that fits the link unless given"),
     OPT_FILE(link_options, output, "output", "csv",
-             "recording of the one-way latency of each packet, for cardan link design --link and "
+             "recording of the one-way latency of each packet, for cardan coupling link design "
+             "--link and "
              "cardan dcp emulate --trace; NaN for those that were lost",
              .short_name = 'o'),
     CRDI_PROBE_OPTIONS(link_options),
@@ -335,14 +336,14 @@ const crdi_command crdi_command_dcp_link = {
         "coupling over this link has: k = ceil(latency / step) for the median, and for 99.9 % of "
         "the packets, with two more if some are lost. The macro step proposed is the shortest of "
         "1, 2, 5, 10 ... ms that holds the jitter in one step and the latency in eight.",
-    .examples = {{"cardan dcp link udp://192.168.2.7:8080", "to a slave"},
-                 {"cardan dcp link --echo udp://0.0.0.0:9000 --plain",
-                  "the other end, on all interfaces"},
-                 {"cardan dcp link udp://192.168.2.7:9000 --count 10000 --interval '2 ms' -o "
-                  "link.csv",
-                  "to an echo, and a recording"},
-                 {"cardan link design bench.mf4 --signal torque --link link.csv -o torque.yaml",
-                  "an element for this link"}},
+    .examples =
+        {{"cardan dcp link udp://192.168.2.7:8080", "to a slave"},
+         {"cardan dcp link --echo udp://0.0.0.0:9000 --plain", "the other end, on all interfaces"},
+         {"cardan dcp link udp://192.168.2.7:9000 --count 10000 --interval '2 ms' -o "
+          "link.csv",
+          "to an echo, and a recording"},
+         {"cardan coupling link design bench.mf4 --signal torque --link link.csv -o torque.yaml",
+          "an element for this link"}},
     OPTIONS(rows, link_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -218,7 +218,7 @@ static const crdi_option pair_rows[] = {
 const crdi_command crdi_command_key_pair = {
     .name = "key pair",
     .arguments = "ADDRESS",
-    .summary = "agree with another host on a key, by a code that two people compare",
+    .summary = "agree on a key with another host, by comparing a code",
     .description =
         "One side listens, the other names its address; both show a code of eight digits. If two "
         "people on the phone see the same one, nobody is in between, and each side gets a file "

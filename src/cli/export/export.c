@@ -378,9 +378,7 @@ const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
                  "twin TWIN.yaml",
-    .summary =
-        "write a system as a package; a coupling element, a DCP slave, a circuit or a twin as an "
-        "FMU",
+    .summary = "write SSP packages; elements, DCP slaves, circuits, twins as FMUs",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "

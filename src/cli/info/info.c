@@ -302,7 +302,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_info = {
     .name = "info",
     .arguments = "FILE",
-    .summary = "show what is in an FMU, SSP, system description, result, netlist or DCP slave",
+    .summary = "show what is in a file: FMU, SSP, system, result, netlist, DCP slave",
     .description =
         "Shows what a file holds. FMU (archive, unpacked folder or modelDescription.xml): name, "
         "version, generator, capabilities, platforms, default experiment and variables. System "
