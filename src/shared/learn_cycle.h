@@ -85,6 +85,7 @@ typedef struct crdi_repeat_pass {
     double* latency;          ///< (signals) mean, in samples
     int64_t* ages;            ///< (signals x CRDI_REPEAT_AGES) how many samples came how old
     int64_t limited;
+    bool real;                 ///< a link on which the age may differ from run to run by one sample
     struct crdi_repeat* cycle; ///< count; ranges, once they are known; room for what is driven
 } crdi_repeat_pass;
 

@@ -12,6 +12,7 @@ typedef struct plant {
     crd_context* ctx;
     double j1, j2, c, d, drag; // kg.m2, N.m/rad, N.m.s/rad
     int late;                  // samples each way, 0: exact
+    bool meets, real;          // one more in each other run; a link of which that is known
     double drive[N + 1];       // N.m
     double noise, another;     // of the signals' sizes; of the drive, changes from run to run
     double limits[2][3];       // min, max, rate of what side 0 and 1 get
@@ -67,7 +68,13 @@ static crd_status run(void* user, crdi_repeat_pass* pass)
     uint64_t seed = p->seed + 77 * (uint64_t)pass->number, other = seed + 5;
     double disturbance = 0;
     p->runs++;
-    pass->latency[0] = pass->latency[1] = p->late;
+    const int came = p->late + (p->meets && pass->number % 2 == 0);
+    const int late = (int)fmax(came, pass->cycle->signals[0].steady);
+    pass->real = p->real;
+    pass->latency[0] = pass->latency[1] = late;
+    for (int s = 0; s < 2 && pass->ages; s++) {
+        pass->ages[s * CRDI_REPEAT_AGES + came] = N - came;
+    }
     for (int i = 0; i < N; i++) {
         double given[2];
         const double torque = p->c * phi + p->d * ((isnan(told[1]) ? 0 : told[1]) - w2);
@@ -75,7 +82,7 @@ static crd_status run(void* user, crdi_repeat_pass* pass)
         pass->sent[N + i] = w1 + p->noise * chance(&seed);
         p->speed[i] = w1;
         for (int s = 0; s < 2; s++) {
-            const double estimate = i < p->late ? 0 : pass->sent[s * N + i - p->late];
+            const double estimate = i < late ? 0 : pass->sent[s * N + i - late];
             const double wish = pass->correction ? pass->correction[s * N + i] : 0;
             const crdi_repeat_limits l = crdi_repeat_limits_of(
                 &pass->cycle->signals[s], p->limits[s][0], p->limits[s][1], p->limits[s][2]);
@@ -200,6 +207,28 @@ static void noise_and_another_disturbance_each_time_leave_a_twelfth(void** state
     check(c.best <= 0.08 * c.first);
     check_monotone(&c, true);
     crd_arena_clear(&c.arena);
+}
+
+// Clocks that meet differently in each run: 4 or 5 samples in all of it.
+static void a_real_link_is_a_sample_older_in_some_runs(void** state)
+{
+    double left[2];
+    for (int real = 0; real < 2; real++) {
+        plant p;
+        crdi_repeat c;
+        init_plant(&p, *state);
+        p.late = 4;
+        p.meets = true;
+        p.real = real;
+        init_cycle(*state, &c, N);
+        const crdi_repeat_options o = crdi_repeat_defaults();
+        check_ok(crdi_repeat_learn(*state, &o, run, &p, &c));
+        print(&c);
+        left[real] = c.best / c.first;
+        crd_arena_clear(&c.arena);
+    }
+    check(left[1] <= 0.05);
+    check(left[0] >= 2 * left[1]);
 }
 
 static void limits_are_never_touched_in_200_random_cycles(void** state)
@@ -335,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_cycle_that_repeats_is_learned_to_a_twentieth),
         test(noise_and_another_disturbance_each_time_leave_a_twelfth),
+        test(a_real_link_is_a_sample_older_in_some_runs),
         test(limits_are_never_touched_in_200_random_cycles),
         test(what_makes_no_sense_is_refused),
         test(a_file_says_the_same_when_it_is_read),

@@ -413,6 +413,7 @@ static crd_status bind(crd_master* m, crdi_learning* l)
         of[i]->learned = &all[i];
         const crd_status st = wait_for_age(m, of[i], s->steady);
         if (st < 0) { return st; }
+        if (l->pass) { l->pass->real = l->pass->real || of[i]->dated; }
         if (l->pass) { of[i]->seed += (uint64_t)l->pass->number * UINT64_C(0x9e3779b97f4a7c15); }
     }
     l->every = of[0]->every;
