@@ -75,8 +75,10 @@ static void machine_loses_78_per_cent(void** state)
     check_plant(context_of(state), PLANT_MACHINE, 0.22);
 }
 
-// Driven to its limits, of which one (its own heat) no command tells: 78 % are not reached. What is
-// asked for and not given is no product of commands.
+// Driven to its limits: 78 % are not reached, 0.26 to 0.40 of the hold's error is left. Noise,
+// latency and the heat that no command tells leave 0.05 only (the plant itself without its heat as
+// model): it is the structure. Without the slew rate such a model leaves 0.36 to 0.43, without the
+// limit of the torque 0.29 to 0.42; least squares over all of the basis at once 0.25 to 0.33.
 static void weakened_machine_loses_55_per_cent(void** state)
 {
     check_plant(context_of(state), PLANT_WEAKENED, 0.45);
