@@ -166,7 +166,7 @@ const char* crdi_trim(const char* text, size_t* length)
     return text;
 }
 
-const char* crdi_word(const char** text, size_t* length)
+const char* crdi_next_word(const char** text, size_t* length)
 {
     const char* s = *text;
     while (is_space(*s)) {

@@ -20,7 +20,7 @@ static crd_status check_kinds(crdi_parser* p, const char* kinds, size_t dependen
 {
     size_t n = 0, count = 0;
     const char* rest = kinds;
-    for (const char* s = crdi_word(&rest, &n); s; s = crdi_word(&rest, &n), count++) {
+    for (const char* s = crdi_next_word(&rest, &n); s; s = crdi_next_word(&rest, &n), count++) {
         if (!kind_known(s, n)) {
             return crdi_bad(p, CRD_E_FORMAT,
                             "dependenciesKind = '%s', expected dependent, constant, fixed, tunable "
@@ -39,7 +39,7 @@ static crd_status add_known(crdi_parser* p, crdi_unknown_list* list, const char*
 {
     size_t n = 0;
     const char* rest = dependencies;
-    for (const char* s = crdi_word(&rest, &n); s; s = crdi_word(&rest, &n)) {
+    for (const char* s = crdi_next_word(&rest, &n); s; s = crdi_next_word(&rest, &n)) {
         uint64_t value = 0;
         if (!crdi_parse_uint64(s, n, &value) || value > UINT32_MAX) {
             return crdi_bad(p, CRD_E_FORMAT, "dependencies = '%s', expected whole numbers",
@@ -263,7 +263,7 @@ static crd_status resolve_sizes(crdi_parser* p, const references* r)
         if (!v->start || crd_type_kind((crd_type)v->type) == CRD_BYTES) { continue; }
         size_t words = 0, n = 0;
         const char* rest = v->start;
-        while (crdi_word(&rest, &n)) {
+        while (crdi_next_word(&rest, &n)) {
             words++;
         }
         const crd_status st = check_start_count(p, v, words);

@@ -175,7 +175,7 @@ void crdi_collect(const char** attributes, crdi_attributes* out);
 // Without the white space around it.
 const char* crdi_trim(const char* text, size_t* length);
 // The next word of a list separated by white space; NULL at the end.
-const char* crdi_word(const char** text, size_t* length);
+const char* crdi_next_word(const char** text, size_t* length);
 
 // Values of attributes. `text` NULL leaves `*out` as it is; a bad text is a message that names the
 // attribute and `owner`.

@@ -133,7 +133,7 @@ static crd_status description_variables_check_start(crdi_parser* p, const crd_va
 {
     const char* rest = v->start;
     size_t n = 0, words = 0;
-    for (const char* s = crdi_word(&rest, &n); s; s = crdi_word(&rest, &n), words++) {
+    for (const char* s = crdi_next_word(&rest, &n); s; s = crdi_next_word(&rest, &n), words++) {
         if (!start_fits((crd_type)v->type, s, n) || (v->rank == 0 && words > 0)) {
             words = 0;
             break;
