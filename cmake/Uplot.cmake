@@ -68,7 +68,7 @@ endforeach()
 
 # The files become arrays of bytes in one C source.
 set(page ${PROJECT_SOURCE_DIR}/src/results/page)
-set(assets crdi_page_css=${page}/report.css crdi_page_js=${page}/report.js
+set(assets crdi_page_css=${page}/report.css crdi_page_js=${page}/report.js crdi_chart_js=${page}/chart.js
     crdi_uplot_js=${uplot}/dist/uPlot.iife.min.js crdi_uplot_css=${uplot}/dist/uPlot.min.css
     crdi_uplot_license=${uplot}/LICENSE)
 set(inputs ${assets})

@@ -1,4 +1,5 @@
 #include "shared/base.h"
+#include "shared/base_units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -418,6 +419,13 @@ bool crd_dimension_parse(const char* text, crd_dimension* out)
 {
     scale s;
     return parse_scale(text, &s) && to_dimension(&s, out);
+}
+
+const char* crdi_unit_symbol(int i, bool* prefixed)
+{
+    if (i < 0 || i >= (int)SYMBOLS) { return NULL; }
+    *prefixed = symbols[i].prefix == ANY;
+    return symbols[i].name;
 }
 
 bool crd_dimension_equal(const crd_dimension* a, const crd_dimension* b)

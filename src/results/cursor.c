@@ -1,5 +1,6 @@
 // Cursors of any format; what they do is the format's business.
 #include "results/recording.h"
+#include "shared/results.h"
 
 #include <assert.h>
 
@@ -22,6 +23,12 @@ crd_status crd_cursor_open(crd_recording* r, int group, const int* signals, int 
 crd_status crd_cursor_next(crd_cursor* c, crd_block* out)
 {
     return c->recording->ops->cursor_next(c, out);
+}
+
+crd_status crdi_cursor_seek(crd_cursor* c, int64_t row)
+{
+    assert(row >= 0);
+    return c->recording->ops->cursor_seek(c, row);
 }
 
 void crd_cursor_close(crd_cursor* c)

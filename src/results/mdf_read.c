@@ -716,6 +716,7 @@ static const crdi_recording_ops ops = {
     .attachment = attachment,
     .cursor_open = crdi_mdf_cursor_open,
     .cursor_next = crdi_mdf_cursor_next,
+    .cursor_seek = crdi_mdf_cursor_seek,
     .cursor_close = crdi_mdf_cursor_close,
     .close = close_recording,
 };

@@ -139,6 +139,7 @@ typedef struct crdi_mdf_stream {
     uint64_t used; // of the piece
     uint8_t *buffer, *begin, *end;
     size_t capacity;
+    size_t chunk;    // most that is read at once of what is not compressed
     uint8_t* stored; // before inflating
     uint8_t* turned; // before transposing back
 } crdi_mdf_stream;
@@ -149,6 +150,8 @@ crd_status crdi_mdf_stream_open(crdi_mdf_stream* s, const crdi_mdf_file* f, cons
 void crdi_mdf_stream_close(crdi_mdf_stream* s);
 /// Adds bytes behind those at hand; at the end of the data there are none to add.
 crd_status crdi_mdf_stream_more(crdi_mdf_stream* s);
+/// Goes on at byte `offset` of the data, which is there. Little is read at first.
+crd_status crdi_mdf_stream_seek(crdi_mdf_stream* s, uint64_t offset);
 
 /// zlib stream of known size: CRD_E_FORMAT unless it gives exactly that.
 crd_status crdi_mdf_inflate(const crdi_mdf_file* f, uint64_t block,
@@ -219,4 +222,5 @@ typedef struct crdi_mdf_recording {
 crd_status crdi_mdf_cursor_open(crd_recording* base, int group, const int* signals, int count,
                                 crd_cursor** out);
 crd_status crdi_mdf_cursor_next(crd_cursor* c, crd_block* out);
+crd_status crdi_mdf_cursor_seek(crd_cursor* c, int64_t row);
 void crdi_mdf_cursor_close(crd_cursor* c);

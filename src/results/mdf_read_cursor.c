@@ -383,6 +383,14 @@ fail:
     return st;
 }
 
+crd_status crdi_mdf_cursor_seek(crd_cursor* cursor, int64_t row)
+{
+    mdf_cursor* c = (mdf_cursor*)cursor;
+    c->row = row;
+    c->last = -1.7976931348623157e308;
+    return crdi_mdf_stream_seek(&c->stream, (uint64_t)row * c->group->record);
+}
+
 void crdi_mdf_cursor_close(crd_cursor* cursor)
 {
     mdf_cursor* c = (mdf_cursor*)cursor;

@@ -5,7 +5,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 20 }; // of what is not compressed
+enum { CHUNK = 1 << 20, FIRST_CHUNK = 32 << 10 }; // of what is not compressed; behind a seek
 
 // ---- pieces ------------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ void crdi_mdf_transpose(const uint8_t* in, uint8_t* out, size_t length, size_t c
 crd_status crdi_mdf_stream_open(crdi_mdf_stream* s, const crdi_mdf_file* f, const crdi_mdf_data* d,
                                 size_t keep)
 {
-    *s = (crdi_mdf_stream){.file = f, .data = d};
+    *s = (crdi_mdf_stream){.file = f, .data = d, .chunk = CHUNK};
     uint64_t plain = 0, size = 0, stored = 0, turned = 0;
     for (size_t i = 0; i < d->count; i++) {
         const crdi_mdf_piece* p = &d->pieces[i];
@@ -285,7 +285,8 @@ crd_status crdi_mdf_stream_more(crdi_mdf_stream* s)
     const uint64_t rest = p->size - s->used;
     size_t n = rest < room ? (size_t)rest : room;
     if (!p->deflated) {
-        if (n > CHUNK) { n = CHUNK; }
+        if (n > s->chunk) { n = s->chunk; }
+        s->chunk = 2 * s->chunk < CHUNK ? 2 * s->chunk : CHUNK;
         CRD_TRY(crdi_mdf_read(s->file, p->at + s->used, s->end, n));
     } else {
         CRD_TRY(crdi_mdf_read(s->file, p->at, s->stored, (size_t)p->stored));
@@ -296,5 +297,25 @@ crd_status crdi_mdf_stream_more(crdi_mdf_stream* s)
     s->end += n;
     s->used += n;
 fail:
+    return st;
+}
+
+crd_status crdi_mdf_stream_seek(crdi_mdf_stream* s, uint64_t offset)
+{
+    s->begin = s->end = s->buffer;
+    s->chunk = FIRST_CHUNK;
+    s->used = 0;
+    for (s->piece = 0; s->piece < s->data->count; s->piece++) {
+        const crdi_mdf_piece* p = &s->data->pieces[s->piece];
+        if (offset < p->size) { break; }
+        offset -= p->size;
+    }
+    if (s->piece == s->data->count) { return CRD_OK; } // the end
+    if (!s->data->pieces[s->piece].deflated) {
+        s->used = offset;
+        return CRD_OK;
+    }
+    const crd_status st = crdi_mdf_stream_more(s); // one is inflated as a whole
+    if (st == CRD_OK) { s->begin += offset; }
     return st;
 }

@@ -51,10 +51,12 @@ crd_status crdi_recording_sniff(crd_context* ctx, const char* path, int* fd, crd
 typedef struct memory_cursor {
     crd_cursor base;
     const double* time;
-    int64_t rows;
-    bool done;
+    int64_t rows, row; // all, the next
+    int count;
     const double** values;
     const char* const** texts;
+    const double** shown; // from the next row on
+    const char* const** shown_texts;
 } memory_cursor;
 
 static crd_status memory_attachment(crd_recording* r, int i, char** data, size_t* length)
@@ -73,6 +75,8 @@ static void memory_cursor_close(crd_cursor* cursor)
     memory_cursor* c = (memory_cursor*)cursor;
     crd_free(cursor->recording->ctx, c->values);
     crd_free(cursor->recording->ctx, c->texts);
+    crd_free(cursor->recording->ctx, c->shown);
+    crd_free(cursor->recording->ctx, c->shown_texts);
     crd_free(cursor->recording->ctx, c);
 }
 
@@ -88,7 +92,10 @@ static crd_status memory_cursor_open(crd_recording* r, int group, const int* sig
     c->rows = g->rows;
     c->values = crdi_new_array(r->ctx, (size_t)count, sizeof *c->values);
     c->texts = crdi_new_array(r->ctx, (size_t)count, sizeof *c->texts);
-    if (!c->values || !c->texts) {
+    c->shown = crdi_new_array(r->ctx, (size_t)count, sizeof *c->shown);
+    c->shown_texts = crdi_new_array(r->ctx, (size_t)count, sizeof *c->shown_texts);
+    c->count = count;
+    if (!c->values || !c->texts || !c->shown || !c->shown_texts) {
         memory_cursor_close(&c->base);
         return CRD_E_MEMORY;
     }
@@ -102,13 +109,25 @@ static crd_status memory_cursor_open(crd_recording* r, int group, const int* sig
 
 static crd_status memory_cursor_next(crd_cursor* cursor, crd_block* out)
 {
+    enum { MOST = 65536 };
     memory_cursor* c = (memory_cursor*)cursor;
-    *out = (crd_block){.first = c->done ? c->rows : 0,
-                       .rows = c->done ? 0 : c->rows,
-                       .time = c->time,
-                       .values = c->values,
-                       .texts = c->texts};
-    c->done = true;
+    const int64_t rest = c->rows - c->row, n = rest < MOST ? rest : MOST;
+    for (int i = 0; i < c->count; i++) {
+        c->shown[i] = c->values[i] ? c->values[i] + c->row : NULL;
+        c->shown_texts[i] = c->texts[i] ? c->texts[i] + c->row : NULL;
+    }
+    *out = (crd_block){.first = c->row,
+                       .rows = n,
+                       .time = c->time ? c->time + c->row : NULL,
+                       .values = c->shown,
+                       .texts = c->shown_texts};
+    c->row += n;
+    return CRD_OK;
+}
+
+static crd_status memory_cursor_seek(crd_cursor* cursor, int64_t row)
+{
+    ((memory_cursor*)cursor)->row = row;
     return CRD_OK;
 }
 
@@ -124,6 +143,7 @@ static const crdi_recording_ops memory_ops = {
     .attachment = memory_attachment,
     .cursor_open = memory_cursor_open,
     .cursor_next = memory_cursor_next,
+    .cursor_seek = memory_cursor_seek,
     .cursor_close = memory_cursor_close,
     .close = memory_close,
 };

@@ -9,6 +9,7 @@ typedef struct crdi_recording_ops {
     crd_status (*cursor_open)(crd_recording* r, int group, const int* signals, int count,
                               crd_cursor** out);
     crd_status (*cursor_next)(crd_cursor* c, crd_block* out);
+    crd_status (*cursor_seek)(crd_cursor* c, int64_t row);
     void (*cursor_close)(crd_cursor* c);
     void (*close)(crd_recording* r); ///< takes what is half open
 } crdi_recording_ops;

@@ -10,3 +10,9 @@ const void* crdi_uplot(crdi_uplot_part part, size_t* length)
     *length = a->length;
     return a->data;
 }
+
+const void* crdi_chart(size_t* length)
+{
+    *length = crdi_chart_js.length;
+    return crdi_chart_js.data;
+}

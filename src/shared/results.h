@@ -6,6 +6,13 @@
 typedef enum crdi_uplot_part { CRDI_UPLOT_JS, CRDI_UPLOT_CSS, CRDI_UPLOT_LICENSE } crdi_uplot_part;
 const void* crdi_uplot(crdi_uplot_part part, size_t* length);
 
+/// chart.js, the drawing of pages, as it is embedded.
+const void* crdi_chart(size_t* length);
+
+/// The next block begins at this row; at the number of rows there is none. Text that stands outside
+/// of records is in memory already; a deflated block of an MF4 file is inflated as a whole.
+crd_status crdi_cursor_seek(crd_cursor* c, int64_t row);
+
 /// A document with headings, paragraphs and tables in the style of reports: the same calls give
 /// HTML or Markdown. Every text is escaped.
 typedef struct crdi_doc crdi_doc;

@@ -6,7 +6,17 @@
 #pragma once
 #include "shared/live.h"
 
-typedef struct crdi_web crdi_web; ///< opaque
+typedef struct crdi_web crdi_web;   ///< opaque
+typedef struct crdi_view crdi_view; ///< opaque: recordings to be looked at
+
+/// Opens recordings for the viewer. The failure names the file.
+crd_status crdi_view_create(crd_context* ctx, const char* const* paths, int count, crdi_view** out);
+void crdi_view_destroy(crdi_view* v);
+const char* crdi_view_error(const crdi_view* v); ///< of the last failure
+/// One HTML file that shows the signals (patterns; none: those of the layout, else some) without a
+/// server: `pixels` extremes of each. Complete or not at all; "-": standard output.
+crd_status crdi_view_export(crdi_view* v, const char* const* patterns, int pattern_count,
+                            int pixels, const char* path);
 
 typedef struct crdi_web_options {
     const char* address; ///< "127.0.0.1", "[::1]:8421", ":0"; port 0 or none: 8421, else a free one
@@ -21,13 +31,16 @@ typedef struct crdi_web_options {
     double stream_rate;                ///< flushes per second; default 50
     const char* const* stream_signals; ///< patterns; none: all
     int stream_signal_count;
+    crdi_view* view; ///< results to be looked at, the thread's until crdi_web_stop; NULL: none
 } crdi_web_options;
 
 crdi_web_options crdi_web_defaults(void);
-/// Listens and starts the thread. CRD_E_RANGE for what is forbidden (an open address without
-/// `open`), CRD_E_IO with the reason. `live` outlives it.
+/// Listens and starts the thread. `live` may be NULL if there is a view. CRD_E_RANGE for what is
+/// forbidden (an open address without `open`), CRD_E_IO with the reason. `live` outlives it.
 crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_options* opt,
                           crdi_web** out);
+/// The run is over, and its results can be looked at: from now on the view belongs to the thread.
+void crdi_web_show(crdi_web* w, crdi_view* view);
 const char* crdi_web_url(const crdi_web* w); ///< with the token, to be printed; "" no page
 int crdi_web_readers(const crdi_web* w);     ///< open pages now
 /// Tells the pages how it ended, gives them `linger` s to take it, ends the thread.

@@ -32,21 +32,22 @@ static int answer(crdi_web* w, struct lws* wsi, int status, const char* type, co
 {
     crd_text* t = &w->scratch;
     crdi_web_begin(t);
-    crdi_text_add(t,
-                  "HTTP/1.1 %s\r\n"
-                  "Content-Type: %s\r\n"
-                  "Content-Length: %zu\r\n"
-                  "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src "
-                  "'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action "
-                  "'none'; frame-ancestors 'none'\r\n"
-                  "X-Content-Type-Options: nosniff\r\n"
-                  "Referrer-Policy: no-referrer\r\n"
-                  "Cache-Control: no-store\r\n"
-                  "%s\r\n",
-                  status_text(status), type, length,
-                  status == 405   ? "Allow: GET, HEAD\r\nConnection: close\r\n"
-                  : status == 503 ? "Retry-After: 5\r\n"
-                                  : "");
+    crdi_text_add(
+        t,
+        "HTTP/1.1 %s\r\n"
+        "Content-Type: %s\r\n"
+        "Content-Length: %zu\r\n"
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src "
+        "'self'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action "
+        "'none'; frame-ancestors 'none'\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Referrer-Policy: no-referrer\r\n"
+        "Cache-Control: no-store\r\n"
+        "%s\r\n",
+        status_text(status), type, length,
+        status == 405   ? "Allow: GET, HEAD\r\nConnection: close\r\n"
+        : status == 503 ? "Retry-After: 5\r\n"
+                        : "");
     if (!head) { crdi_text_put(t, body, length); }
     if (t->failed) {
         crd_text_clear(t); // out of memory now is not out of memory for ever
@@ -120,11 +121,16 @@ static const char* media_type(const char* path)
 
 static bool find_file(const crdi_web* w, const char* path, file* out)
 {
+    if (!w->live && strcmp(path, "/") == 0) { path = "/view.html"; }
     for (const crdi_page_file* f = crdi_page_files; f->path; f++) {
         if (strcmp(f->path, path) == 0) {
             *out = (file){f->data, f->length};
             return true;
         }
+    }
+    if (strcmp(path, "/chart.js") == 0) {
+        out->data = crdi_chart(&out->length);
+        return true;
     }
     if (strcmp(path, "/uplot.js") == 0) {
         *out = (file){w->uplot.data, w->uplot.length};
@@ -148,6 +154,13 @@ crd_status crdi_web_http_prepare(crdi_web* w)
     bytes = crdi_uplot(CRDI_UPLOT_JS, &length);
     crdi_text_put(&w->uplot, bytes, length);
     return w->uplot.failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+// Whether there are results to look at: the page of a run asks when it is over.
+static int send_view(crdi_web* w, struct lws* wsi, bool head)
+{
+    const char* text = w->view ? "{\"ready\":true}" : "{\"ready\":false}";
+    return answer(w, wsi, 200, "application/json", text, strlen(text), head);
 }
 
 static int send_metrics(crdi_web* w, struct lws* wsi, bool head)
@@ -190,8 +203,9 @@ static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
     if (find_file(w, path, &f)) {
         return answer(w, wsi, 200, media_type(path), f.data, f.length, head);
     }
-    const bool metrics = strcmp(path, "/metrics") == 0;
-    if (!metrics && strcmp(path, "/ws") != 0) {
+    const bool metrics = w->live && strcmp(path, "/metrics") == 0;
+    const bool view = strcmp(path, "/view.json") == 0;
+    if (!metrics && !view && strcmp(path, "/ws") != 0) {
         return http_refuse(w, wsi, 404, "there is nothing here");
     }
     if (!has_token(w, wsi)) {
@@ -200,6 +214,7 @@ static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
             "the token is missing or wrong; it is in the address that the run printed");
     }
     return metrics ? send_metrics(w, wsi, head)
+           : view  ? send_view(w, wsi, head)
                    : http_refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include "shared/base.h"
 #include "web/page.h"
+#include "web/view.h"
 #include "web/web.h"
 
 #include <libwebsockets.h>
@@ -16,6 +17,7 @@
 typedef struct crdi_web_answer {
     struct crdi_web_answer* next;
     size_t length;
+    bool binary;
     unsigned char bytes[]; // LWS_PRE and the text
 } crdi_web_answer;
 
@@ -48,6 +50,17 @@ typedef struct crdi_web_reader {
     bool frame_due;
 } crdi_web_reader;
 
+// One open page of the viewer.
+enum { CRDI_WEB_VIEW_QUEUE_BYTES = 256 << 20 }; // of answers that it does not take
+typedef struct crdi_view_reader {
+    crdi_web* web; // NULL: not a reader (yet, any more)
+    struct lws* wsi;
+    char* message; // (CRDI_VIEW_MESSAGE_BYTES)
+    size_t message_length;
+    crdi_web_answer *first, *last;
+    size_t queued; // bytes
+} crdi_view_reader;
+
 // A connection without the token. Idle ones must not keep token holders out: they have few places,
 // each for a short time, and the next one takes that of the oldest which has nothing to say.
 enum { CRDI_WEB_STRANGERS = 48 };
@@ -57,8 +70,10 @@ typedef struct crdi_web_stranger {
 } crdi_web_stranger;
 
 struct crdi_web {
-    crd_context* ctx; // the thread's own
-    crdi_live* live;  // borrowed
+    crd_context* ctx;        // the thread's own
+    crdi_live* live;         // borrowed; NULL: there is no run
+    crdi_view* _Atomic view; // borrowed; NULL: there are no results (yet)
+    int view_reader_count;
     crdi_web_options opt;
     crd_arena arena; // of the options
     crdi_web_access access;
@@ -95,6 +110,7 @@ struct crdi_web {
 // ---- web.c -------------------------------------------------------------------------------------
 
 void crdi_web_begin(crd_text* t); // empties it but for LWS_PRE bytes
+void crdi_web_hurry(crdi_web* w); // the next tick is now
 
 // ---- listen.c ----------------------------------------------------------------------------------
 
@@ -120,3 +136,8 @@ int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length
 int crdi_web_reader_write(crdi_web_reader* r);
 void crdi_web_reader_row(crdi_web_reader* r, const crdi_live_row* row);
 bool crdi_web_reader_wants(const crdi_web_reader* r); // something to be written
+
+// ---- view_reader.c -----------------------------------------------------------------------------
+
+int crdi_web_serve_view(struct lws* wsi, enum lws_callback_reasons why, void* session, void* in,
+                        size_t length);

@@ -168,12 +168,9 @@ static bool is_due(const crdi_web* w, int64_t now, double rate, int64_t* next)
     return true;
 }
 
-static void tick(lws_sorted_usec_list_t* timer)
+// What there is to do for the run: rows to readers and streams.
+static void tick_run(crdi_web* w, int64_t now, bool over)
 {
-    crdi_web* w = lws_container_of(timer, crdi_web, timer);
-    const int64_t now = crdi_now_ns();
-    const bool over = w->stopping && !w->final;
-    crdi_web_strangers_part(w, now);
     if (!w->ready && crdi_live_is_ready(w->live)) { (void)meet(w); }
     if (w->ready) { pump_rows(w); }
     if (w->stream && (is_due(w, now, w->opt.stream_rate, &w->next_flush) || over)) {
@@ -182,7 +179,26 @@ static void tick(lws_sorted_usec_list_t* timer)
     // The last status stays the last: it is made once.
     w->final = w->final || over;
     if (over || (!w->final && is_due(w, now, w->opt.rate, &w->next_frame))) { pump_readers(w); }
-    lws_sul_schedule(w->lws, 0, &w->timer, tick, w->tick / 1000);
+}
+
+// The view works between messages: pages wait for a portion at most.
+static void tick(lws_sorted_usec_list_t* timer)
+{
+    enum { PORTION = 12000000 }; // ns
+    crdi_web* w = lws_container_of(timer, crdi_web, timer);
+    const int64_t now = crdi_now_ns();
+    const bool over = w->stopping && !w->final;
+    crdi_web_strangers_part(w, now);
+    if (w->live) { tick_run(w, now, over); }
+    w->final = w->final || over;
+    crdi_view* view = w->view;
+    const bool busy = view && !w->final && crdi_view_work(view, PORTION);
+    lws_sul_schedule(w->lws, 0, &w->timer, tick, busy ? 1 : w->tick / 1000);
+}
+
+void crdi_web_hurry(crdi_web* w)
+{
+    lws_sul_schedule(w->lws, 0, &w->timer, tick, 1);
 }
 
 // ---- libwebsockets' events ---------------------------------------------------------------------
@@ -197,7 +213,7 @@ static int serve(struct lws* wsi, enum lws_callback_reasons why, void* session, 
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return crdi_web_upgrade(w, wsi, in);
     case LWS_CALLBACK_ESTABLISHED:
-        return crdi_web_reader_open(w, session, wsi);
+        return w->live ? crdi_web_reader_open(w, session, wsi) : -1;
     case LWS_CALLBACK_RECEIVE:
         return crdi_web_reader_receive(session, in, length);
     case LWS_CALLBACK_SERVER_WRITEABLE:
@@ -259,6 +275,7 @@ static int knock(struct lws* wsi, enum lws_callback_reasons why, void* session, 
 
 static const struct lws_protocols protocols[] = {
     {"cardan.live.1", serve, sizeof(crdi_web_reader), 4096, 0, NULL, 64 << 10},
+    {"cardan.view.1", crdi_web_serve_view, sizeof(crdi_view_reader), 65536, 0, NULL, 256 << 10},
     {"knock", knock, 0, 0, 0, NULL, 0},
     {NULL, NULL, 0, 0, 0, NULL, 0},
 };
@@ -453,6 +470,7 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
     }
     w->ctx = own;
     w->live = live;
+    w->view = opt->view;
     w->listening = w->spare = -1;
     crd_arena_init(&w->arena, own);
     crd_arena_init(&w->request, own);
@@ -484,6 +502,11 @@ fail:
     crdi_fail(ctx, st, "%s", crd_error_text(own));
     web_destroy(w);
     return st;
+}
+
+void crdi_web_show(crdi_web* w, crdi_view* view)
+{
+    w->view = view;
 }
 
 const char* crdi_web_url(const crdi_web* w)

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "shared/pace.h"
 #include "shared/unit_ward.h"
+#include "shared/web.h"
 
 // ---- run_report.c
 typedef struct crdi_run_end {
@@ -104,6 +105,9 @@ typedef struct crdi_guarding {
                  "(any key, or the one with this code), or gpio:FILE, where any change of the "    \
                  "value counts, as does a device that vanishes")
 
+// Where the page is served as the library takes it; and a failure of it with the options' names.
+crdi_web_options crdi_page_web_options(const crdi_watch_options* o);
+crd_status crdi_name_page_option(crd_context* ctx, crd_status st, const crdi_watch_options* o);
 void crdi_tell(crdi_cli* cli, const char* what, const char* value); // a line on standard error
 crd_status crdi_guarding_start(crdi_cli* cli, crd_master* m, const struct crd_system* s,
                                const crdi_guarding* o, crdi_ward** out);

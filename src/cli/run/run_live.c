@@ -50,12 +50,24 @@ void crdi_tell(crdi_cli* cli, const char* what, const char* value)
 }
 
 // The library knows what is missing, not what the options are called.
-static crd_status name_option(crd_context* ctx, crd_status st, const crdi_watch_options* o)
+crd_status crdi_name_page_option(crd_context* ctx, crd_status st, const crdi_watch_options* o)
 {
     const char* said = crd_error_text(ctx);
     if (st != CRD_E_RANGE || !strstr(said, "others")) { return st; }
     return crdi_fail(ctx, st, "%s (%s)", said,
                      o->open ? "--ui-cert and --ui-key, or --ui-plain" : "--ui-open");
+}
+
+crdi_web_options crdi_page_web_options(const crdi_watch_options* o)
+{
+    crdi_web_options web = crdi_web_defaults();
+    if (o->address) { web.address = o->address; }
+    web.open = o->open;
+    web.plain = o->plain;
+    web.cert = o->cert;
+    web.key = o->key;
+    web.token = o->token;
+    return web;
 }
 
 crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
@@ -70,21 +82,15 @@ crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_optio
     live.calibration = o->calibration;
     live.read_only = o->read_only || !o->ui;
     CRD_TRY(crdi_live_create(cli->ctx, m, &live, &out->live));
-    crdi_web_options web = crdi_web_defaults();
-    if (o->address) { web.address = o->address; }
+    crdi_web_options web = crdi_page_web_options(o);
     web.page = o->ui;
-    web.open = o->open;
-    web.plain = o->plain;
-    web.cert = o->cert;
-    web.key = o->key;
-    web.token = o->token;
     web.read_only = live.read_only;
     web.stream = o->stream;
     web.stream_signals = o->stream_signals.items;
     web.stream_signal_count = o->stream_signals.count;
     st = crdi_web_start(cli->ctx, out->live, &web, &out->web);
     if (st < 0) {
-        st = name_option(cli->ctx, st, o);
+        st = crdi_name_page_option(cli->ctx, st, o);
         goto fail;
     }
     if (o->ui) { crdi_tell(cli, "live", crdi_web_url(out->web)); }

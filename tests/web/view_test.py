@@ -1,0 +1,327 @@
+"""The viewer of results in a browser: `cardan view` on small recordings whose numbers are known.
+
+Nothing sleeps: everything waits for what has to come. Chromium is the system's; without it, or without
+Playwright, the tests are skipped.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from urllib.parse import urlsplit
+
+try:
+    from playwright.sync_api import expect, sync_playwright
+except ImportError:
+    sync_playwright = None
+
+CARDAN = os.environ["CARDAN"]
+TMP = os.environ.get("CARDAN_TMP")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]
+PATIENCE = 60000  # ms
+
+# Every text in sight against the ground behind it, WCAG 2.1: 4.5, large or bold texts 3. Grounds that are not
+# opaque are looked for further out; what is on a canvas or disabled is left out.
+CONTRAST = """() => {
+  const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
+  const light = (c) => { const l = c.slice(0, 3).map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2]; };
+  const bad = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const text = Array.from(node.childNodes).filter((n) => n.nodeType === 3 && n.textContent.trim()).map((n) => n.textContent.trim()).join(" ");
+    const box = node.getBoundingClientRect(), style = getComputedStyle(node);
+    if (!text || box.width === 0 || box.height === 0 || style.visibility !== "visible" || node.disabled || node.tagName === "OPTION") { continue; }
+    let ground = [255, 255, 255, 1];
+    for (let up = node; up; up = up.parentElement) { const c = parse(getComputedStyle(up).backgroundColor); if (c[3] > 0.99) { ground = c; break; } }
+    const a = light(parse(style.color)), b = light(ground), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) { bad.push(text.slice(0, 30) + ": " + ratio.toFixed(2)); }
+  }
+  return bad;
+}"""
+
+
+def ramp_csv(path, scale=1.0, rows=2001, step=0.01):
+    """x = 2 t, speed in rad/s, a Boolean, a mode, a signal with a gap."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("time,plant.x [m],motor.speed [rad/s],on,mode,gap [V]\n")
+        for i in range(rows):
+            t = i * step
+            gap = "NaN" if 5 <= t < 8 else str(round(math.sin(t), 9))
+            f.write(f"{t:.10g},{scale * 2 * t:.12g},{scale * 10 * math.pi:.15g},{'true' if t >= 4 else 'false'},"
+                    f"{'idle' if t < 10 else 'drive'},{gap}\n")
+
+
+@unittest.skipUnless(sync_playwright, "no Playwright here; tests/tools/requirements.txt has it")
+@unittest.skipUnless(CHROMIUM, "no chromium here; cmake/setup.sh test installs it")
+class Viewer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        expect.set_options(timeout=PATIENCE)
+        cls.playwright = sync_playwright().start()
+        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.playwright.stop()
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="view_", dir=TMP)
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.complaints, self.asked = [], set()
+
+    def tearDown(self):
+        self.assertEqual(self.complaints, [], "the console is silent")
+        self.assertLessEqual(self.asked, {"127.0.0.1", None, ""}, "nothing leaves the host")
+
+    # ---- helpers
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def serve(self, *files):
+        process = subprocess.Popen([CARDAN, "view", *files], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+
+        def end():
+            if process.poll() is None:
+                process.terminate()
+            process.communicate()
+        self.addCleanup(end)
+        for line in process.stderr:
+            found = re.match(r"view\s+(http\S+)", line)
+            if found:
+                return found[1]
+        raise AssertionError("no address")
+
+    def open(self, url, theme="light", width=1300, height=850):
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme,
+                                           accept_downloads=True)
+        self.addCleanup(context.close)
+        context.set_default_timeout(PATIENCE)
+        context.on("request", lambda r: self.asked.add(urlsplit(r.url).hostname))
+        context.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
+        context.on("weberror", lambda e: self.complaints.append(str(e.error)))
+        page = context.new_page()
+        page.goto(url)
+        return page
+
+    def until(self, page, condition):
+        fine = page.evaluate(
+            f"async () => {{ const end = performance.now() + {PATIENCE};"
+            " const is = () => (" + condition + ");"
+            " while (!is() && performance.now() < end) { await new Promise((r) => setTimeout(r, 15)); }"
+            " return Boolean(is()); }")
+        self.assertTrue(fine, condition)
+
+    def ready(self, page):
+        """Panels are drawn from all of the file."""
+        self.until(page, "window.cardanView && cardanView.viewer.panels.length > 0 && cardanView.viewer.panels.every("
+                         "(p) => p.entries.length === 0 || (p.shape && p.lines().every((l) => p.strips.get(l.key) && p.strips.get(l.key).part === 1)))")
+
+    def one(self, *names, **how):
+        """A page with one panel that has these signals."""
+        ramp_csv(self.path("run.csv"))
+        page = self.open(self.serve("run.csv"), **how)
+        self.ready(page)
+        page.evaluate("(names) => { const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                      " cardanView.addTo(null, names.map((n) => v.byName.get(n))); }", list(names))
+        self.ready(page)
+        return page
+
+    # ---- tests
+
+    def test_signals_are_found_and_added_by_keyboard_alone(self):
+        ramp_csv(self.path("run.csv"))
+        page = self.open(self.serve("run.csv"))
+        self.ready(page)
+        page.keyboard.press("n")
+        page.keyboard.press("/")
+        page.keyboard.type("motor rad")
+        expect(page.locator("#signal-count")).to_have_text("1 of 5")
+        page.keyboard.press("Enter")
+        self.until(page, "cardanView.viewer.active.entries.map((e) => e.signal.name).join() === 'motor.speed'")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("gap")
+        page.keyboard.press("Shift+Enter")  # a panel of its own
+        self.until(page, "cardanView.viewer.active.entries.map((e) => e.signal.name).join() === 'gap'")
+        self.ready(page)
+        page.evaluate("cardanView.viewer.active.canvas.focus()")
+        page.keyboard.press("+")
+        self.until(page, "cardanView.viewer.to - cardanView.viewer.from < 15")
+        page.keyboard.press("0")
+        self.until(page, "cardanView.viewer.to - cardanView.viewer.from > 20")
+        page.keyboard.press("a")
+        expect(page.locator("#cursor-box")).to_be_visible()
+        before = page.evaluate("cardanView.viewer.panels.length")
+        page.keyboard.press("Delete")
+        self.until(page, f"cardanView.viewer.panels.length === {before} - 1")
+
+    def test_cursors_tell_values_differences_and_slopes(self):
+        page = self.one("plant.x")
+        page.evaluate("{ const p = cardanView.viewer.active; p.actions.cursor(3.005, 0); p.actions.cursor(7.255, 1); }")
+        row = page.locator(".view-panel .lines tbody tr")
+        expect(row.locator("td.number").nth(1)).to_have_text("6.01000")
+        expect(row.locator("td.number").nth(2)).to_have_text("14.5100")
+        expect(row.locator("td.number").nth(3)).to_have_text("8.5000")
+        expect(row.locator("td.number").nth(4)).to_contain_text("2.000")  # m/s
+        expect(page.locator("#cursor-d")).to_have_text(re.compile(r"^4\.250?\s"))
+        page.keyboard.press("Escape")
+        expect(page.locator("#cursor-box")).to_be_hidden()
+
+    def test_units_of_measure_are_a_choice(self):
+        page = self.one("motor.speed")
+        page.locator(".unit-choice").select_option("rpm")
+        page.evaluate("cardanView.viewer.active.actions.cursor(5, 0)")
+        expect(page.locator(".view-panel .lines td.number").nth(1)).to_have_text("300.000")  # 10 pi rad/s
+
+    def test_gaps_and_states_are_seen(self):
+        page = self.one("gap", "mode")
+        s = page.evaluate("{ const v = cardanView.viewer, c = v.active.timeChart(600, 300), g = c.lines[0].data;"
+                          " ({ states: c.states.length, gaps: Array.from(g.low).filter((x) => x !== x).length, n: g.n,"
+                          "    texts: [c.states[0].textOf(0), c.states[0].textOf(1)], at: Array.from(c.states[0].data.low) }) }")
+        self.assertEqual(s["states"], 1)
+        self.assertAlmostEqual(s["gaps"] / s["n"], 3 / 20, delta=0.01)
+        self.assertEqual(s["texts"], ["idle", "drive"])
+        self.assertAlmostEqual(sum(s["at"]) / len(s["at"]), 0.5, delta=0.01)  # half of the time each
+
+    def test_files_lie_over_each_other_and_their_difference_is_exact(self):
+        ramp_csv(self.path("run.csv"))
+        ramp_csv(self.path("other.csv"), scale=1.5, rows=301, step=0.05)
+        page = self.open(self.serve("run.csv", "other.csv"))
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); } cardanView.addTo(null, [v.byName.get('plant.x')]); }")
+        self.ready(page)
+        expect(page.locator(".lines tbody tr")).to_have_count(2)
+        page.get_by_role("button", name="Δ ref").click()
+        expect(page.locator(".lines tbody tr")).to_have_count(1)
+        self.ready(page)
+        page.evaluate("cardanView.viewer.active.actions.cursor(10, 0)")
+        expect(page.locator(".lines td.number").nth(1)).to_have_text("10.0000")  # 3 t - 2 t
+
+    def test_spectrum_histogram_and_xy(self):
+        with open(self.path("run.csv"), "w", encoding="utf-8") as f:
+            f.write("time,s,c\n")
+            for i in range(4096):
+                t = i / 1024
+                # an odd number of periods: 4096 phases, all different
+                f.write(f"{t},{0.7 * math.sin(2 * math.pi * 64.25 * t):.12g},{0.7 * math.cos(2 * math.pi * 64.25 * t):.12g}\n")
+        page = self.open(self.serve("run.csv"))
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); } cardanView.addTo(null, [v.byName.get('s')]); }")
+        kind = page.get_by_label("What the panel shows")
+        kind.select_option("spectrum")
+        self.until(page, "cardanView.viewer.active.computed && cardanView.viewer.active.computed.made.length === 1")
+        peak = page.evaluate("{ const s = cardanView.viewer.active.computed.made[0]; let k = 0; for (let i = 0; i < s.a.length; i++) { if (s.a[i] > s.a[k]) { k = i; } } [s.f[k], s.a[k]] }")
+        self.assertAlmostEqual(peak[0], 64.25, delta=0.05)
+        self.assertAlmostEqual(peak[1], 0.7, delta=0.002)
+        kind.select_option("histogram")
+        self.until(page, "cardanView.viewer.active.computed && cardanView.viewer.active.computed.made && cardanView.viewer.active.computed.made.parts")
+        parts = page.evaluate("Array.from(cardanView.viewer.active.computed.made.parts[0])")
+        self.assertAlmostEqual(sum(parts), 1, places=9)
+        self.assertGreater(parts[0], 3 * parts[30])  # a sine is mostly at its ends
+        page.evaluate("cardanView.addTo(cardanView.viewer.active, [cardanView.viewer.byName.get('c')])")
+        kind.select_option("xy")
+        self.until(page, "cardanView.viewer.active.computed && cardanView.viewer.active.computed.made && cardanView.viewer.active.computed.made[0] && cardanView.viewer.active.computed.made[0].x")
+        worst = page.evaluate("{ const s = cardanView.viewer.active.computed.made[0]; Math.max(...Array.from(s.x, (x, i) => Math.abs(Math.hypot(x, s.y[i]) - 0.7))) }")
+        self.assertLess(worst, 1e-9)  # a circle
+
+    def test_a_layout_is_saved_beside_the_file_on_request_only_and_used_again(self):
+        page = self.one("plant.x", "gap")
+        self.assertFalse(os.path.exists(self.path("run.csv.view.json")))
+        page.evaluate("cardanView.setWindow(null, 2, 9)")
+        page.get_by_role("button", name="Save layout").click()
+        expect(page.locator("#say")).to_contain_text("run.csv.view.json")
+        with open(self.path("run.csv.view.json"), encoding="utf-8") as f:
+            kept = json.load(f)
+        self.assertEqual([s["name"] for s in kept["panels"][0]["signals"]], ["plant.x", "gap"])
+        page = self.open(self.serve("run.csv"))
+        self.ready(page)
+        self.assertEqual(page.evaluate("cardanView.layout()"), kept)
+
+    def test_what_is_seen_is_exported(self):
+        page = self.one("plant.x")
+        page.evaluate("cardanView.setWindow(null, 2, 3)")
+        self.ready(page)
+        with page.expect_download() as csv:
+            page.locator("#export").select_option("csv")
+        with open(csv.value.path(), encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        self.assertEqual(lines[0], "time,plant.x [m]")
+        for line in lines[1:]:
+            t, x = map(float, line.split(","))
+            self.assertAlmostEqual(x, 2 * t, places=9)
+        self.assertIn(len(lines), (101, 102, 103))
+        with page.expect_download() as svg:
+            page.locator("#export").select_option("svg")
+        with open(svg.value.path(), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("plant.x", text)
+        self.assertGreater(len(re.findall(r"L[\d.]", text)), 80)
+        with page.expect_download() as png:
+            page.locator("#export").select_option("png")
+        with open(png.value.path(), "rb") as f:
+            self.assertEqual(f.read(8), b"\x89PNG\r\n\x1a\n")
+
+    def test_a_hundred_thousand_signals_are_a_list_of_some(self):
+        n = 100000
+        with open(self.path("wide.csv"), "w", encoding="utf-8") as f:
+            f.write("time," + ",".join(f"unit{i // 100}.signal{i}" for i in range(n)) + "\n")
+            for t in range(2):
+                f.write(str(t) + "," + ",".join(["1"] * n) + "\n")
+        page = self.open(self.serve("wide.csv"))
+        self.ready(page)
+        self.assertLess(page.locator(".signal").count(), 80)
+        page.locator("#filter").fill("signal99998")
+        expect(page.locator("#signal-count")).to_contain_text("1 of 100")
+        expect(page.locator(".signal .name")).to_have_text("unit999.signal99998")
+
+    def test_signals_are_dragged_into_panels(self):
+        page = self.one("plant.x")
+        page.locator(".signal", has_text="gap").drag_to(page.locator(".view-panel canvas"))
+        self.until(page, "cardanView.viewer.panels[0].entries.map((e) => e.signal.name).join() === 'plant.x,gap'")
+        page.locator(".signal", has_text="motor.speed").dblclick()
+        self.until(page, "cardanView.viewer.panels[0].entries.length === 3")
+
+    def test_it_is_readable_in_both_themes_and_nothing_is_cut_off_on_a_phone(self):
+        ramp_csv(self.path("run.csv"))
+        ramp_csv(self.path("other.csv"), scale=1.1)
+        url = self.serve("run.csv", "other.csv")
+        for theme in ("light", "dark"):
+            for width, height in ((1300, 850), (390, 800)):
+                with self.subTest(theme=theme, width=width):
+                    page = self.open(url, theme, width, height)
+                    self.ready(page)
+                    page.evaluate("{ const p = cardanView.viewer.active; p.actions.cursor(3, 0); p.actions.cursor(6, 1); }")
+                    expect(page.locator("#cursor-b")).to_contain_text("6")
+                    self.assertEqual(page.evaluate(CONTRAST), [])
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    out = page.evaluate("(w) => Array.from(document.querySelectorAll('header button, header select, header dd, .view-panel, .view-panel .head > *'))"
+                                        ".filter((n) => n.offsetParent && n.getBoundingClientRect().width > 0).filter((n) => { const b = n.getBoundingClientRect(); return b.left < -0.5 || b.right > w + 0.5; })"
+                                        ".map((n) => n.id || n.className)", width)
+                    self.assertEqual(out, [])
+                    if width == 390:
+                        page.locator("#toggle-list").click()
+                        expect(page.locator("#filter")).to_be_visible()
+                        self.assertEqual(page.evaluate(CONTRAST), [])
+
+    def test_an_exported_page_needs_no_server(self):
+        ramp_csv(self.path("run.csv"))
+        subprocess.run([CARDAN, "view", "run.csv", "--export", "page.html", "--variables", "plant.*"], cwd=self.folder,
+                       check=True, capture_output=True, timeout=60)
+        page = self.open("file://" + self.path("page.html"))
+        self.ready(page)
+        self.assertEqual(page.evaluate("cardanView.viewer.signals.map((s) => s.name)"), ["plant.x"])
+        page.evaluate("cardanView.viewer.active.actions.cursor(3, 0)")
+        expect(page.locator(".lines td.number").nth(1)).to_have_text("6.00000")
+
+
+if __name__ == "__main__":
+    unittest.main()
