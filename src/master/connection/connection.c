@@ -106,10 +106,13 @@ void crdi_connections_start(crd_master* m)
     crdi_predictions_start(m);
 }
 
+// A signal that has only been rounding so far has no size by which it could be judged later.
+static const double at_rest = 1e-12;
+
 void crdi_connections_freeze_scale(crd_master* m, const crdi_connection* k, double scale)
 {
     (void)m;
-    if (!(scale > 0)) { return; }
+    if (!(scale > at_rest)) { return; }
     if (k->prediction && !(k->prediction->scale_given > 0)) { k->prediction->scale_given = scale; }
     if (k->observed && !(k->observed->frozen > 0)) { k->observed->frozen = scale; }
 }
