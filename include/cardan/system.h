@@ -148,26 +148,26 @@ typedef enum crd_dcp_mode {
 /// `session:` of a DCP slave, how it is driven. NaN and 0: the default of cardan/dcp.h.
 typedef struct crd_session_spec {
     crd_dcp_mode mode;
-    double resolution; ///< s; NaN: the fixed, recommended or first one of the description
-    int steps;         ///< SRT, HRT: resolutions between two sendings of outputs; default 1
-    int id;            ///< 1 .. 255; 0: chosen
-    bool relay;        ///< connections between slaves always pass here; default false: directly
-                       ///< in real time where nothing is done to the values on their way
-    bool one_target;   ///< the slave sends each group to one target only, as DCPLib does
-    bool force;        ///< take the slave over although it is in Run
-    bool lossy;        ///< NRT: go on with the last values when data are lost
-    double lead;       ///< SRT, HRT: s until the common start, at the next whole second; 0: each
-                       ///< at once; default 0.5
-    double contact;    ///< s to wait for a slave that does not answer at first
-    double timeout;    ///< s until a request is repeated
     int retries;
+    double resolution;   ///< s; NaN: the fixed, recommended or first one of the description
+    int steps;           ///< SRT, HRT: resolutions between two sendings of outputs; default 1
+    int id;              ///< 1 .. 255; 0: chosen
+    bool relay;          ///< connections between slaves always pass here; default false: directly
+                         ///< in real time where nothing is done to the values on their way
+    bool one_target;     ///< the slave sends each group to one target only, as DCPLib does
+    bool force;          ///< take the slave over although it is in Run
+    bool lossy;          ///< NRT: go on with the last values when data are lost
+    bool plain;          ///< not encrypted, although the slave is on another host
+    double lead;         ///< SRT, HRT: s until the common start, at the next whole second; 0: each
+                         ///< at once; default 0.5
+    double contact;      ///< s to wait for a slave that does not answer at first
+    double timeout;      ///< s until a request is repeated
     double patience;     ///< s that the slave may take for a duty, such as conditioning
     double heartbeat;    ///< s
     double alive;        ///< s without a sign of life until it is lost, whatever it is doing; NaN:
                          ///< 3 s for a bench, else it may be silent while it is at a duty
     const char* local;   ///< address of this side, "192.168.2.1"; NULL: what leads to the slave
     const char* key;     ///< file with the key that both sides share; NULL: not encrypted
-    bool plain;          ///< not encrypted, although the slave is on another host
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
     const char* matrix;  ///< on a CAN bus: the file that says which frames are what; NULL
 } crd_session_spec;
@@ -176,9 +176,9 @@ typedef struct crd_session_spec {
 typedef struct crd_link_spec {
     const char* local;   ///< UDP: own address, "udp://127.0.0.1:5000"; NULL: chosen
     bool listen;         ///< `frames` is the own address, and the partner is who comes first
+    bool plain;          ///< not encrypted, although the partner is on another host
     double contact;      ///< s to wait for the first messages; 0: not at all; NaN: 5 s
     double timeout;      ///< s without a valid message until the unit fails; 0: never; NaN: 1 s
-    bool plain;          ///< not encrypted, although the partner is on another host
     const char* capture; ///< file that gets all messages (pcapng); NULL
 } crd_link_spec;
 
@@ -192,10 +192,10 @@ typedef struct crd_message_list {
 /// `bench:` of a DCP slave that declares the bench extension (Rautenberg 2023).
 typedef struct crd_bench_spec {
     bool used;
+    int gap;             ///< largest difference of sequence numbers; 0: 100
     const char* limits;  ///< of this side: "speed -680..680 rad/s; torque -200..200 N.m"
     const char* plan;    ///< what the test case will ask for, in the same words; key `case`
     const char* initial; ///< temperatures to begin with: "coolant 80 degC +- 1 K"
-    int gap;             ///< largest difference of sequence numbers; 0: 100
     double watchdog;     ///< s without valid data; NaN: the bench's own
 } crd_bench_spec;
 
@@ -212,8 +212,8 @@ typedef struct crd_standby_spec {
     double fade;  ///< s: time constant with which the difference at a change of hands vanishes;
                   ///< default 0.2
     bool rejoin;  ///< a unit that dropped out is brought up again; default true
-    const crd_name_pair* names; ///< key `names`
     int name_count;
+    const crd_name_pair* names; ///< key `names`
 } crd_standby_spec;
 
 typedef enum crd_netlist_method { ///< those of cardan/circuit.h, in the same order
@@ -240,8 +240,8 @@ typedef struct crd_netlist_spec {
     crd_netlist_form form;
     double step;      ///< longest inner step, s; it is made to divide the communication step. NaN:
                       ///< that of .tran, else the communication step
-    int iterations;   ///< of Newton per inner step at most; 0: 50
     double tolerance; ///< of Newton, relative; NaN: 1e-10
+    int iterations;   ///< of Newton per inner step at most; 0: 50
     bool fixed_iterations; ///< always so many: real time
 } crd_netlist_spec;
 
@@ -278,6 +278,7 @@ CRD_API const char* crd_isolation_name(crd_isolation i); ///< "none", "foreign",
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
+    int parameter_count, signal_count, column_count;
     const char* path; ///< FMU, recording, netlist, description of a DCP slave or of a twin, layout,
                       ///< DBC file, made absolute or relative to the working directory
     const char* shown; ///< what messages call it where the path would tell nothing (inside of an
@@ -285,18 +286,13 @@ typedef struct crd_unit_spec {
     const void* model; ///< CRD_UNIT_NATIVE: const crd_model*
     double step;       ///< this unit's own communication step, 0: the run's
     const crd_setting* parameters; ///< start values, in order of writing
-    int parameter_count;
     const crd_signal_spec* signals;
-    int signal_count;
-    crd_interpolation interpolation; ///< replay; default linear
     const crd_column_spec* columns;  ///< replay: columns that differ; the first that fits counts
-    int column_count;
-    double time_offset; ///< replay: row at t is used at t + time_offset, s; default 0
-    bool repeat;        ///< replay: starts again behind its last row; its first row then follows
-                        ///< the last without a step in time
-    crd_interface interface;  ///< FMU
-    crd_solver_spec solver;   ///< FMU as Model Exchange
-    crd_netlist_spec netlist; ///< circuit
+    crd_interpolation interpolation; ///< replay; default linear
+    crd_interface interface;         ///< FMU
+    double time_offset;              ///< replay: row at t is used at t + time_offset, s; default 0
+    crd_solver_spec solver;          ///< FMU as Model Exchange
+    crd_netlist_spec netlist;        ///< circuit
     const char* address; ///< DCP, frames: "udp://127.0.0.1:8080"; NULL: what the description says.
                          ///< CAN: the bus
     crd_session_spec session;       ///< DCP
@@ -305,21 +301,25 @@ typedef struct crd_unit_spec {
     crd_message_list send, receive; ///< CAN
     crd_driver_spec driver;
     crd_standby_spec standby;
-    bool logging; ///< FMU debug log
-    bool pinned;  ///< always the same thread: instantiate, step, free
+    bool repeat;    ///< replay: starts again behind its last row; its first row then follows the
+                    ///< last without a step in time
+    bool logging;   ///< FMU debug log
+    bool pinned;    ///< always the same thread: instantiate, step, free
+    bool real;      ///< stands for hardware: corrections of power bonds go to the other side
+    bool allow_nan; ///< outputs that are not a number pass; its connections hold
+    bool retry;     ///< FMI 2: saves its state before each step, and makes one that it discards in
+                    ///< shorter ones
+    bool network;   ///< in a worker: it may use the network
+    crd_refresh refresh;
+    int restart; ///< in a worker: how often it begins anew, from its start values, when that ended
     /// s from the beginning of a cycle that the run waits for this unit; it then steps on a thread
     /// of its own, and the others go on with its last outputs while it is late. NaN: as long as it
     /// takes
     double budget;
-    bool real; ///< stands for hardware: corrections of power bonds go to the other side
-    crd_refresh refresh;
-    bool allow_nan; ///< outputs that are not a number pass; its connections hold
     /// FMU: "process": its code runs in a worker process of its own; the name of a group: in one
     /// that the units of the group share; "none": in this process. NULL: as the system says, and in
     /// this process for a unit that belongs to none.
     const char* isolate;
-    bool network; ///< in a worker: it may use the network
-    int restart;  ///< in a worker: how often it begins anew, from its start values, when that ended
     double limit; ///< in a worker: s that one call may take before it is ended; 0, NaN: 300 s
     crd_place place;
 } crd_unit_spec;

@@ -60,10 +60,10 @@ enum {
 typedef struct crd_unit_info {
     const crd_variable* variables;
     int32_t variable_count;
+    uint32_t flags;
     const crd_dependencies*
         outputs; ///< which inputs act on an output without delay; NULL: all on all
-    const crd_dependencies* initial; ///< the same during initialisation; NULL: as `outputs`
-    uint32_t flags;
+    const crd_dependencies* initial;     ///< the same during initialisation; NULL: as `outputs`
     int max_input_order;                 ///< derivatives of inputs that it takes, 0: values only
     int max_output_order;                ///< derivatives of outputs that it gives
     double start, stop, step, tolerance; ///< default experiment, NaN: not given

@@ -529,7 +529,8 @@ static crd_status check_clocks(const crd_fmu* f, crd_context* ctx)
     if (!d->input_clock && !d->clocked) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                      "%s: clocks of FMI 3 do not tick here, so that the results would be wrong: "
-                     "'%s' %s",
+                     "'%s' %s; let its tool export it without clocks, or for FMI 2.0, which has "
+                     "none",
                      f->path, d->input_clock ? d->input_clock : d->clocked,
                      d->input_clock ? "is an input clock" : "changes with a clock");
 }

@@ -124,6 +124,7 @@ static void put_fmu(crdi_flow* f, const crd_unit_spec* u, const crdi_pack_part* 
     if (u->logging) { crdi_flow_bool(f, "logging", true); }
     if (u->pinned) { crdi_flow_bool(f, "pinned", true); }
     if (u->allow_nan) { crdi_flow_bool(f, "allow_nan", true); }
+    if (u->retry) { crdi_flow_bool(f, "retry", true); }
     if (u->refresh != CRD_REFRESH_AUTO) {
         crdi_flow_key(f, "refresh");
         crdi_text_add(f->t, "%s", u->refresh == CRD_REFRESH_YES ? "yes" : "no");

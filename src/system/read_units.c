@@ -69,6 +69,7 @@ enum {
     U_REAL,
     U_REFRESH,
     U_ALLOW_NAN,
+    U_RETRY,
     U_BUDGET,
     U_ISOLATE,
     U_LIMIT,
@@ -115,6 +116,7 @@ static const crdi_key unit_keys[] = {
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
     [U_REAL] = {KEY("real", BOOL, unit_draft, spec.real)},
     [U_ALLOW_NAN] = {KEY("allow_nan", BOOL, unit_draft, spec.allow_nan)},
+    [U_RETRY] = {KEY("retry", BOOL, unit_draft, spec.retry)},
     [U_REFRESH] = {KEY("refresh", OWN, unit_draft, spec.refresh), .read = crdi_read_refresh},
     [U_BUDGET] = {KEY("budget", TIME, unit_draft, spec.budget), .range = CRDI_POSITIVE},
     [U_ISOLATE] = {KEY("isolate", TEXT, unit_draft, spec.isolate)},
@@ -282,7 +284,8 @@ static const unit_kind kinds[] = {
     [CRD_UNIT_FMU] = {.known = {"fmu", "an FMU", .is_file = true, .is_model = true},
                       .said_by = BIT(U_FMU),
                       .takes = BIT(U_PARAMETERS) | BIT(U_INTERFACE) | BIT(U_SOLVER) |
-                               BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH) | BIT(U_ALLOW_NAN),
+                               BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH) | BIT(U_ALLOW_NAN) |
+                               BIT(U_RETRY),
                       .solver = &crdi_solver_table,
                       .solver_at = offsetof(crd_unit_spec, solver)},
     [CRD_UNIT_SIGNAL] = {.known = {.key = "signal", .what = "a signal generator"},

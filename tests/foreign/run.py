@@ -51,7 +51,7 @@ NOT_OURS = (
 
 
 # What FMPy says when the FMU itself refuses, not its library.
-FMPY_REFUSED = r"Failed to instantiate|failed with status|not done in the time given"
+FMPY_REFUSED = r"Failed to instantiate|failed with status|not done in the time given|exit code -\d"
 
 
 def command(arguments, folder, seconds, memory, environment=None):

@@ -79,7 +79,7 @@ static const char* folder_of(const char* token)
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<fmiModelDescription fmiVersion=\"2.0\" modelName=\"m\" guid=\"%s\">\n"
             "<CoSimulation modelIdentifier=\"m\" canInterpolateInputs=\"true\"\n"
-            " canHandleVariableCommunicationStepSize=\"true\"/>\n"
+            " canGetAndSetFMUstate=\"%s\" canHandleVariableCommunicationStepSize=\"true\"/>\n"
             "<ModelVariables>\n"
             "<ScalarVariable name=\"u\" valueReference=\"0\" causality=\"input\"\n"
             " variability=\"continuous\"><Real start=\"0\"/></ScalarVariable>\n"
@@ -92,7 +92,7 @@ static const char* folder_of(const char* token)
             "</ModelVariables>\n<ModelStructure><Outputs>\n"
             "<Unknown index=\"2\" dependencies=\"4\"/></Outputs></ModelStructure>\n"
             "</fmiModelDescription>\n",
-            token);
+            token, strcmp(token, "halts") == 0 ? "true" : "false");
     check_int(fclose(f), 0);
     return folder;
 }
@@ -285,9 +285,43 @@ static void an_fmu_that_gets_values_only_is_not_asked(void** state)
     crd_context_destroy(ctx);
 }
 
+// One step comes to a half only, some have to be divided, and one cannot be done at all. An FMU
+// that goes on without going back has done the half twice.
+static void a_step_that_is_discarded_is_made_in_shorter_ones(void** state)
+{
+    (void)state;
+    static const char* const isolate[] = {"none", "process"};
+    for (int i = 0; i < 4; i++) {
+        crd_context* ctx = new_context();
+        crd_system* s = new_system(ctx, 0.1, 3);
+        const int f = add_fmu(s, "f", "halts");
+        crd_unit_spec* spec = &s->units[f];
+        spec->isolate = isolate[i % 2];
+        spec->retry = i < 2;
+        altered = NULL;
+        set(s, f, "u", "2");
+        crd_master* m = NULL;
+        check_run(crd_master_create(ctx, s, NULL, &m), ctx);
+        check_status(crd_master_run(m), CRD_E_UNIT);
+        const double end = spec->retry ? 2 : 0.2;
+        check_near(crd_master_time(m), end, 1e-12);
+        check_near(value(m, "f.y"), spec->retry ? 4 : 0.5, 1e-12); // it has done the half
+        check_contains(crd_error_text(ctx),
+                       spec->retry ? "unit 'f' at t = 2: the step from 2 to 2.1 was discarded, it "
+                                     "came to 2; and so were shorter ones"
+                                   : "unit 'f' at t = 0.2: the step from 0.2 to 0.3 was discarded, "
+                                     "it came to 0.25; with 'retry: true' the unit goes back");
+        check_int(times_said("was discarded: shorter ones, first to 0.25"), spec->retry);
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+        crd_context_destroy(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_that_is_discarded_is_made_in_shorter_ones),
         cmocka_unit_test(a_run_goes_on_with_the_derivatives_that_the_fmu_takes),
         cmocka_unit_test(orders_make_a_difference),
         cmocka_unit_test(what_was_set_is_set_again_where_an_instance_has_to_be_made_anew),

@@ -250,8 +250,8 @@ static void a_unit_offers_what_its_description_says_and_nothing_else(void** stat
     const char* const names[] = {"types", "events", "feedthrough", "rot_1", "rot_mono"};
     int with[4] = {0}, without[4] = {0};
     for (size_t i = 0; i < 2 * sizeof names / sizeof *names + 1; i++) {
-        const crd_unit_spec spec =
-            fmu_spec(i ? example(names[(i - 1) / 2], i % 2 ? 2 : 3) : library);
+        crd_unit_spec spec = fmu_spec(i ? example(names[(i - 1) / 2], i % 2 ? 2 : 3) : library);
+        spec.isolate = "none"; // to look inside
         crd_unit* u = make(ctx, &spec);
         const crd_unit_info* info = &u->info;
         const bool says[] = {info->max_input_order > 0, info->max_output_order > 0,
@@ -332,6 +332,7 @@ static void failures_and_wishes_of_an_fmu_reach_the_caller(void** state)
             crd_context* ctx = crd_context_create(NULL);
             const crd_setting setting = {"mode", cases[i].mode, NO_PLACE};
             crd_unit_spec spec = fmu_spec(example("faulty", version));
+            spec.isolate = "none"; // for the name of the last call
             spec.parameters = &setting;
             spec.parameter_count = 1;
             crd_unit* u = make(ctx, &spec);
@@ -387,7 +388,8 @@ static void an_abandoned_fmu_is_not_called_again(void** state)
     if (child == 0) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
-        const crd_unit_spec spec = fmu_spec(example("events", 3));
+        crd_unit_spec spec = fmu_spec(example("events", 3));
+        spec.isolate = "none";
         crd_unit* u = make(ctx, &spec);
         start(u, 0, 1);
         step(u, 0, 0.1);
@@ -772,8 +774,39 @@ static void a_discarded_step_fails_with_a_sentence(void** state)
     start(u, 0, 1);
     step(u, 0, 0.1);
     check_status(u->ops->step(u, 0.1, 0.1), CRD_E_UNIT);
-    check_text(crd_error_text(u->ctx), "the step from 0.1 to 0.2 was discarded, it came to 0.1; a "
-                                       "shorter step may help");
+    check_text(crd_error_text(u->ctx),
+               "the step from 0.1 to 0.2 was discarded, it came to 0.1; and "
+               "so were shorter ones");
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+// Of FMI 3 the FMU is as it was: parts follow each other, with inputs along their curve, and a time
+// event in one of them.
+static void a_discarded_step_is_made_in_shorter_ones(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_setting settings[] = {{"longest", "0.03", NO_PLACE}, {"gap", "0.17", NO_PLACE}};
+    crd_unit_spec spec = fmu_spec(library);
+    spec.parameters = settings;
+    spec.parameter_count = 2;
+    crd_unit* u = make(ctx, &spec);
+    bound in = bind_names(u, "u");
+    start(u, 0, 1);
+    double x = 0;
+    for (int n = 0; n < 3; n++) {
+        const double t = n * 0.1, slope = 3 - n, curvature = 8;
+        const double* const d[] = {&slope, &curvature};
+        in.v.real[0] = 1 + n;
+        set(&in);
+        check_ok(u->ops->derivatives->set(u, in.b, d, 2));
+        step(u, t, 0.1);
+        x += 0.1 * (1 + n) + slope * 0.1 * 0.1 / 2 + curvature * 0.1 * 0.1 * 0.1 / 6;
+        check_near(get_one(u, "x"), x, 1e-15);
+    }
+    check_int((int)get_one(u, "events"), 1); // at 0.17
+    unbind(&in);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
 }
@@ -802,6 +835,7 @@ int main(void)
         cmocka_unit_test(inputs_are_moved_inside_of_a_step),
         cmocka_unit_test(inputs_stay_as_they_are_when_no_derivatives_are_wanted),
         cmocka_unit_test(a_discarded_step_fails_with_a_sentence),
+        cmocka_unit_test(a_discarded_step_is_made_in_shorter_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

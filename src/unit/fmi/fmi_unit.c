@@ -5,7 +5,8 @@
 #include "shared/unit.h"
 #include "unit/fmi/fmi_unit.h"
 
-enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000 };
+// A step that is discarded is made in so many parts at most.
+enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000, MOST_PARTS = 1024 };
 
 // Of a step: a time event that close to its end belongs to it.
 static const double SLACK = 1e-9;
@@ -30,13 +31,6 @@ crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u)
     return crd_fmi_enter_step_mode(u->fmi);
 }
 
-static crd_status discarded(crdi_fmi_unit* u, double t, double h, const crd_fmi_step* s)
-{
-    return crdi_fail(u->base.ctx, CRD_E_UNIT,
-                     "the step from %g to %g was discarded, it came to %g; a shorter step may help",
-                     t, t + h, s->reached);
-}
-
 static crd_status go_through_event(crdi_fmi_unit* u, double t)
 {
     crd_status st = CRD_OK;
@@ -48,33 +42,89 @@ fail:
     return st;
 }
 
-// A step that did not simply reach its end: events, early return, a wish to stop. What an FMU says
-// about the time that it reached counts only when it returned early: one with steps of its own may
-// end a little before or after, and goes on from there by itself.
+// A step, and the part of it that the FMU was asked for last.
+typedef struct {
+    double t, end, from, to;
+} attempt;
+
+// Why what the FMU discarded cannot be tried again in less, NULL: it can.
+static const char* why_not_shorter(const crdi_fmi_unit* u, const attempt* a)
+{
+    const crd_fmu_description* d = u->d;
+    if (!d->can_handle_variable_step) {
+        return "it says that its step cannot vary: give another 'step'";
+    }
+    if (d->version == CRD_FMI_1 || (d->version == CRD_FMI_2 && !d->can_get_set_state)) {
+        return "it cannot go back to try a shorter one: give another 'step'";
+    }
+    if (d->version == CRD_FMI_2 && !u->retries) {
+        return "with 'retry: true' the unit goes back and tries shorter ones";
+    }
+    return a->to - a->from > (a->end - a->t) / MOST_PARTS ? NULL : "and so were shorter ones";
+}
+
+// Discard: the step is made in shorter ones. The first goes to where the FMU says that it came,
+// else half as far. An FMU of FMI 3 is as it was before the call (FMI 3.0.2, 4.2.1), one of FMI 2
+// is once its state of then is restored (FMI 2.0.4, 4.2.4).
+static crd_status go_back(crdi_fmi_unit* u, attempt* a, const crd_fmi_step* s)
+{
+    const bool part = s->reached > a->from && s->reached < a->to;
+    const char* why = why_not_shorter(u, a);
+    if (why) {
+        return crdi_fail(u->base.ctx, CRD_E_UNIT,
+                         "the step from %g to %g was discarded, it came to %g; %s", a->t, a->end,
+                         part ? s->reached : a->from, why);
+    }
+    const double to = part ? s->reached : a->from + (a->to - a->from) / 2;
+    crdi_log(u->base.ctx, u->discards++ ? CRD_LOG_DEBUG : CRD_LOG_WARNING,
+             "unit '%s': the step from %g to %g was discarded: shorter ones, first to %g, with its "
+             "inputs as they were",
+             u->base.name, a->from, a->to, to);
+    a->to = to;
+    return u->before ? crd_fmi_restore(u->fmi, u->before) : CRD_OK;
+}
+
+// To the end of the step, or twice as far as the last part.
+static crd_status do_part(crdi_fmi_unit* u, attempt* a, double now, crd_fmi_step* s)
+{
+    const double next = now + 2 * (a->to - a->from);
+    a->to = a->to < a->end && next < a->end - SLACK * (a->end - a->t) ? next : a->end;
+    a->from = now;
+    const crd_status st = u->retries ? crd_fmi_save(u->fmi, &u->before) : CRD_OK;
+    return st < 0 ? st : crd_fmi_do_step(u->fmi, a->from, a->to - a->from, u->no_rollback, s);
+}
+
+// A step that did not simply reach its end: events, early return, a wish to stop, Discard. What an
+// FMU says about the time that it reached counts only when it returned early: one with steps of its
+// own may end a little before or after, and goes on from there by itself.
 CRDI_COLD static crd_status finish_step(crdi_fmi_unit* u, double t, double h, crd_fmi_step* s)
 {
     crd_status st = CRD_OK;
     const double end = t + h, slack = SLACK * h;
-    double from = t;
+    attempt a = {t, end, t, end};
     for (int events = 0;; events++) {
         if (u->intermediate_status < 0) { return u->intermediate_status; }
         if (s->terminate) { crdi_unit_wish_stop(&u->base); }
-        if (s->discarded && !s->terminate) { return discarded(u, from, end - from, s); }
-        const double now = s->early ? s->reached : end;
+        if (s->discarded && !s->terminate) {
+            CRD_TRY(go_back(u, &a, s));
+            CRD_TRY(crd_fmi_do_step(u->fmi, a.from, a.to - a.from, u->no_rollback, s));
+            continue;
+        }
+        const double now = s->early || s->discarded ? s->reached : a.to;
         const bool due = u->event_mode && (s->event_needed || now >= u->next_event - slack);
         u->base.events += due || s->early;
         if (due) { CRD_TRY(go_through_event(u, now)); }
-        if (u->base.wants_stop || !s->early || now >= end - slack) {
+        const bool done = s->early ? now >= end - slack : a.to >= end;
+        if (u->base.wants_stop || done) {
             u->now = u->base.wants_stop ? now : end;
             crdi_fmi_unit_tell_event(u);
             return CRD_OK;
         }
-        if (events == MOST_EVENTS || now < from - slack) {
+        if (events == MOST_EVENTS || now < a.from - slack) {
             return crdi_fail(u->base.ctx, CRD_E_UNIT, "the step from %g to %g does not get past %g",
                              t, end, now);
         }
-        from = now;
-        CRD_TRY(crd_fmi_do_step(u->fmi, from, end - from, u->no_rollback, s));
+        CRD_TRY(do_part(u, &a, now, s));
     }
 fail:
     return st;
@@ -85,7 +135,8 @@ static crd_status cs_step(crd_unit* unit, double t, double h)
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crd_fmi_step s;
     u->step_begin = t;
-    const crd_status st = crd_fmi_do_step(u->fmi, t, h, u->no_rollback, &s);
+    crd_status st = u->retries ? crd_fmi_save(u->fmi, &u->before) : CRD_OK;
+    if (st >= 0) { st = crd_fmi_do_step(u->fmi, t, h, u->no_rollback, &s); }
     if (__builtin_expect(st < 0, 0)) { return st; }
     u->now = t + h;
     const bool odd = s.event_needed | s.terminate | s.early | s.discarded |
@@ -126,7 +177,9 @@ static crd_advance* cs_join(crd_unit* unit, int id, const crd_binding* in, const
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* i = in ? in->prepared : NULL;
     const crdi_fmi_prepared* o = out ? out->prepared : NULL;
-    if (u->event_mode || u->curved || (i && !i->plain_set) || (o && !o->plain_get)) { return NULL; }
+    if (u->event_mode || u->curved || u->retries || (i && !i->plain_set) || (o && !o->plain_get)) {
+        return NULL;
+    }
     lane_data* d = (void*)lane;
     d->exchange =
         (crd_fmi_exchange){.no_rollback = u->no_rollback, .odd = odd_step, .user = u, .id = id};
@@ -161,6 +214,13 @@ static bool intermediate(void* user, double time, bool inputs_wanted, bool outpu
 }
 
 // ---- life --------------------------------------------------------------------------------------
+
+// An abandoned FMU keeps what it has: its code is not called again.
+static void forget_before(crdi_fmi_unit* u)
+{
+    if (u->fmi && u->before) { (void)crd_fmi_free_state(u->fmi, &u->before); }
+    u->before = NULL;
+}
 
 // Nobody will set derivatives: bindings that were prepared for them need not remember values.
 static void forget_curves(crdi_fmi_unit* u)
@@ -215,6 +275,7 @@ static crd_status cs_instantiate(crd_unit* unit)
         .intermediate_input_count = curves ? u->intermediate_count : 0,
         .call = &u->last_call,
     };
+    forget_before(u);
     crd_fmi_destroy(u->fmi);
     u->fmi = NULL;
     unit->wants_stop = false;
@@ -235,7 +296,7 @@ fail:
 static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    u->no_rollback = !e->may_roll_back;
+    u->no_rollback = !e->may_roll_back && !u->retries;
     u->was_set = false;
     u->now = u->step_begin = e->start;
     return crd_fmi_enter_initialization(u->fmi, e->has_tolerance, e->tolerance, e->start,
@@ -253,6 +314,7 @@ static crd_status cs_exit_initialization(crd_unit* unit)
 static void cs_destroy(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    forget_before(u);
     crdi_fmi_unit_clear(u);
     crd_free(unit->ctx, u->intermediate);
     crd_free(unit->ctx, u);
@@ -392,7 +454,7 @@ static crd_status list_intermediate_inputs(crdi_fmi_unit* u)
             if (!u->intermediate) { return CRD_E_MEMORY; }
         }
     }
-    u->intermediate_count = n;
+    u->intermediate_count = (uint32_t)n;
     return CRD_OK;
 }
 
@@ -412,7 +474,10 @@ static void cs_describe(crdi_fmi_unit* u)
     // Both standards forbid to get after a set without a step in between (FMI 2.0.4 4.2.4, FMI
     // 3.0.2 4.2.1), and say that get computes nothing. Who knows his FMU may say that it does.
     if (u->base.spec->refresh == CRD_REFRESH_YES) { info->flags |= CRD_UNIT_CAN_REFRESH; }
-    info->max_input_order = curves ? CRD_MODEL_MAX_ORDER : 0;
+    // Derivatives of FMI 2 count from the beginning of the step that they are set for.
+    u->retries = u->base.spec->retry && d->version == CRD_FMI_2 && d->can_get_set_state &&
+                 d->can_handle_variable_step;
+    info->max_input_order = curves && !u->retries ? CRD_MODEL_MAX_ORDER : 0;
     info->max_output_order = d->max_output_derivative;
     if (!d->has_step && d->fixed_internal_step > 0) { info->step = d->fixed_internal_step; }
     u->event_mode = d->version == CRD_FMI_3 && d->has_event_mode;
@@ -434,6 +499,12 @@ crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd
     CRD_TRY(crd_fmu_check_interface(fmu, false, ctx));
     CRD_TRY(list_intermediate_inputs(u));
     cs_describe(u);
+    if (spec->retry && !u->retries && u->d->version == CRD_FMI_2) {
+        crdi_log(ctx, CRD_LOG_WARNING, "unit '%s': %s cannot retry: it does not say %s",
+                 u->base.name, crd_fmu_path(u->fmu),
+                 u->d->can_get_set_state ? "canHandleVariableCommunicationStepSize"
+                                         : "canGetAndSetFMUstate");
+    }
     if (u->d->fixed_internal_step > 0) {
         crdi_log(ctx, CRD_LOG_INFO,
                  "unit '%s': %s computes in steps of %g s, communication steps should be "

@@ -75,21 +75,24 @@ typedef struct crdi_fmi_unit {
     bool own_curves; // the unit sets inputs along their curves: not Co-Simulation of FMI 1 and 2
     bool changed; // Model Exchange: an input has another value than at the end of the step before
     bool jumped;  // by more than `jump`
-    double jump;  // of the size of the value
+    bool retries; // FMI 2: its state is saved before each step, which may be tried again
+    bool shares_fmu; // it belongs to a store
+    double jump;     // of the size of the value
 
     crd_fmu* fmu;
-    bool shares_fmu; // it belongs to a store
     const crd_fmu_description* d;
     crd_variable* variables; // own copy with sizes of the settings, NULL: the FMU's
     uint32_t* intermediate;  // references of inputs that are set inside steps
-    size_t intermediate_count;
+    uint32_t intermediate_count;
+    uint32_t reserve;          // elements that a call may have
     crdi_fmi_prepared* curved; // bindings with own curves
     /// In event mode, until nothing changes any more; then back to where steps are made.
     crd_status (*settle)(struct crdi_fmi_unit* u);
     uint32_t epoch;        // changes when the FMU forgets what was set
+    uint32_t discards;     // so far
     uint64_t sent;         // how often discrete inputs were sent
     const char* last_call; // while there is no instance
-    size_t reserve;        // elements that a call may have
+    void* before;          // that state
     uint32_t* refs;        // for directional derivatives
     size_t ref_capacity;
 } crdi_fmi_unit;

@@ -142,7 +142,7 @@ crd_status crdi_fmi_unit_prepare(crd_unit* unit, crd_binding* b)
     CRD_TRY(prepare_derivatives(u, b, p));
     const size_t most = (size_t)b->real_count + (size_t)b->integer_count + (size_t)b->bytes_count;
     if (most > u->reserve && !p->plain_get) { // reals go as they are
-        u->reserve = most;
+        u->reserve = (uint32_t)most;
         if (u->fmi) { CRD_TRY(crd_fmi_reserve(u->fmi, most)); }
     }
 fail:

@@ -8,14 +8,17 @@
 //   warns    Warning at order 2, and ignores it       discards   Discard at order 2
 //   breaks   Error at order 2                         refuses    Error at every order
 //   late     Warning before step mode, then both      fatal      Fatal at order 2
+//   halts    both; a step over 0.25 s comes to there and is discarded, from 1 s on those of more
+//            than 30 ms are, and from 2 s on all. Then it has to go back
 // After an Error every call but fmi2FreeInstance is an Error.
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 enum { OK, WARNING, DISCARD, ERROR, FATAL };
-enum { INSTANTIATED, INITIALIZATION, STEP, BROKEN };
+enum { INSTANTIATED, INITIALIZATION, STEP, FAILED, BROKEN };
 
 // For the test: instances that live, and that were made.
 EXPORT int interpolating_live, interpolating_made;
@@ -25,6 +28,7 @@ typedef struct {
     char token[16];
     int mode;
     double u, d[2], x, k;
+    double t; // that it has come to
     int n;
 } instance;
 
@@ -162,8 +166,45 @@ EXPORT int fmi2DoStep(void* self, double t, double h, int final);
 EXPORT int fmi2DoStep(void* self, double t, double h, int final)
 {
     instance* i = self;
-    (void)t, (void) final;
+    (void) final;
     if (i->mode != STEP) { return ERROR; }
+    if (is(i, "halts")) {
+        i->t = t < 0.249 && t + h > 0.251 ? 0.25 : t >= (h > 0.03 ? 0.999 : 1.999) ? t : t + h;
+        if (i->t < t + h) { i->mode = FAILED; }
+        h = i->t - t;
+    }
     i->x += i->k * h * (i->u + h * (0.75 * i->d[0] + h * 0.3 * i->d[1]));
+    return i->mode == FAILED ? DISCARD : OK;
+}
+
+EXPORT int fmi2GetRealStatus(void* self, int kind, double* value);
+EXPORT int fmi2GetRealStatus(void* self, int kind, double* value)
+{
+    const instance* i = self;
+    *value = i->t;
+    return kind == 2 ? OK : DISCARD;
+}
+
+EXPORT int fmi2GetFMUstate(void* self, void** state);
+EXPORT int fmi2GetFMUstate(void* self, void** state)
+{
+    if (!*state) { *state = malloc(sizeof(instance)); }
+    memcpy(*state, self, sizeof(instance));
+    return OK;
+}
+
+EXPORT int fmi2SetFMUstate(void* self, void* state);
+EXPORT int fmi2SetFMUstate(void* self, void* state)
+{
+    memcpy(self, state, sizeof(instance));
+    return OK;
+}
+
+EXPORT int fmi2FreeFMUstate(void* self, void** state);
+EXPORT int fmi2FreeFMUstate(void* self, void** state)
+{
+    (void)self;
+    free(*state);
+    *state = NULL;
     return OK;
 }

@@ -26,6 +26,7 @@ typedef struct instance {
     double gap;         // 12 parameter: time between time events, 0: none
     double stop_at;     // 13 parameter: an event from then on wants the end
     double discard_at;  // 14 parameter
+    double longest;     // 15 parameter: longer steps are discarded
     double a[MOST];     // 20 input (n)
     double m[MOST * 3]; // 21 parameter (n, 3)
     double sum;         // 22 output: of all of m and a
@@ -67,6 +68,7 @@ void* fmi3InstantiateCoSimulation(const char* name, const char* token, const cha
                     .n = 2,
                     .stop_at = 1e9,
                     .discard_at = 1e9,
+                    .longest = 1e9,
                     .next = INFINITY};
     return i;
 }
@@ -142,7 +144,7 @@ int fmi3DoStep(void* c, double t, double h, bool no_rollback, bool* event, bool*
     (void)no_rollback;
     instance* i = c;
     if (i->mode != STEP || fabs(t - i->t) > 1e-9) { return ERROR; }
-    if (t >= i->discard_at) { return DISCARD; }
+    if (t >= i->discard_at || h > i->longest) { return DISCARD; }
     const bool stops = i->event_mode && i->early_return && i->next < t + h - 1e-9;
     const double end = stops ? i->next : t + h;
     const double first = input_at(i, t), middle = input_at(i, (t + end) / 2);
@@ -170,6 +172,8 @@ static double* real_of(instance* i, uint32_t ref, size_t* count, bool set)
         return set && inner ? NULL : &i->stop_at;
     case 14:
         return set && inner ? NULL : &i->discard_at;
+    case 15:
+        return set && inner ? NULL : &i->longest;
     case 20:
         *count = i->n;
         return i->a;
