@@ -2,7 +2,7 @@
 #pragma once
 #include "cardan/base.h"
 
-enum { CRDI_ERROR = 2048, CRDI_ERROR_SHORT = 24 }; // bytes of a sentence
+enum { CRDI_ERROR = 2048, CRDI_ERROR_SHORT = 16 }; // bytes of a sentence
 
 struct crd_context {
     crd_context_options opt;

@@ -33,7 +33,7 @@ void* crdi_grow(crd_context* ctx, void* p, size_t* capacity, size_t need, size_t
     if (p && need <= *capacity) { return p; }
     size_t n = *capacity < 8 ? 8 : *capacity;
     while (n < need) {
-        n += n / (n > LARGE / size ? 8 : 2);
+        n += n / (n > LARGE / size ? 32 : 2);
     }
     if (n > SIZE_MAX / 2 / size) {
         (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);

@@ -142,9 +142,8 @@ static crd_status instance_fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* o
         i->intermediate = opt->intermediate;
         i->intermediate_user = opt->intermediate_user;
     }
-    i->name = crdi_strdup(i->ctx, opt->instance_name);
     if (crdi_fmi_is_one(i)) { i->one = crdi_new(i->ctx, sizeof *i->one); }
-    return i->name && (i->one || !crdi_fmi_is_one(i)) ? CRD_OK : CRD_E_MEMORY;
+    return i->one || !crdi_fmi_is_one(i) ? CRD_OK : CRD_E_MEMORY;
 }
 
 static int instantiate_number(const crd_fmi* i)
@@ -167,8 +166,10 @@ crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_optio
     }
     crd_status st = crd_fmu_check_interface(f, opt->model_exchange, ctx);
     if (st < 0) { return st; }
-    crd_fmi* i = crdi_new(ctx, sizeof *i);
+    const size_t name = strlen(opt->instance_name) + 1;
+    crd_fmi* i = crdi_new(ctx, sizeof *i + name);
     if (!i) { return CRD_E_MEMORY; }
+    memcpy(i->name, opt->instance_name, name);
     i->ctx = ctx;
     CRD_TRY(instance_fill(i, f, opt));
     crdi_fmi_speaker_add(i);
@@ -207,7 +208,6 @@ static void instance_forget(crd_fmi* i, bool unload)
     free(i->said);
     crd_free(i->ctx, i->one);
     crd_free(i->ctx, i->scratch);
-    crd_free(i->ctx, i->name);
     crd_free(i->ctx, i);
 }
 

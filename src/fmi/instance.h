@@ -40,13 +40,13 @@ struct crd_fmi {
     uint8_t state;                            // crd_fmi_state, changed by crdi_fmi_set_state only
     bool event_mode;                          // FMI 3, agreed at instantiation
     bool exchange;                            // Model Exchange, else Co-Simulation
-    const crdi_fmi_functions* f;              // of the library
+    atomic_bool fatal;           // also by another instance of the same library, on another thread
+    const crdi_fmi_functions* f; // of the library
 
     crd_fmi_exchange* joined; // has a copy of what a step looks at, NULL: none
     crd_context* ctx;
     const crd_fmu* fmu; // borrowed, outlives the instance
     const crd_fmu_description* d;
-    char* name;
     crdi_fmi_library* library; // the FMU's, of the interface that is used
     // what the interface that is used offers
     bool can_get_set_state, can_serialize_state, provides_directional_derivatives;
@@ -66,13 +66,12 @@ struct crd_fmi {
 
     crdi_fmi_said* said;
     int text_status; // of the text in `said`, 0: nothing new since the last report
+    int speaking;    // messages that are being worded, under the lock of `beside`
 
-    // Another instance of the same library may turn fatal, on another thread.
-    atomic_bool fatal;
     struct crd_fmi *next, *previous; // of the library
 
     struct crd_fmi* beside; // in the table of those who may speak, under its lock
-    int speaking;           // messages of it that are being worded, likewise
+    char name[];
 };
 
 #define CRDI_COLD __attribute__((cold, noinline))

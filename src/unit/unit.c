@@ -178,10 +178,12 @@ crd_status crdi_unit_send(crd_unit* u, bool structural)
 
 // ---- dependencies ------------------------------------------------------------------------------
 
-// The row of each variable. A row may name an alias: then it also counts for what it stands for.
+// The row of each variable, unless they are so few that looking is as good. A row may name an
+// alias: then it also counts for what it stands for.
 static crd_status index_rows(crd_unit* u, const crd_dependencies* d, int32_t** out)
 {
-    if (!d) { return CRD_OK; }
+    enum { FEW = 16 };
+    if (!d || u->info.variable_count <= FEW) { return CRD_OK; }
     int32_t* rows = crdi_new_array(u->ctx, (size_t)u->info.variable_count, sizeof *rows);
     if (!rows) { return CRD_E_MEMORY; }
     memset(rows, 0xff, (size_t)u->info.variable_count * sizeof *rows);

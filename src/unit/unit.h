@@ -15,7 +15,7 @@ typedef struct crdi_unit_core {
     crdi_setting* settings; // in the order of the spec
     int32_t setting_count;
     size_t setting_capacity;
-    int32_t* output_rows;  // row of info.outputs per variable, -1; NULL if there are no rows
+    int32_t* output_rows;  // row of info.outputs per variable, -1; NULL: none, or few
     int32_t* initial_rows; // the same for info.initial
 } crdi_unit_core;
 

@@ -177,8 +177,8 @@ static crd_status plan_rasters(crd_master* m)
     const bool several =
         m->plan->sys->results.path && crd_recorder_has_rasters(m->plan->sys->results.path);
     int base = -1;
-    m->record.rasters =
-        crdi_arena_new(&m->arena, (size_t)m->plan->member_count + 1, sizeof *m->record.rasters);
+    m->record.rasters = crdi_arena_new(&m->arena, several ? (size_t)m->plan->member_count + 1 : 1,
+                                       sizeof *m->record.rasters);
     m->record.extras =
         crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->record.extras);
     if (!m->record.rasters || !m->record.extras) { return CRD_E_MEMORY; }
