@@ -75,6 +75,19 @@ static void ping(table* t, uint32_t* n, double* times)
     }
 }
 
+// ns there and back
+static double bare_way(table* t)
+{
+    static double times[STEPS];
+    uint32_t n = 0;
+    memset(t, 0, sizeof *t);
+    const pid_t pong = start_pong(t);
+    ping(t, &n, times);
+    kill(pong, SIGKILL);
+    waitpid(pong, NULL, 0);
+    return quantile(times, STEPS, 0.5);
+}
+
 // ---- one unit ----------------------------------------------------------------------------------
 
 typedef struct driven {
@@ -144,18 +157,11 @@ static void step_case(benchmark* b)
     driven apart = {0}, here = {0};
     const crd_unit_spec isolated = spec_of("process"), plain = spec_of("none");
     table* t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint32_t n = 0;
     double in_process = INFINITY;
     make_driven(ctx, &isolated, &apart);
     make_driven(ctx, &plain, &here);
     for (int i = 0; i < TURNS; i++) {
-        const pid_t pong = start_pong(t);
-        ping(t, &n, times);
-        kill(pong, SIGKILL);
-        waitpid(pong, NULL, 0);
-        n = 0;
-        memset(t, 0, sizeof *t);
-        floors[i] = quantile(times, STEPS, 0.5);
+        floors[i] = bare_way(t);
         step_driven(&apart, times);
         values[i] = quantile(times, STEPS, 0.5);
         tails[i] = quantile(times, STEPS, 0.99);
@@ -176,8 +182,22 @@ static void step_case(benchmark* b)
 
 // ---- whole runs --------------------------------------------------------------------------------
 
-// `isolate` of each unit, NULL: as `isolation` says.
-static double run_system(crd_context* ctx, int units, crd_isolation isolation, const char* isolate)
+// Two that are coupled, with the defaults: predictions and all.
+static void couple(crd_context* ctx, crd_system* s)
+{
+    static const char* const names[] = {"tau", "omega2"};
+    for (int i = 0; i < 2; i++) {
+        crd_connection_spec c = crd_connection_spec_defaults();
+        c.from_unit = i;
+        c.to_unit = !i;
+        c.from = c.to = names[i];
+        benchmark_must(ctx, crd_system_add_connection(s, &c));
+    }
+}
+
+// `isolate` of each unit, NULL: as `isolation` says. Two units are coupled if so wanted.
+static double run_system(crd_context* ctx, int units, bool coupled, crd_isolation isolation,
+                         const char* isolate)
 {
     crd_system* s = NULL;
     crd_master* m = NULL;
@@ -185,11 +205,13 @@ static double run_system(crd_context* ctx, int units, crd_isolation isolation, c
     benchmark_must(ctx, crd_system_create(ctx, &s));
     for (int i = 0; i < units; i++) {
         crd_unit_spec spec = spec_of(isolate);
-        spec.path = BENCHMARK_FMUS "/fmi2/rot_1.fmu";
+        spec.path =
+            coupled && i ? BENCHMARK_FMUS "/fmi2/rot_2.fmu" : BENCHMARK_FMUS "/fmi2/rot_1.fmu";
         snprintf(name, sizeof name, "u%d", i);
         spec.name = name;
         benchmark_must(ctx, crd_system_add_unit(s, &spec, NULL));
     }
+    if (coupled) { couple(ctx, s); }
     s->run.step = 1e-4;
     s->run.stop = (TICKS + 100) * 1e-4;
     s->run.isolate = isolation;
@@ -206,23 +228,31 @@ static double run_system(crd_context* ctx, int units, crd_isolation isolation, c
     return us;
 }
 
+// A step is one request: no run of units that take less than the way there and back is as fast as
+// in process, whatever is done here. The row says how long the way is.
 static void run_case(benchmark* b)
 {
-    static const int counts[] = {2, 100};
+    static const int counts[] = {2, 2, 100};
     crd_context* ctx = crd_context_create(NULL);
-    for (int k = 0; k < 2; k++) {
-        double here[7], ratios[7];
+    table* t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int k = 0; k < 3; k++) {
+        const bool coupled = k == 1;
+        double here[7], ratios[7], ways[7];
         for (int i = 0; i < 7; i++) {
-            here[i] = run_system(ctx, counts[k], CRD_ISOLATE_NONE, NULL);
-            ratios[i] = run_system(ctx, counts[k], CRD_ISOLATE_ALL, NULL) / here[i];
+            ways[i] = bare_way(t) / 1e3;
+            here[i] = run_system(ctx, counts[k], coupled, CRD_ISOLATE_NONE, NULL);
+            ratios[i] = run_system(ctx, counts[k], coupled, CRD_ISOLATE_ALL, NULL) / here[i];
         }
         const double floor = quantile(here, 7, 0.5), value = floor * quantile(ratios, 7, 0.5);
         char name[32];
-        snprintf(name, sizeof name, "worker/run/%d", counts[k]);
+        snprintf(name, sizeof name, "worker/run/%d%s", counts[k], coupled ? "/coupled" : "");
         benchmark_report(b, name, value, "us", floor, 1.5,
-                         "%d FMUs, steps of 0.1 ms: %.2f us a step, in process %.2f us", counts[k],
-                         value, floor);
+                         "%d FMUs, steps of 0.1 ms%s: %.2f us a step, in process %.2f us, the "
+                         "bare way there and back %.2f us",
+                         counts[k], coupled ? ", default predictions" : ", not coupled", value,
+                         floor, quantile(ways, 7, 0.5));
     }
+    munmap(t, sizeof *t);
     crd_context_destroy(ctx);
 }
 
@@ -271,7 +301,7 @@ static void crowded_case(benchmark* b)
     const int units = 2 * (int)sysconf(_SC_NPROCESSORS_ONLN);
     crd_context* ctx = crd_context_create(NULL);
     for (int i = 0; i < 7; i++) {
-        steps[i] = run_system(ctx, units, CRD_ISOLATE_NONE, "process") / units;
+        steps[i] = run_system(ctx, units, false, CRD_ISOLATE_NONE, "process") / units;
         floors[i] = futex_ping_pong();
     }
     const double value = quantile(steps, 7, 0.5), floor = quantile(floors, 7, 0.5);

@@ -584,6 +584,99 @@ static void first_thread_ends(void)
     syscall(SYS_exit, 0);
 }
 
+static void seals(void) // of the file that the memory is, by whatever number it can be had
+{
+    char path[64];
+    for (int fd = 3; fd < 64; fd++) {
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+        if (ftruncate(fd, 4096) == 0 || fallocate(fd, 3, 0, (off_t)1 << 30) == 0) { zero = 0; }
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (truncate(path, 0) == 0) { zero = 0; }
+    }
+}
+
+static void touch_all(int how) // 0: each page of it, 1: gives all pages back
+{
+    size_t bytes = 0;
+    volatile unsigned char* p = shared(&bytes);
+    if (how == 1 && p) { madvise((void*)(uintptr_t)p, bytes, MADV_REMOVE); }
+    for (size_t i = (size_t)1 << 20; p && how == 0 && i < bytes; i += 4096) {
+        p[i] = p[i];
+    }
+}
+
+static void answer_early(void) // what the run asks for is done, before anybody has looked at it
+{
+    while (find_parts()) {
+        uint32_t number = 0;
+        for (size_t i = 0; i < 8192; i += 16) { // lines of requests: the number is first
+            const uint32_t k = ((volatile uint32_t*)parts[0])[i];
+            if (k > number && k < 1000000) { number = k; }
+        }
+        for (size_t i = 0; i < 16384; i += 16) {
+            ((volatile uint32_t*)parts[1])[i] = number;
+        }
+        for (size_t i = 0; i < 64; i += 16) {
+            ((volatile uint32_t*)parts[0])[i] = number;
+        }
+    }
+}
+
+// A process that shares this one's memory and outlives the thread that made it; and one of its own.
+static void clone_memory(void)
+{
+    static char stack[65536];
+    static struct {
+        uint64_t flags, pidfd, child, parent, exit_signal, stack, size, tls;
+    } how = {.flags = 0x100, .exit_signal = 17};
+    how.stack = (uint64_t)(uintptr_t)stack;
+    how.size = sizeof stack;
+    if (clone((int (*)(void*))(uintptr_t)sleep_long, stack + sizeof stack, 0x100 | 0x400, NULL) >
+            0 ||
+        syscall(SYS_clone3, &how, sizeof how) > 0) {
+        model.status = 3;
+    }
+}
+
+static void processor(int what) // 0: MMX without EMMS, 1: direction, 2: alignment
+{
+#if defined(__x86_64__)
+    if (what == 0) { __asm__ volatile("pxor %%mm0, %%mm0; pxor %%mm7, %%mm7" ::: "memory"); }
+    if (what == 1) { __asm__ volatile("std" ::: "memory"); }
+    if (what == 2) { __asm__ volatile("pushfq; orl $0x40000, (%%rsp); popfq" ::: "memory", "cc"); }
+#endif
+}
+
+static void unload(void)
+{
+    Dl_info here;
+    if (!dladdr((void*)(uintptr_t)unload, &here)) { return; }
+    void* self = dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    for (int i = 0; self && i < 10; i++) {
+        dlclose(self);
+    }
+}
+
+static void no_system_calls(void)
+{
+    static volatile char block = 1;
+    prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &block);
+}
+
+static void flood(size_t length) // of the logger: each wording is another
+{
+    char* line = malloc(length + 32);
+    if (!line) { return; }
+    for (int i = 0; i < (length < 1000 ? 300000 : 20); i++) {
+        for (size_t k = 0; k < length; k++) {
+            line[k] = (char)('a' + draw() % 26);
+        }
+        line[length] = 0;
+        model.logger(model.environment, model.name, (int)(draw() % 5), line, "%s", line);
+    }
+    free(line);
+}
+
 #define KIND(name, ...)                                                                            \
     static void kind_##name(void)                                                                  \
     {                                                                                              \
@@ -687,6 +780,24 @@ static void first_thread_ends(void)
     X(own_filter, own_filter())                                                                    \
     X(other_bed, thread_of(other_bed, false))                                                      \
     X(first_thread_ends, first_thread_ends())                                                      \
+    X(seals, seals())                                                                              \
+    X(fill_shared, touch_all(0))                                                                   \
+    X(punch, touch_all(1))                                                                         \
+    X(answer_early, thread_of(answer_early, false))                                                \
+    X(clone_memory, clone_memory())                                                                \
+    X(mmx, processor(0))                                                                           \
+    X(direction, processor(1))                                                                     \
+    X(alignment, processor(2))                                                                     \
+    X(unload, unload())                                                                            \
+    X(environment, environ = (char**)(uintptr_t)8)                                                 \
+    X(shrink_heap, brk((char*)sbrk(0) - 131072))                                                   \
+    X(no_altstack, (sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL), overflow()))            \
+    X(no_tls, syscall(SYS_arch_prctl, 0x1002, 0))                                                  \
+    X(no_system_calls, no_system_calls())                                                          \
+    X(no_clock, prctl(PR_SET_TSC, PR_TSC_SIGSEGV))                                                 \
+    X(log_flood, flood(60))                                                                        \
+    X(log_huge, flood(3000000))                                                                    \
+    X(infinity, model.y = INFINITY)                                                                \
     X(names, names())
 KINDS(KIND)
 
