@@ -11,7 +11,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-fuzz test-fuzz-minute test-vm bench install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench install clean \
         tidy format help setup fmus
 
 all: build
@@ -57,6 +57,9 @@ test-release: test-setup build build/venv/ready
 
 test-long: build build/venv/ready ## the sweeps that make test does in part
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L long $(label)
+
+test-isolated: build ## the tests of units and runs with every FMU in a worker process
+	@CARDAN_ISOLATE=all ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' -R '^test_(unit|master|fmi|system|ssp)_'
 
 test-vm: build build/venv/ready ## real-time kernel, CAN and netem, in a virtual machine
 	@sh cmake/setup.sh vm

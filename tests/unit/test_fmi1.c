@@ -193,6 +193,7 @@ static void messages_find_their_instance(void** state)
     for (int k = 0; k < 3; k++) {
         specs[k] = slave_spec();
         specs[k].name = names[k];
+        specs[k].isolate = "none"; // for the name of the last call
         units[k] = make(ctx, &specs[k]);
         seen.used = 0;
         start(units[k], 0, 1);
