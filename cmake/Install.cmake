@@ -61,6 +61,16 @@ install(FILES ${generated}/cardan.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish
 install(FILES ${generated}/cardan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME cardan)
 install(FILES ${generated}/_cardan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+# Examples lie beside their FMUs; the build tree has links to both, so that the command finds them there, too.
+set(example_fmus ${CMAKE_BINARY_DIR}/fmus)
+if(CARDAN_SHARED_FMUS)
+    set(example_fmus ${CARDAN_SHARED_FMUS})
+endif()
+file(MAKE_DIRECTORY ${generated}/cardan)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/examples ${generated}/cardan/examples SYMBOLIC)
+file(CREATE_LINK ${example_fmus} ${generated}/cardan/fmus SYMBOLIC)
+install(DIRECTORY examples DESTINATION ${share_dir}
+        PATTERN models EXCLUDE PATTERN CMakeLists.txt EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cardan)
 install(FILES docs/schema/cardan.schema.json tools/dcp.lua DESTINATION ${share_dir}) # dcp.lua: for Wireshark
 install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus/fmi2 ${CMAKE_BINARY_DIR}/fmus/fmi3

@@ -220,7 +220,7 @@ const crdi_command crdi_command_help = {
     .arguments = "[COMMAND|GROUP|TOPIC]",
     .summary = "show what a command does, or tell about a topic",
     .description = "Shows the groups of commands, everything about one command, the commands of a "
-                   "group, or a topic: coupling, benches, formats, units, exit-codes, "
+                   "group, or a topic: start, coupling, benches, formats, units, exit-codes, "
                    "environment, commands (a list of all).",
     .examples = {{"cardan help run", "the options of cardan run"},
                  {"cardan help coupling", "what to do about signals that come late"},

@@ -4,6 +4,17 @@
 #include <string.h>
 
 const crdi_topic crdi_topics[] = {
+    {"start", "from two FMUs to a result",
+     "From two FMUs to a result, in four commands:\n"
+     "\n"
+     "  cardan new motor.fmu load.fmu -o drive.yaml   propose how they are connected\n"
+     "  cardan check drive.yaml                       is it right?\n"
+     "  cardan run drive.yaml                         results, and their errors\n"
+     "  cardan view drive.csv                         look at them in the browser\n"
+     "\n"
+     "Without FMUs at hand: 'cardan example list', 'cardan example copy oscillator .'\n"
+     "One FMU needs no description: 'cardan run model.fmu --stop-time 10'.\n"
+     "More: docs/tutorial/fmus.md\n"},
     {"coupling", "signals that come late",
      "A signal that comes over a network is old when it is used. Held until the next\n"
      "one comes, it makes what is coupled lag, or swing up. A coupling element\n"
@@ -17,7 +28,7 @@ const crdi_topic crdi_topics[] = {
      "  cardan coupling analyze e.yaml\n"
      "      what it does to each frequency\n"
      "\n"
-     "More: docs/explanation/coupling.md\n"},
+     "More: docs/tutorial/late-link.md, docs/explanation/coupling.md\n"},
     {"benches", "test benches, emulated and real",
      "A bench is a unit of a system like any other: a slave of the Distributed\n"
      "Co-Simulation Protocol (DCP) with limits, conditioning and a safe stop. Emulated\n"
@@ -28,7 +39,7 @@ const crdi_topic crdi_topics[] = {
      "  cardan dcp scan em.dcpx                       is it there, and in which state?\n"
      "  cardan guard stop                             bring the benches of a run down\n"
      "\n"
-     "More: docs/how-to/benches.md, docs/explanation/safety.md\n"},
+     "More: docs/tutorial/bench.md, docs/how-to/benches.md, docs/explanation/safety.md\n"},
     {"formats", "which files are read and written",
      "By the ending, else by the content:\n"
      "\n"

@@ -26,7 +26,7 @@ class Help(EndToEnd):
         self.assertLess(len(lines), 24)
         starts = [re.match(r"  \w+ +", line) for line in lines[3:-2]]
         self.assertEqual(len({m.end() for m in starts if m}), 1, "not aligned")
-        for name in ("", "commands", "coupling", "benches", "circuits", "tools", "formats", "units",
+        for name in ("", "commands", "coupling", "benches", "circuits", "tools", "start", "formats", "units",
                      "exit-codes", "environment"):
             with self.subTest(name):
                 text = self.cardan("help", *name.split()).stdout
