@@ -1,5 +1,5 @@
 // Where the numbers of the viewer come from: a server, or the page itself if it was exported.
-// docs/view.md has the messages.
+// docs/how-to/view.md has the messages.
 import { $, store } from "./dom.js";
 
 const EMPTY = new Float64Array(0);
