@@ -92,8 +92,8 @@ static crd_status make_memory(crdi_worker* w, crd_context* ctx)
     if (!p) {
         return crdi_fail(ctx, CRD_E_MEMORY,
                          "%zu MB of address space to share with a worker process: %s; raise the "
-                         "limit (ulimit -v), or trust the FMU and choose 'isolate: none'",
-                         CRDI_CHANNEL_BYTES >> 20, strerror(errno));
+                         "limit (ulimit %s), or trust the FMU and choose 'isolate: none'",
+                         CRDI_CHANNEL_BYTES >> 20, strerror(errno), errno == EMFILE ? "-n" : "-v");
     }
     w->memory = p;
     w->control = p;
@@ -147,7 +147,9 @@ static crd_status bind_life(crdi_worker* w, crd_context* ctx)
                 fcntl(w->life_fds[i], F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
     }
     return bound ? CRD_OK
-                 : crdi_fail(ctx, CRD_E_IO, "no socket for a worker process: %s", strerror(errno));
+                 : crdi_fail(ctx, CRD_E_IO,
+                             "no socket for a worker process: %s; raise the limit (ulimit -n)",
+                             strerror(errno));
 }
 
 crd_status crdi_worker_start(crdi_worker* w, crd_context* ctx)
@@ -320,7 +322,8 @@ static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
     } else if (WIFEXITED(status) && u->op == CRDI_OP_SHUT_IN) { // nothing foreign is there yet
         snprintf(w->why, sizeof w->why,
                  "its worker process could not begin (code %d): it is no cardan-worker of this "
-                 "version, or has no %zu MB of address space to share (ulimit -v)",
+                 "version, or has no %zu MB of address space to share (ulimit -v) or too few files "
+                 "(ulimit -n)",
                  WEXITSTATUS(status), CRDI_CHANNEL_BYTES >> 20);
     } else if (WIFEXITED(status)) {
         snprintf(w->why, sizeof w->why, "ended its process with exit() in %s, code %d", where,

@@ -81,7 +81,7 @@ static crd_status read_spec(crdi_server* s, crdi_served* u, crdi_mail* m)
 static crd_status serve_shut_in(crdi_server* s, crdi_mail* m)
 {
     enum { MOST = 4096 };
-    const char *readable[MOST], *writable[MOST];
+    static const char *readable[MOST], *writable[MOST]; // once; the stack may be small
     crdi_sandbox box = {
         .readable = readable, .writable = writable, .files = 1024, .processes = 512};
     box.scratch = crdi_mail_get_text(m);
