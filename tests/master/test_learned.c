@@ -265,12 +265,45 @@ static void another_drive_is_noticed_with_its_first_difference(void** state)
     unlink(r.path);
 }
 
+// A start that is not the run's would add each correction at another time.
+static void a_file_with_another_start_is_not_used(void** state)
+{
+    (void)state;
+    rig r;
+    heard h = {""};
+    crd_master* m = NULL;
+    crd_text text;
+    learn(&r, 0, 0);
+    crd_context_options opt = crd_context_defaults();
+    opt.log = hear_log;
+    opt.log_user = &h;
+    crd_context* ctx = crd_context_create(&opt);
+    crd_text_init(&text, ctx);
+    check_ok(crdi_file_read(
+        ctx, r.path, &(crdi_file_need){.what = "a learned cycle", .most = 100000000}, &text));
+    char* at = strstr(text.data, "\"start\": 0,");
+    check(at != NULL);
+    at[strlen("\"start\": ")] = '3';
+    check_ok(crdi_file_write(ctx, r.path, &text));
+    crd_system* s = build(ctx, &r, true);
+    s->run.learned = r.path;
+    check_ok(crd_master_create(ctx, s, NULL, &m));
+    check_contains(h.text, "not those of this run; the run goes on without what was learned");
+    check(m->connections.learning == NULL);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    crd_text_clear(&text);
+    crd_context_destroy(ctx);
+    unlink(r.path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_learned_run_is_nearer_to_one_that_is_not_late),
         cmocka_unit_test(another_run_is_noticed_while_it_goes),
         cmocka_unit_test(another_drive_is_noticed_with_its_first_difference),
+        cmocka_unit_test(a_file_with_another_start_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

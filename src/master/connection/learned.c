@@ -361,7 +361,8 @@ static bool fits(crd_master* m, const char* path, const crdi_repeat* was, const 
         return false;
     }
     bool same = was->signal_count == is->signal_count && was->driven_count == is->driven_count &&
-                was->count == is->count && fabs(was->step - is->step) <= 1e-9 * is->step;
+                was->count == is->count && fabs(was->step - is->step) <= 1e-9 * is->step &&
+                fabs(was->start - is->start) <= 1e-9 * is->step;
     for (int i = 0; same && i < is->signal_count; i++) {
         same = strcmp(was->signals[i].to, is->signals[i].to) == 0 &&
                strcmp(was->signals[i].unit, is->signals[i].unit) == 0;
