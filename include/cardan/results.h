@@ -256,6 +256,7 @@ typedef struct crd_table {
     int column_count;
     const double* time;              ///< (rows) of the first raster
     const crd_table_column* columns; ///< without time
+    const crd_map* names;            ///< the library's; NULL in a table that the caller fills in
 } crd_table;
 
 /// CSV, MF4 and MAT. CSV: comma, semicolon, tab or blanks between fields, quotes as in RFC 4180;

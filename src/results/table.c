@@ -168,6 +168,7 @@ crd_status crdi_table_create(crd_context* ctx, const char* path, int columns, cr
     t->ctx = ctx;
     crd_arena_init(&t->arena, ctx);
     crdi_map_init(&t->names, ctx);
+    t->view.names = &t->names;
     t->view.path = crdi_arena_text(&t->arena, path, strlen(path));
     if (t->view.path && columns) {
         t->columns = crdi_arena_new(&t->arena, (size_t)columns, sizeof *t->columns);
@@ -219,7 +220,12 @@ char* crdi_table_utf8(crd_arena* arena, char* text)
 
 int crd_table_find(const crd_table* view, const char* name)
 {
-    return crdi_map_find(&((const crdi_table*)view)->names, name);
+    if (view->names) { return crdi_map_find(view->names, name); }
+    int i = 0;
+    while (i < view->column_count && strcmp(view->columns[i].name, name) != 0) {
+        i++;
+    }
+    return i < view->column_count ? i : -1;
 }
 
 // Last row at or before `time`, -1 if there is none

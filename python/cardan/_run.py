@@ -1,0 +1,405 @@
+"""Runs: advanced, looked at, set back."""
+from __future__ import annotations
+
+import contextlib
+import ctypes as c
+import json
+import time as clock
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _lib
+from ._lib import lib
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._system import System
+    Array = NDArray[np.float64]
+
+_ENDS = ("", "stop time", "unit", "interrupted", "failed", "overrun", "guard")
+_SLICE = 0.05  # s between two looks at signals such as Ctrl-C
+
+
+class VerdictWarning(UserWarning):
+    """A result that its coupling has spoilt."""
+
+
+class State:
+    """A saved state of a run, for `Run.restore`. It goes with its run."""
+
+    def __init__(self, run: "Run", handle: c.c_void_p) -> None:
+        self._run, self._handle = run, handle
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        self._run._alive()
+        return float(lib.crd_snapshot_time(self._handle))
+
+    @property
+    def size(self) -> int:
+        """Bytes, without those that FMUs keep themselves."""
+        self._run._alive()
+        return int(lib.crd_snapshot_size(self._handle))
+
+    def __del__(self) -> None:
+        try:
+            if self._handle and self._run._master:
+                lib.crd_snapshot_destroy(self._handle)
+        except Exception:
+            pass
+
+
+class Verdict(Mapping[str, Any]):
+    """How a run went: the document `verdict.json` of docs/formats.md as a mapping, with a short text."""
+
+    def __init__(self, document: Dict[str, Any]) -> None:
+        self.document = document
+
+    def __getitem__(self, key: str) -> Any:
+        return self.document[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.document)
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @property
+    def guard(self) -> str:
+        """"calm", "off", ... "diverged", "limit"."""
+        g = self.document.get("guard")
+        return str(g.get("state", "off")) if isinstance(g, dict) else "off"
+
+    @property
+    def ok(self) -> bool:
+        """No loop diverges by its coupling, and no limit was left."""
+        return self.guard not in ("diverged", "limit")
+
+    def __repr__(self) -> str:
+        return f"<cardan.Verdict {'ok' if self.ok else 'red'}, guard {self.guard}>"
+
+
+class Run:
+    """One execution of a system. `System.run` makes a finished one, `System.start` one to be stepped:
+
+    >>> sys = System()
+    >>> _ = sys.add("lag", unit(lambda u: 0.5 * u))
+    >>> with sys.start(stop=1, step=0.1) as run:
+    ...     for t in run.steps():
+    ...         run.set("lag.u", t)
+    >>> float(run["lag.y"][-1])
+    0.45
+    """
+
+    def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True) -> None:
+        self._ctx: Optional[_lib.Context] = _lib.Context()
+        self._master: Optional[int] = None
+        self._system: Optional[int] = None
+        self._instances: List[Any] = []
+        self._error: Optional[BaseException] = None
+        self._handles: Dict[str, Tuple[int, Any, int]] = {}
+        self._finished = False
+        self._arrays: Dict[str, Any] = {}
+        try:
+            self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
+            o = _lib.MasterOptions(columns=True, snapshots=snapshots)
+            made = c.c_void_p()
+            self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
+            self._master = made.value
+            if initialize:
+                self._check(lib.crd_master_initialize(self._master))
+        except BaseException:
+            self.close()
+            raise
+
+    # ---- failures --------------------------------------------------------------------------------
+
+    def _unit_failed(self, e: BaseException) -> None:
+        if self._error is None:
+            self._error = e
+
+    def _alive(self) -> _lib.Context:
+        if self._ctx is None:
+            raise _lib.StateError("the run is closed")
+        return self._ctx
+
+    def _check(self, status: int) -> None:
+        ctx = self._alive()
+        error, self._error = self._error, None
+        if error is not None and not isinstance(error, Exception):
+            raise error  # Ctrl-C, exit
+        if status < 0:
+            e = _lib.failure(status, ctx.sentence())
+            e.run = self
+            raise e from error
+        if error is not None:
+            failed = _lib.UnitError(f"a unit in Python failed: {type(error).__name__}: {error}")
+            failed.run = self
+            raise failed from error
+
+    # ---- time ------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+        self._alive()
+        return float(lib.crd_master_time(self._master))
+
+    @property
+    def ended(self) -> str:
+        """Why it ended: "stop time", "unit", "interrupted", "failed", "guard"; "" while it goes on."""
+        self._alive()
+        return _ENDS[lib.crd_master_ended(self._master)]
+
+    def advance(self, steps: int = 1) -> bool:
+        """So many macro steps. False: the run has come to its end."""
+        status = lib.crd_master_advance(self._master, steps) if self._master else -9
+        if status < 0 or self._error is not None:
+            self._alive()
+            self._check(status)
+        return lib.crd_master_ended(self._master) == 0
+
+    def steps(self, every: int = 1) -> Iterator[float]:
+        """The time before each step, which is made when the loop comes back; finishes the run at the end."""
+        self._alive()
+        while lib.crd_master_ended(self._master) == 0:
+            yield float(lib.crd_master_time(self._master))
+            self.advance(every)
+        self.finish()
+
+    def complete(self, progress: Optional[Callable[[float], None]] = None) -> "Run":
+        """To the end. `progress(time)` is called some times a second."""
+        self._alive()
+        chunk = 1
+        while lib.crd_master_ended(self._master) == 0:
+            before = clock.monotonic()
+            self.advance(chunk)
+            took = clock.monotonic() - before
+            chunk = chunk * 2 if took < _SLICE / 2 else max(1, chunk // 2) if took > _SLICE else chunk
+            if progress is not None:
+                progress(self.time)
+        return self.finish()
+
+    def cancel(self) -> None:
+        """From any thread: the run ends after the step under way."""
+        self._alive()
+        lib.crd_master_cancel(self._master)
+
+    def finish(self) -> "Run":
+        """Terminates the units. The record stays. Raises LimitError if the guard has stopped the run."""
+        if self._finished:
+            return self
+        ctx = self._alive()
+        self._finished = True
+        self._check(lib.crd_master_finish(self._master))
+        verdict = self.verdict
+        if self.ended == "guard" or not verdict.ok:
+            guard = verdict.get("guard")
+            text = guard.get("text", "") if isinstance(guard, dict) else ""
+            if self.ended == "guard":
+                e = _lib.LimitError(text or "the guard has stopped the run")
+                e.run = self
+                raise e
+            warnings.warn(VerdictWarning(text or f"guard: {verdict.guard}"), stacklevel=3)
+        del ctx
+        return self
+
+    # ---- values ----------------------------------------------------------------------------------
+
+    def _handle(self, name: str) -> Tuple[int, Any, int]:
+        found = self._handles.get(name)
+        if found is None:
+            ctx = self._alive()
+            index = c.c_int()
+            ctx.check(lib.crd_master_find(self._master, _lib.encode(name, "name"), c.byref(index)))
+            info = lib.crd_master_handle(self._master, index).contents
+            room = (c.c_double * info.count)()
+            found = self._handles[name] = (index.value, room, info.count if info.element < 0 else 1)
+        return found
+
+    def get(self, name: str) -> Union[float, "Array"]:
+        """The value of a variable now: a float, of an array an array."""
+        index, room, count = self._handles.get(name) or self._handle(name)
+        status = lib.crd_master_get(self._master, index, room) if self._master else -9
+        if status < 0:
+            self._check(status)
+        return room[0] if count == 1 else np.array(room)
+
+    def set(self, name: str, value: Any) -> None:
+        """An input that nobody is connected to, or a tunable parameter. Takes effect in the next step."""
+        index, room, count = self._handles.get(name) or self._handle(name)
+        if count == 1:
+            room[0] = value
+        else:
+            values = np.asarray(value, dtype=float).ravel()
+            if values.size != count:
+                raise _lib.RangeError(f"{name} got {values.size} values, expected {count}")
+            room[:] = values.tolist()
+        status = lib.crd_master_set(self._master, index, room) if self._master else -9
+        if status < 0:
+            self._check(status)
+
+    # ---- the record ------------------------------------------------------------------------------
+
+    def _table(self) -> Any:
+        self._alive()
+        return lib.crd_master_table(self._master).contents
+
+    @property
+    def names(self) -> List[str]:
+        """Names of the recorded signals."""
+        t = self._table()
+        return [t.columns[i].name.decode() for i in range(t.column_count)]
+
+    @property
+    def units(self) -> Dict[str, str]:
+        """Their physical units."""
+        t = self._table()
+        return {t.columns[i].name.decode(): t.columns[i].unit.decode() for i in range(t.column_count)}
+
+    def _array(self, at: Optional[int], rows: int) -> "Array":
+        if not at or not rows:
+            return np.full(rows, np.nan) if rows else np.empty(0)
+        view = np.ctypeslib.as_array(_Memory.from_address(at, rows, self))
+        if not self._finished:
+            return view.copy()  # the record goes on, or back, and moves
+        view.flags.writeable = False
+        return view
+
+    def __getitem__(self, name: str) -> "Array":
+        """A recorded signal, "t" or "time" for its times. Of a finished run without a copy, else as it is now."""
+        found = self._arrays.get(name)
+        if found is not None:
+            return found
+        t = self._table()
+        if name in ("t", "time"):
+            found = self._array(t.time, t.rows)
+        else:
+            if not self._arrays.get("\0"):
+                self._arrays["\0"] = {t.columns[i].name.decode(): i for i in range(t.column_count)}
+            i = self._arrays["\0"].get(name)
+            if i is None:
+                raise self._unknown(name)
+            found = self._array(t.columns[i].values, t.columns[i].rows)
+        if self._finished:
+            self._arrays[name] = found
+        return found
+
+    def _unknown(self, name: str) -> _lib.NotFound:
+        import difflib
+        near = difflib.get_close_matches(str(name), self.names, 1)
+        return _lib.NotFound(f"'{name}' is not recorded" + (f", did you mean '{near[0]}'?" if near else ""))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def to_pandas(self) -> Any:
+        """The record as a DataFrame over time."""
+        import pandas
+        return pandas.DataFrame({n: self[n] for n in self.names}, index=pandas.Index(self["t"], name="time"))
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it went, so far."""
+        ctx = self._alive()
+        return Verdict(json.loads(ctx.text(lambda t: lib.crd_master_describe_verdict(self._master, t))))
+
+    @property
+    def description(self) -> Dict[str, Any]:
+        """What runs: files with their hashes, settings, connections (`run.json` of docs/formats.md)."""
+        ctx = self._alive()
+        found: Dict[str, Any] = json.loads(ctx.text(lambda t: lib.crd_master_describe_run(self._master, t)))
+        return found
+
+    @property
+    def log(self) -> List[Tuple[str, str]]:
+        """Warnings so far, as (level, text)."""
+        return list(self._alive().lines)
+
+    # ---- going back ------------------------------------------------------------------------------
+
+    def save(self) -> State:
+        """The state of the whole run, to go back to."""
+        self._alive()
+        state = c.c_void_p()
+        self._check(lib.crd_master_save(self._master, c.byref(state)))
+        return State(self, state)
+
+    def restore(self, state: State) -> "Run":
+        """Back to a saved state; what follows is, to the last bit, what followed then."""
+        self._alive()
+        if not isinstance(state, State):
+            raise TypeError(f"state is {type(state).__name__}, expected what Run.save gave")
+        if state._run is not self:
+            raise _lib.StateError("the state was not saved by this run")
+        self._check(lib.crd_master_restore(self._master, state._handle))
+        return self
+
+    def reset(self) -> "Run":
+        """Back to the state after the initialisation, without opening anything again."""
+        status = lib.crd_master_reset(self._master) if self._master else -9
+        if status < 0:
+            self._alive()
+            self._check(status)
+        return self
+
+    @contextlib.contextmanager
+    def branch(self) -> Iterator["Run"]:
+        """What is done inside is undone at the end: `with run.branch(): ...`."""
+        state = self.save()
+        try:
+            yield self
+        finally:
+            self.restore(state)
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees everything. Arrays of a finished run keep the run alive: they stay until they go."""
+        master, self._master = self._master, None
+        system, self._system = self._system, None
+        ctx, self._ctx = self._ctx, None
+        if master:
+            lib.crd_master_destroy(master)
+        if system:
+            lib.crd_system_destroy(system)
+        if ctx:
+            ctx.close()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Any, *_rest: Any) -> None:
+        if kind is None:
+            self.finish()
+        elif not self._finished and self._master:
+            self._finished = True
+            lib.crd_master_finish(self._master)
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass
+
+    def __repr__(self) -> str:
+        if self._ctx is None:
+            return "<cardan.Run, closed>"
+        return f"<cardan.Run at t = {self.time:g} s, {self.ended or 'going on'}>"
+
+
+class _Memory:
+    """Doubles of the library as something that NumPy takes, which keeps their owner."""
+
+    @staticmethod
+    def from_address(at: int, rows: int, owner: Run) -> Any:
+        room = (c.c_double * rows).from_address(at)
+        room._owner = owner
+        return room

@@ -1,0 +1,241 @@
+"""Python functions and classes as units of a system."""
+from __future__ import annotations
+
+import ctypes as c
+import inspect
+import pickle
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _lib
+
+Names = Union[Sequence[str], Mapping[str, float]]
+_FLOAT64, _INPUT, _OUTPUT, _PARAMETER, _CONTINUOUS, _TUNABLE = 0, 1, 2, 3, 0, 2
+_OK, _ERROR = 0, 5
+
+
+def _starts(names: Optional[Names], what: str) -> Dict[str, float]:
+    if names is None:
+        return {}
+    if isinstance(names, str):
+        names = [names]
+    pairs = names.items() if isinstance(names, Mapping) else [(n, 0.0) for n in names]
+    found: Dict[str, float] = {}
+    for name, start in pairs:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"{what}: {name!r} is no name of a variable")
+        found[name] = float(start)
+    return found
+
+
+class Unit:
+    """A description of a unit in Python; `System.add(name, unit)` makes an instance for each run."""
+
+    def __init__(self, code: Callable[..., Any], inputs: Optional[Names], outputs: Optional[Names],
+                 parameters: Optional[Mapping[str, float]], feedthrough: Optional[bool]) -> None:
+        self.code = code
+        self.is_class = inspect.isclass(code)
+        self.name = code.__name__
+        self.__doc__ = code.__doc__
+        self.takes_time = False
+        if not self.is_class:
+            inputs, parameters = self._read_signature(inputs, parameters)
+        self.inputs = _starts(inputs, "inputs")
+        self.outputs = _starts(outputs if outputs is not None else ["y"], "outputs")
+        self.parameters = _starts(parameters, "parameters")
+        every = [*self.inputs, *self.outputs, *self.parameters]
+        twice = {n for n in every if every.count(n) > 1}
+        if twice:
+            raise ValueError(f"unit {self.name}: {sorted(twice)[0]!r} is two variables at once")
+        if self.is_class and not callable(getattr(code, "step", None)):
+            raise TypeError(f"unit {self.name}: the class has no method step(self, t, h)")
+        has_outputs = self.is_class and callable(getattr(code, "outputs", None))
+        self.feedthrough = (has_outputs or not self.is_class) if feedthrough is None else feedthrough
+
+    def _read_signature(self, inputs: Optional[Names], parameters: Optional[Mapping[str, float]]) -> Any:
+        found, tunable = {}, dict(parameters or {})
+        for i, p in enumerate(inspect.signature(self.code).parameters.values()):
+            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                raise TypeError(f"unit {self.name}: *{p.name} cannot be a variable")
+            if i == 0 and p.name == "t":
+                self.takes_time = True
+            elif p.kind == p.KEYWORD_ONLY:
+                tunable.setdefault(p.name, 0.0 if p.default is p.empty else p.default)
+            else:
+                found[p.name] = 0.0 if p.default is p.empty else p.default
+        return (inputs if inputs is not None else found), tunable
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.code(*arguments, **named)
+
+
+def unit(code: Optional[Callable[..., Any]] = None, *, inputs: Optional[Names] = None,
+         outputs: Optional[Names] = None, parameters: Optional[Mapping[str, float]] = None,
+         feedthrough: Optional[bool] = None) -> Any:
+    """A function or a class as a unit.
+
+    A function says what its outputs are, from its inputs; arguments are inputs, those behind `*` parameters, and a
+    first one called `t` is the time:
+
+    >>> @unit(outputs=["torque"])
+    ... def spring(angle, *, stiffness=2.0):
+    ...     return -stiffness * angle
+
+    A class has states. Its variables are attributes of the instance; `step(t, h)` advances from t to t + h,
+    `initialize(t)` and `outputs(t)` are there if they are needed:
+
+    >>> @unit(inputs=["u"], outputs=["y"], parameters={"T": 0.5})
+    ... class Lag:
+    ...     def initialize(self, t):
+    ...         self.y = 0.0
+    ...     def step(self, t, h):
+    ...         self.y += h * (self.u - self.y) / self.T
+
+    With `outputs`, or for a function, outputs are taken to follow inputs at once, unless `feedthrough` is False.
+    What the instance has besides its variables is saved with the run by pickle.
+    """
+    def make(f: Callable[..., Any]) -> Unit:
+        return Unit(f, inputs, outputs, parameters, feedthrough)
+    return make(code) if code is not None else make
+
+
+class Instance:
+    """One instance of a unit in one run: a model for the library, whose variables are doubles in its memory."""
+
+    def __init__(self, of: Unit, failed: Callable[[BaseException], None]) -> None:
+        self.of = of
+        self.failed = failed
+        self.names: List[str] = [*of.inputs, *of.parameters, *of.outputs]
+        self.rows = (_lib.ModelVariable * max(1, len(self.names)))()
+        starts = {**of.inputs, **of.parameters, **of.outputs}
+        for i, name in enumerate(self.names):
+            row = self.rows[i]
+            row.name = name.encode()
+            row.type = _FLOAT64
+            row.causality = _INPUT if name in of.inputs else _PARAMETER if name in of.parameters else _OUTPUT
+            row.variability = _TUNABLE if name in of.parameters else _CONTINUOUS
+            row.offset = 8 * i
+            row.start = starts[name]
+            row.depends = None if of.feedthrough else b""
+        self.object: Any = None
+        self.pickled = b""
+        self.at = 0
+        self.view: Any = None
+        self.broken = False
+        self.model = _lib.Model(
+            name=of.name.encode() if of.name.isascii() else b"unit", description=b"a unit in Python",
+            size=8 * max(1, len(self.names)), variables=self.rows, variable_count=len(self.names), default_step=0.01,
+            default_stop=1.0, initialize=_lib.INITIALIZE(self._initialize), outputs=_lib.OUTPUTS(self._outputs),
+            step=_lib.STEP(self._step))
+        if of.is_class:
+            self.model.outside = _lib.OUTSIDE(self._outside)
+            self.model.save = _lib.SAVE(self._save)
+            self.model.restore = _lib.RESTORE(self._restore)
+        self.given = len(of.inputs) + len(of.parameters)
+        self.input_count = len(of.inputs)
+        self.parameter_names = list(of.parameters)
+
+    # Variables stand in the library's memory: inputs, parameters, outputs.
+    def _look(self, at: int) -> None:
+        if at != self.at:
+            self.at = at
+            self.view = (c.c_double * max(1, len(self.names))).from_address(at)
+
+    def _fail(self, e: BaseException) -> int:
+        self.broken = True
+        self.failed(e)
+        return _ERROR
+
+    def _take(self) -> None:
+        o, view = self.object, self.view
+        for i in range(self.given):
+            setattr(o, self.names[i], view[i])
+
+    def _give(self) -> None:
+        o, view = self.object, self.view
+        for i in range(self.given, len(self.names)):
+            view[i] = getattr(o, self.names[i])
+
+    def _initialize(self, at: int, _host: int, t: float) -> int:
+        try:
+            self._look(at)
+            if self.of.is_class:
+                self.object = self.of.code()
+                for i in range(self.given, len(self.names)):
+                    self.object.__dict__.setdefault(self.names[i], self.view[i])
+                self._take()
+                begin = getattr(self.object, "initialize", None)
+                if begin is not None:
+                    begin(t)
+                self._give()
+            return _OK
+        except BaseException as e:
+            return self._fail(e)
+
+    def _outputs(self, at: int, t: float) -> None:
+        try:
+            self._look(at)
+            if not self.of.is_class:
+                self._call(t)
+            elif self.of.feedthrough and self.object is not None:
+                self._take()
+                out = getattr(self.object, "outputs", None)
+                if out is not None:
+                    out(t)
+                    self._give()
+        except BaseException as e:
+            self._fail(e)
+
+    def _call(self, t: float) -> None:
+        view, n = self.view, self.input_count
+        arguments = [t, *view[0:n]] if self.of.takes_time else view[0:n]
+        if self.parameter_names:
+            y = self.of.code(*arguments, **dict(zip(self.parameter_names, view[n:self.given])))
+        else:
+            y = self.of.code(*arguments)
+        count = len(self.names) - self.given
+        if count == 1 and not isinstance(y, (tuple, list, dict)):
+            view[self.given] = y
+            return
+        values = [y[name] for name in self.of.outputs] if isinstance(y, dict) else list(y)
+        if len(values) != count:
+            raise ValueError(f"unit {self.of.name} gave {len(values)} values, expected {count}: "
+                             + ", ".join(self.of.outputs))
+        for i, value in enumerate(values):
+            view[self.given + i] = value
+
+    def _step(self, at: int, _host: int, t: float, h: float, _reached: Any) -> int:
+        try:
+            if self.broken:
+                return _ERROR
+            if self.of.is_class:
+                self._look(at)
+                self._take()
+                self.object.step(t, h)
+                self._give()
+            return _OK
+        except BaseException as e:
+            return self._fail(e)
+
+    # What the object has besides its variables.
+    def _outside(self, _at: int) -> int:
+        try:
+            self.pickled = pickle.dumps(self.object.__dict__ if self.object is not None else {}, protocol=4)
+        except BaseException as e:
+            self._fail(e)
+        return len(self.pickled)
+
+    def _save(self, _at: int, to: int) -> None:
+        c.memmove(to, self.pickled, len(self.pickled))
+
+    def _restore(self, at: int, _host: int, state: int, size: int) -> int:
+        try:
+            self._look(at)
+            if self.object is None:
+                self.object = self.of.code()
+            kept = pickle.loads(c.string_at(state, size))
+            self.object.__dict__.clear()
+            self.object.__dict__.update(kept)
+            self.broken = False
+            return _OK
+        except BaseException as e:
+            return self._fail(e)

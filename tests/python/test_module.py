@@ -1,0 +1,351 @@
+"""The Python module: what it computes against the command and against closed forms, and what it says when misused.
+
+    python test_module.py BUILD_FOLDER
+"""
+import csv
+import doctest
+import gc
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build"
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+import cardan  # noqa: E402
+from cardan import _lib  # noqa: E402
+
+OSCILLATOR = os.path.join(ROOT, "examples", "oscillator", "oscillator.yaml")
+FMUS = os.path.join(BUILD, "fmus", "fmi2")
+
+
+@cardan.unit(inputs=["u"], outputs=["y"], parameters={"T": 0.5})
+class Lag:
+    """T y' = u - y by explicit Euler."""
+
+    def initialize(self, t):
+        self.y = 0.0
+        self.seen = []
+
+    def step(self, t, h):
+        self.seen.append(t)
+        self.y += h * (self.u - self.y) / self.T
+
+
+def lag_system(**more):
+    s = cardan.System()
+    s.add("source", signal={"shape": "constant", "value": 2})
+    s.add("lag", Lag, **more)
+    s.connect("source.y", "lag.u", predict="hold")
+    return s.options(step=0.1, stop=1)
+
+
+class Layout(unittest.TestCase):
+    def test_structs_are_those_of_the_headers(self):
+        lines, expected = [], []
+        for name, struct in _lib.STRUCTS.items():
+            lines.append(f'printf("%zu\\n", sizeof({name}));')
+            expected.append(f"{name} {_lib.c.sizeof(struct)}")
+            for field, _ in struct._fields_:
+                lines.append(f'printf("%zu %zu\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));')
+                f = getattr(struct, field)
+                expected.append(f"{name}.{field} {f.offset} {f.size}")
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "layout.c"), os.path.join(folder, "layout")
+            with open(source, "w") as f:
+                f.write("#include <cardan/cardan.h>\n#include <stdio.h>\nint main(void)\n{\n" + "\n".join(lines)
+                        + "\nreturn 0;\n}\n")
+            subprocess.run(["cc", "-std=c17", "-I", os.path.join(ROOT, "include"), source, "-o", program], check=True)
+            found = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split("\n")
+        self.assertEqual([e.split(" ", 1)[1] for e in expected], found[:-1])
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_is_that_of_the_command(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.5)
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "o.csv")
+            subprocess.run([os.path.join(BUILD, "cardan"), "run", OSCILLATOR, "--stop-time", "0.5", "--output", out],
+                           check=True, capture_output=True)
+            with open(out) as f:
+                rows = list(csv.reader(f))
+            self.assertTrue(cardan.compare(run, out, relative=0, absolute=0))
+        names = [n.split(" [")[0] for n in rows[0]]
+        column = [float(r[names.index("first.f")]) for r in rows[1:]]
+        self.assertEqual(column, run["first.f"].tolist())
+        self.assertTrue(run.verdict.ok)
+        self.assertEqual(run.ended, "stop time")
+
+    def test_an_array_is_the_library_s_memory_and_outlives_its_names(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.2)
+        a, b = run["first.f"], run["first.f"]
+        at = run._table().columns[run.names.index("first.f")].values
+        self.assertEqual(a.ctypes.data, at)
+        self.assertEqual(b.ctypes.data, at)
+        self.assertFalse(a.flags.writeable)
+        copy = a.copy()
+        del run, b
+        gc.collect()
+        for _ in range(20):
+            np.random.rand(1000)
+        self.assertTrue((a == copy).all())
+
+    def test_a_class_is_the_recursion_it_says(self):
+        run = lag_system(parameters={"T": 0.25}).run()
+        y = [0.0]
+        for _ in range(10):
+            y.append(y[-1] + 0.1 * (2 - y[-1]) / 0.25)
+        self.assertEqual(run["lag.y"].tolist(), y)
+
+    def test_a_function_follows_its_inputs_at_once(self):
+        s = cardan.System()
+        s.add("t", signal={"shape": "ramp", "duration": 1})
+        s.add("f", cardan.unit(outputs=["a", "b"])(lambda t, u, *, k=3.0: (k * u, t)))
+        s.connect("t.y", "f.u").set("f.k", 4).record("f.*", "t.y")
+        run = s.run(step=0.125, stop=0.5)
+        self.assertEqual(run["f.b"].tolist(), run["t"].tolist())
+        self.assertEqual(run["f.a"].tolist(), (4 * run["f.u"]).tolist())
+        self.assertGreater(run["f.u"][-1], 0.4)
+
+    def test_values_are_set_and_read_between_steps(self):
+        s = cardan.System().add("lag", Lag).options(step=0.1, stop=1)
+        with s.start() as run:
+            y = 0.0
+            for t in run.steps():
+                run.set("lag.u", t)
+                self.assertEqual(run.get("lag.y"), y)
+                y += 0.1 * (t - y) / 0.5
+        self.assertEqual(run["lag.y"][-1], y)
+        with self.assertRaises(cardan.StateError):
+            run.set("lag.u", 1)
+
+    def test_pandas_if_it_is_there(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = lag_system().run().to_pandas()
+        self.assertEqual(frame["lag.y"].iloc[0], 0)
+
+    def test_two_systems_run_in_two_threads(self):
+        found = {}
+
+        def go(k):
+            found[k] = cardan.System(OSCILLATOR).run(stop=1)["first.f"].tobytes()
+
+        threads = [threading.Thread(target=go, args=(k,)) for k in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(found[0], found[1])
+
+    def test_another_thread_cancels(self):
+        s = cardan.System().add("lag", Lag).options(step=1e-4, stop=1e6)
+        with s.start(snapshots=False) as run:
+            threading.Timer(0.05, run.cancel).start()
+            run.complete()
+        self.assertEqual(run.ended, "interrupted")
+
+
+class GoingBack(unittest.TestCase):
+    def check(self, system, **options):
+        whole = system.run(**options)
+        with system.start(**options) as run:
+            run.advance(7)
+            state = run.save()
+            with run.branch():
+                run.advance(5)
+            self.assertEqual(run.time, state.time)
+            while run.advance(3):
+                pass
+            run.restore(state)
+            while run.advance():
+                pass
+            self.assertTrue(all(run[n].tobytes() == whole[n].tobytes() for n in whole.names))
+            run.reset()
+            self.assertEqual(len(run["t"]), 1)
+            while run.advance(100):
+                pass
+        self.assertTrue(all(run[n].tobytes() == whole[n].tobytes() for n in whole.names))
+
+    def test_fmus(self):
+        self.check(cardan.System(OSCILLATOR), stop=0.1)
+
+    def test_units_in_python_with_what_they_remember(self):
+        self.check(lag_system(), stop=2)
+        with lag_system().start() as run:
+            run.advance(4)
+            state = run.save()
+            run.advance(4)
+            run.restore(state)
+            self.assertEqual(len(run._instances[0].object.seen), 4)
+
+    def test_couplings_with_random_numbers(self):
+        s = cardan.System(OSCILLATOR)
+        s.connect("first.f", "second.f", coupling={"algorithm": "auto", "channel": {
+            "delay": "2 ms", "jitter": "1 ms", "loss": "3 %"}})
+        self.check(s, stop=0.2)
+
+    def test_arrays_of_a_run_that_goes_on_are_copies(self):
+        with lag_system().start() as run:
+            run.advance(5)
+            before = run["lag.y"]
+            kept = before.copy()
+            run.reset()
+            run.set("lag.T", 0.1)
+            run.advance(5)
+            self.assertTrue((before == kept).all())
+
+    def test_who_cannot_be_saved_is_named(self):
+        with cardan.System().add("r", fmu=os.path.join(FMUS, "resource.fmu"), isolate="none").start() as run:
+            try:
+                run.save()
+            except cardan.Unsupported as e:
+                self.assertIn("unit 'r'", str(e))
+
+
+class Mistakes(unittest.TestCase):
+    def fails(self, kind, part, f):
+        with self.assertRaises(kind) as caught:
+            f()
+        self.assertIn(part, str(caught.exception))
+        return caught.exception
+
+    def test_names_and_places(self):
+        self.fails(cardan.NotFound, "nowhere.yaml", lambda: cardan.System("nowhere.yaml").run())
+        s = lag_system().connect("lag.y", "source.y")
+        e = self.fails(cardan.CardanError, "source.y", s.run)
+        s = lag_system().connect("lag.yy", "lag.u")
+        e = self.fails(cardan.CardanError, "", s.check)
+        s = lag_system()
+        s._connections[0]["gaim"] = 2
+        e = self.fails(cardan.CardanError, "did you mean", s.check)
+        self.assertEqual(e.place, "connections[0]")
+        self.assertIn("did you mean", e.hint)
+        e = self.fails(cardan.CardanError, "stop", lambda: lag_system().run(stop="ten"))
+        self.assertEqual(e.place, "run.stop")
+        e = self.fails(cardan.CardanError, "", lambda: lag_system().add("x", fmv="a.fmu").check())
+        self.assertEqual(e.place, "units.x")
+        self.fails(cardan.RangeError, "already", lambda: lag_system().add("lag", Lag))
+        self.fails(cardan.RangeError, "nan", lambda: lag_system().options(step=float("nan")))
+        self.fails(TypeError, "object", lambda: lag_system().options(step=object()))
+        self.fails(cardan.NotFound, "no parameter", lambda: cardan.System().add("a", Lag, parameters={"Q": 1}))
+
+    def test_runs(self):
+        with lag_system().start() as run:
+            self.fails(cardan.NotFound, "did you mean", lambda: run["lag.yy"])
+            self.fails(cardan.NotFound, "", lambda: run.get("lag.z"))
+            self.fails(cardan.StateError, "connected", lambda: run.set("lag.u", 1))
+            self.fails(cardan.RangeError, "nan", lambda: run.set("lag.T", float("nan")))
+            self.fails(TypeError, "", lambda: run.set("lag.T", "fast"))
+            self.fails(TypeError, "", lambda: run.restore(None))
+            with lag_system().start() as other:
+                self.fails(cardan.StateError, "this run", lambda: run.restore(other.save()))
+        self.fails(cardan.StateError, "finished", run.save)
+        run.close()
+        for f in (lambda: run["t"], run.advance, run.save, run.reset, lambda: run.get("lag.y"), lambda: run.verdict):
+            self.fails(cardan.StateError, "", f)
+        run.close()
+
+    def test_exceptions_of_units_arrive_with_their_traceback(self):
+        @cardan.unit
+        def bad(t, u):
+            return 1 / (t - 0.5)
+
+        s = cardan.System().add("bad", bad).options(step=0.125, stop=1)
+        with self.assertRaises(cardan.CardanError) as caught:
+            s.run()
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+        self.assertEqual(caught.exception.__cause__.__traceback__.tb_next.tb_next.tb_frame.f_code.co_name, "bad")
+        self.assertLess(caught.exception.run.time, 0.51)
+        for value in ("text", None, (1, 2), float("nan")):
+            with self.assertRaises(cardan.CardanError):
+                cardan.System().add("x", cardan.unit(lambda u: value)).run(step=0.1, stop=1)
+
+        class Interrupts:
+            def step(self, t, h):
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            cardan.System().add("x", cardan.unit(inputs=["u"])(Interrupts)).run(step=0.1, stop=1)
+
+    def test_units(self):
+        self.fails(TypeError, "step", lambda: cardan.unit(type("A", (), {})))
+        self.fails(ValueError, "two variables", lambda: cardan.unit(inputs=["y"])(lambda y: y))
+        self.fails(TypeError, "*", lambda: cardan.unit(lambda *u: 0))
+        self.fails(ValueError, "no name", lambda: cardan.unit(inputs=["a b"], outputs=["y"])(Lag.code))
+
+    def test_tools(self):
+        t = np.arange(0, 5, 0.01)
+        found = cardan.compensate(np.sin(6 * t), 0.01, 0.05, ["zoh", "foh"])
+        late = np.concatenate([np.zeros(5), np.sin(6 * t)[:-5]])  # a hold is the signal, five samples late
+        self.assertTrue(np.allclose(found["zoh"].estimate[5:], late[5:], atol=1e-15))
+        self.fails(cardan.NotFound, "did you mean", lambda: cardan.compensate(t, 0.01, 0, ["zho"]))
+        self.fails(cardan.RangeError, "dimensions", lambda: cardan.compensate(np.ones((2, 2)), 0.01))
+        self.fails(cardan.RangeError, "", lambda: cardan.compensate(t, -1))
+        self.assertFalse(cardan.compare({"t": t, "y": t}, {"t": t, "y": t + 1}))
+        self.fails(cardan.RangeError, "shape", lambda: cardan.compare({"t": t, "y": t[1:]}, {"t": t, "y": t}))
+
+    def test_random_calls_do_not_end_the_interpreter(self):
+        r = random.Random(27)
+        values = [0, 1, -1, 1.5, float("nan"), float("inf"), None, "x", "lag.y", "lag.u", "lag.T", b"y", [], [1, 2], {},
+                  10**30, -10**30, "\0", "é", object(), np.ones(3), np.ones((2, 2)), True]
+        names = ["advance", "get", "set", "reset", "save", "restore", "finish", "cancel", "close", "__getitem__", "verdict",
+                 "names", "time", "ended", "log", "units", "description", "__contains__", "branch"]
+        states = []
+        calls = 0
+        for _ in range(60):
+            s = cardan.System().add("lag", Lag).options(step=0.1, stop=3)
+            run = s.start()
+            for _ in range(40):
+                name = r.choice(names if r.random() < 0.97 else ["close", "finish"])
+                arguments = [r.choice(values + states[-3:]) for _ in range(r.randrange(3))]
+                if name == "advance" and any(isinstance(a, (int, float)) and a is not True and abs(a) > 100 for a in arguments):
+                    continue
+                calls += 1
+                try:
+                    f = getattr(run, name)
+                    x = f(*arguments) if callable(f) else f
+                    if isinstance(x, cardan.State):
+                        states.append(x)
+                except (cardan.CardanError, TypeError, ValueError, AttributeError, OverflowError, _lib.c.ArgumentError):
+                    pass
+        self.assertGreater(calls, 1000)
+
+
+class Docs(unittest.TestCase):
+    def test_examples_in_docstrings(self):
+        import cardan._run, cardan._system, cardan._tools, cardan._unit  # noqa: E401
+        for module in (cardan, cardan._run, cardan._system, cardan._tools, cardan._unit):
+            failed, _ = doctest.testmod(module, extraglobs={"unit": cardan.unit, "System": cardan.System})
+            self.assertEqual(failed, 0)
+
+    def test_the_page_runs(self):
+        with open(os.path.join(ROOT, "docs", "how-to", "python.md"), encoding="utf-8") as f:
+            text = f.read().replace("build/fmus", os.path.join(BUILD, "fmus"))
+        before, space = os.getcwd(), {}
+        os.chdir(ROOT)
+        try:
+            for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+                exec(block, space)
+        finally:
+            os.chdir(before)
+        self.assertEqual(len(space["ends"]), 3)
+        self.assertLess(space["best"].rms, space["table"]["zoh"].rms)
+        self.assertTrue(space["same"])
+
+    def test_exceptions_can_be_pickled(self):
+        self.assertEqual(str(pickle.loads(pickle.dumps(cardan.RangeError("no")))), "no")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
