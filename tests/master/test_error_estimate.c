@@ -8,6 +8,7 @@
 #include "random_linear.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SYSTEMS = 200, STEPS = 120 };
 typedef enum mode { HOLD, AUTO, ITERATE, CONTROL } mode;
@@ -231,6 +232,60 @@ static void iterations_have_one_result(void** state)
     check(worst <= 10 * iterated_to);
 }
 
+static void controlled(void* user, crd_system* s)
+{
+    (void)user;
+    s->run.control.on = true;
+    s->run.control.tolerance = 1e-3;
+}
+
+// They had samples of one time behind the start, and the first inputs were no numbers.
+static void textbook_predictions_begin_controlled_steps(void** state)
+{
+    (void)state;
+    random_traits t = random_traits_of(7);
+    t.output_order = 2;
+    t.noise = 0;
+    t.jump = t.multirate = t.refresh = false;
+    random_linear* s = random_linear_create(7, &t);
+    check(s);
+    for (int i = 0; i < 2; i++) {
+        const crd_prediction p = i ? CRD_PREDICTION_QUADRATIC : CRD_PREDICTION_LINEAR;
+        check_ok(random_linear_run(s, &(random_run){.predict = p, .change = controlled}).status);
+    }
+    random_linear_destroy(s);
+}
+
+static void look_for_doubt(void* user, crd_master* m, const crd_master_report* r)
+{
+    (void)m;
+    bool* doubt = user;
+    *doubt = false;
+    for (int i = 0; i < r->advice_count; i++) {
+        *doubt = *doubt || strstr(r->advice[i], "estimated errors are doubtful");
+    }
+}
+
+static void what_the_estimate_cannot_know_is_said(void** state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        random_traits t = random_traits_of(12);
+        t.gauss_seidel = t.multirate = t.unannounced = false;
+        t.c = 0.05;
+        t.noise = kind == 1 ? 0.01 : 0;
+        t.jump = kind == 2;
+        random_linear* s = random_linear_create(12, &t);
+        bool doubt = false;
+        check(s);
+        random_run run = {.predict = CRD_PREDICTION_TAYLOR1, .end = look_for_doubt, .user = &doubt};
+        check_ok(random_linear_run(s, &run).status);
+        if (doubt != (kind > 0)) { printf("kind %d\n", kind); }
+        check_int(doubt, kind > 0);
+        random_linear_destroy(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +293,8 @@ int main(void)
         cmocka_unit_test(of_predicted_connections),
         cmocka_unit_test(of_iterated_steps),
         cmocka_unit_test(of_controlled_steps),
+        cmocka_unit_test(textbook_predictions_begin_controlled_steps),
+        cmocka_unit_test(what_the_estimate_cannot_know_is_said),
         cmocka_unit_test(of_units_with_steps_of_their_own),
         cmocka_unit_test(of_held_connections_that_jump),
         cmocka_unit_test(iterations_have_one_result),

@@ -7,6 +7,8 @@
 
 // Growth by the coupling over the run that is worth a word; and that counts as an explosion.
 static const double worth_saying = 2.302585092994046, doubtful = 10, explosion = 1000;
+// Nobody runs a plant until it is that much larger: of no use, whoever did it.
+static const double beyond_use = 1e9;
 // Signals of a loop that the map condemns, from their smallest stretch on.
 static const double grown_enough = 5;
 // Of the energy that passed a bond.
@@ -462,7 +464,8 @@ static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, d
     crdi_guard* g = &m->guard;
     const int blocks = stretch(m) + 1;
     if (crdi_growth_is_even(&p->watch, blocks)) { freeze_scales(m, l, p); }
-    if (!is_error(m, p, grown)) {
+    const bool error = is_error(m, p, grown);
+    if (!error && grown < beyond_use) {
         wonder(m, l, 0, m->clock.time);
         return;
     }
@@ -470,10 +473,18 @@ static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, d
     l->done = true;
     if (!claim(m, l, CRD_GUARD_DIVERGED, m->clock.time)) { return; }
     snprintf(g->text, sizeof g->text,
-             "at t = %.6g s the loop %s has grown %.2g-fold by its coupling: by the estimate %s is "
-             "wrong by %.2g %% of what it has become%s%s",
-             m->clock.time, l->names, grown, from ? from : "", 100 * part_of_error(m, p),
-             l->unknown ? "; why it was not known before: " : "", l->unknown ? l->unknown : "");
+             "at t = %.6g s the loop %s has grown %.2g-fold, by its coupling or by itself: nothing "
+             "of it can be used%s%s",
+             m->clock.time, l->names, grown, l->unknown ? "; why it was not known before: " : "",
+             l->unknown ? l->unknown : "");
+    if (error) {
+        snprintf(
+            g->text, sizeof g->text,
+            "at t = %.6g s the loop %s has grown %.2g-fold by its coupling: by the estimate %s is "
+            "wrong by %.2g %% of what it has become%s%s",
+            m->clock.time, l->names, grown, from ? from : "", 100 * part_of_error(m, p),
+            l->unknown ? "; why it was not known before: " : "", l->unknown ? l->unknown : "");
+    }
     snprintf(g->help, sizeof g->help, "a shorter step, or less latency, would help");
     crdi_events_note(m, CRD_EVENT_ERROR, g->text);
 }
@@ -544,6 +555,8 @@ void crdi_guard_finish(crd_master* m)
         } else if (grown >= explosion) {
             if (l->unknown == not_asked && crdi_guard_make_map(m, l) < 0) { l->unknown = "memory"; }
             look_back(m, l, p, grown);
+        } else if (g->state == CRD_GUARD_WARNED && l->done && part_of_error(m, p) > 0.5) {
+            g->state = CRD_GUARD_DIVERGED; // it was said, and it is error for the most part
         } else if (grown >= doubtful && !g->blind && is_doubtful(m, l, p, blocks)) {
             wonder(m, l, 0, m->clock.time);
         }

@@ -247,6 +247,15 @@ double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* 
     return larger(calm, 1e-12 * w->size);
 }
 
+// R of a tone is the square of its angle per step: 0.4 are ten steps a period.
+bool crdi_growth_is_rough(const crdi_growth_watch* w)
+{
+    for (int i = CRDI_WATCH_WINDOWS - 1; i > 2; i--) {
+        if (w->windows[i].count > 0) { return w->windows[i].R[0] > 0.4; }
+    }
+    return false;
+}
+
 void crdi_growth_fold_blocks(crdi_growth_watch* w)
 {
     for (int i = 0; i < CRDI_WATCH_BLOCKS; i++) {

@@ -66,5 +66,7 @@ double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* 
 double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks);
 /// Whether that went on evenly, as what explodes does, or became slower, as t^4 does.
 bool crdi_growth_is_even(const crdi_growth_watch* w, int blocks);
+/// Whether its samples rang, or had noise, all along the last long window.
+bool crdi_growth_is_rough(const crdi_growth_watch* w);
 /// All stretches are full: two become one.
 void crdi_growth_fold_blocks(crdi_growth_watch* w);

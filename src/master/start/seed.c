@@ -190,7 +190,8 @@ static void seed(const seeds* s, crdi_prediction* f)
         first.y[2] = first.order > 1 ? f->gain * s->bend[k] : 0;
     }
     crdi_prediction_start(s->m, f, &first);
-    if (f->textbook && first.order > 0) { make_past(f, &first, p->step); }
+    // A step that is controlled has no length yet: it begins with the derivatives.
+    if (f->textbook && first.order > 0 && p->step > 0) { make_past(f, &first, p->step); }
 }
 
 crd_status crdi_start_predictions(crd_master* m)

@@ -115,6 +115,37 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
         of, advice_percent(r->worst_error).text);
 }
 
+// What makes the estimate too small, or too large, by more than a factor of two in one of ten runs
+// and more: it takes outputs for smooth between samples, and all of a long step for known.
+static void say_doubt(crd_master* m, const crd_master_report* r)
+{
+    if (!isfinite(r->worst_error)) { return; }
+    const bool sequential = m->plan->sys->run.scheme == CRD_SCHEME_GAUSS_SEIDEL;
+    const char* why = m->plan->times.multirate && sequential ? "units have steps of their own" : "";
+    bool jumps = false, predicts = false;
+    for (int i = 0; i < r->flow_count; i++) {
+        const bool held = !strcmp(r->flows[i].used, "hold");
+        predicts = predicts || !held || m->plan->iterated || m->plan->controlled;
+        jumps = jumps || r->flows[i].jumps > 0;
+    }
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        jumps = jumps || *m->connections.predictions[i].event_count > 0;
+    }
+    if (predicts && jumps) { why = "signals jump inside of steps"; }
+    for (int i = 0; predicts && i < m->guard.guarded_count; i++) {
+        if (crdi_growth_is_rough(&m->guard.guarded[i].watch)) {
+            why =
+                "samples do not follow the signals, which have noise or change too much in a step";
+        }
+    }
+    if (*why) {
+        say(m->verdict.judge,
+            "the estimated errors are doubtful, they may be wrong by more than a factor of two: "
+            "%s; runs with shorter steps would tell (cardan compare --richardson)",
+            why);
+    }
+}
+
 // The worst whose defect is a number, -1: none.
 static int advice_worst_of(const crd_master_report* r)
 {
@@ -433,4 +464,5 @@ void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
                r->flows[advice_worst_of(r)].relative > crdi_defect_goal(m)) {
         say_pair(j);
     }
+    say_doubt(m, r);
 }
