@@ -139,6 +139,8 @@ typedef struct crdi_mdf_stream {
     uint64_t used; // of the piece
     uint8_t *buffer, *begin, *end;
     size_t capacity;
+    size_t inflated; // number of the piece that lies inflated in the buffer, from 1; 0: none
+    uint8_t* inflated_at;
     size_t chunk;    // most that is read at once of what is not compressed
     uint8_t* stored; // before inflating
     uint8_t* turned; // before transposing back

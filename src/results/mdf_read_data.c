@@ -275,6 +275,7 @@ crd_status crdi_mdf_stream_more(crdi_mdf_stream* s)
     if (left && s->begin != s->buffer) { memmove(s->buffer, s->begin, left); }
     s->begin = s->buffer;
     s->end = s->buffer + left;
+    s->inflated = 0;
     while (s->piece < s->data->count && s->used == s->data->pieces[s->piece].size) {
         s->piece++;
         s->used = 0;
@@ -293,6 +294,8 @@ crd_status crdi_mdf_stream_more(crdi_mdf_stream* s)
         CRD_TRY(crdi_mdf_inflate(s->file, p->block, s->inflater, s->stored, (size_t)p->stored,
                                  p->columns ? s->turned : s->end, n));
         if (p->columns) { crdi_mdf_transpose(s->turned, s->end, n, p->columns); }
+        s->inflated = s->piece + 1;
+        s->inflated_at = s->end;
     }
     s->end += n;
     s->used += n;
@@ -302,19 +305,22 @@ fail:
 
 crd_status crdi_mdf_stream_seek(crdi_mdf_stream* s, uint64_t offset)
 {
-    s->begin = s->end = s->buffer;
-    s->chunk = FIRST_CHUNK;
-    s->used = 0;
-    for (s->piece = 0; s->piece < s->data->count; s->piece++) {
-        const crdi_mdf_piece* p = &s->data->pieces[s->piece];
-        if (offset < p->size) { break; }
-        offset -= p->size;
+    size_t k = 0;
+    while (k < s->data->count && offset >= s->data->pieces[k].size) {
+        offset -= s->data->pieces[k++].size;
     }
-    if (s->piece == s->data->count) { return CRD_OK; } // the end
-    if (!s->data->pieces[s->piece].deflated) {
-        s->used = offset;
+    const crdi_mdf_piece* p = k < s->data->count ? &s->data->pieces[k] : NULL;
+    s->chunk = FIRST_CHUNK;
+    s->piece = k;
+    if (p && s->inflated == k + 1) { // it is at hand: who searches comes here again and again
+        s->used = p->size;
+        s->begin = s->inflated_at + offset;
+        s->end = s->inflated_at + p->size;
         return CRD_OK;
     }
+    s->begin = s->end = s->buffer;
+    s->used = p && !p->deflated ? offset : 0;
+    if (!p || !p->deflated) { return CRD_OK; }
     const crd_status st = crdi_mdf_stream_more(s); // one is inflated as a whole
     if (st == CRD_OK) { s->begin += offset; }
     return st;

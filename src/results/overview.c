@@ -261,19 +261,17 @@ static int64_t bucket_at(const lane* l, int64_t count, double t)
     return low - 1;
 }
 
-// The last row at or before t, -1: none.
-static crd_status row_at(crdi_overview* o, lane* l, double t, int64_t* out)
+// The last row at or before t, -1: none. `c` walks through the lane.
+static crd_status search_row(crdi_overview* o, lane* l, crd_cursor* c, double t, int64_t* out)
 {
     crd_status st = CRD_OK;
     int64_t low = 0, high = l->rows; // time(low - 1) <= t < time(high)
-    crd_cursor* c = NULL;
     if (l->time && l->exact > 0) {
         const int64_t k = bucket_at(l, l->exact, t);
         if (k < 0) { high = 0; }
         if (k >= 0) { low = k * l->bucket + 1; }
         if (k >= 0 && k + 1 < l->exact) { high = (k + 1) * l->bucket; }
     }
-    if (low < high) { CRD_TRY(crd_cursor_open(o->files[l->file], l->group, NULL, 0, &c)); }
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         double found = 0;
@@ -286,8 +284,26 @@ static crd_status row_at(crdi_overview* o, lane* l, double t, int64_t* out)
     }
     *out = low - 1;
 fail:
+    return st;
+}
+
+static crd_status rows_between(crdi_overview* o, lane* l, double from, double to, int64_t* first,
+                               int64_t* last)
+{
+    crd_status st = CRD_OK;
+    crd_cursor* c = NULL;
+    CRD_TRY(crd_cursor_open(o->files[l->file], l->group, NULL, 0, &c));
+    CRD_TRY(search_row(o, l, c, from, first));
+    CRD_TRY(search_row(o, l, c, to, last));
+fail:
     crd_cursor_close(c);
     return st;
+}
+
+static crd_status row_at(crdi_overview* o, lane* l, double t, int64_t* out)
+{
+    int64_t same = 0;
+    return rows_between(o, l, t, t, out, &same);
 }
 
 static lane* lane_of(const crdi_overview* o, int file, int signal)
@@ -758,8 +774,7 @@ static crd_status look_at_rows(crdi_overview* o, lane* l, const wish* wishes, in
     columns pixels[MOST_TRACKS];
     reader r = {0};
     int64_t first = 0, last = 0;
-    CRD_TRY(row_at(o, l, w->from, &first));
-    CRD_TRY(row_at(o, l, w->to, &last));
+    CRD_TRY(rows_between(o, l, w->from, w->to, &first, &last));
     if (first < 0) { first = 0; }
     last = last + 1 < l->rows ? last + 1 : l->rows - 1;
     const int64_t n = last - first + 1;
@@ -899,8 +914,7 @@ crd_status crdi_overview_rows(crdi_overview* o, const crdi_track* track, double 
     int64_t first = 0, last = 0;
     o->clock++;
     CRD_TRY(pyramid_of(o, track, &p));
-    CRD_TRY(row_at(o, l, from, &first));
-    CRD_TRY(row_at(o, l, to, &last));
+    CRD_TRY(rows_between(o, l, from, to, &first, &last));
     if (first < 0) { first = 0; }
     *all = last - first + 1;
     if (*all <= 0) { return CRD_OK; }

@@ -461,7 +461,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     crdi_put_status(cli, out, st);
     const crd_status printed = crdi_result_print(out->root); // before the page is left alone
     cli->printed = true;
-    if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status); }
+    if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status, r->results); }
     crdi_watch_stop(&watch, 1);
     if (st == CRD_E_CRASH && *r->results && r->rows > 0) { // as crdi_last_words does
         return crdi_fail(cli->ctx, st, "%s; everything up to there is recorded in %s",

@@ -116,6 +116,7 @@ extern const char crdi_unfinished_session[]; // what a session record says until
 typedef struct crdi_watch {
     struct crdi_live* live;
     struct crdi_web* web;
+    crdi_view* view; // of the results, behind the end
 } crdi_watch;
 
 // CRD_E_RANGE for options that make no sense together.
@@ -124,6 +125,6 @@ crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o);
 // initialisation of the master; after a failure there is nothing to stop.
 crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
                             crdi_watch* out);
-// Serves on until Ctrl-C.
-void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st);
+// Serves on until Ctrl-C, and the results ("": none) to be looked at.
+void crdi_watch_linger(crdi_cli* cli, crdi_watch* w, crd_status st, const char* results);
 void crdi_watch_stop(crdi_watch* w, double linger); // before the master is destroyed

@@ -5,6 +5,7 @@
 #include "shared/web.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,12 +101,25 @@ fail:
     return st;
 }
 
-void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st)
+// What cannot be looked at (a pipe, a run without rows) is no failure of the run.
+static void offer_view(crdi_cli* cli, crdi_watch* w, const char* results)
+{
+    struct stat file;
+    if (!*results || stat(results, &file) < 0 || !S_ISREG(file.st_mode)) { return; }
+    crd_context* ctx = crdi_context_child(cli->ctx); // the failure of the run stays
+    if (ctx && crdi_view_create(ctx, &results, 1, &w->view) == CRD_OK) {
+        crdi_web_show(w->web, w->view);
+    }
+    crd_context_destroy(ctx);
+}
+
+void crdi_watch_linger(crdi_cli* cli, crdi_watch* w, crd_status st, const char* results)
 {
     if (!w->web || crdi_interrupted()) { return; }
     if (st < 0) {
         crdi_tell(cli, "failed", crd_error_text(cli->ctx));
     } // the command ends with it, later
+    offer_view(cli, w, results);
     crdi_tell(cli, "live", "the page stays until Ctrl-C");
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
     while (!crdi_interrupted()) {
@@ -116,6 +130,7 @@ void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st)
 void crdi_watch_stop(crdi_watch* w, double linger)
 {
     if (w->web) { crdi_web_stop(w->web, crdi_web_readers(w->web) > 0 ? linger : 0); }
+    crdi_view_destroy(w->view);
     crdi_live_destroy(w->live);
     *w = (crdi_watch){0};
 }

@@ -1,7 +1,7 @@
 // The head of the page: what runs, its clock, its state, gauges, the buttons of the run, the banner.
 import { anyBench } from "./benches.js";
 import { takeAll } from "./desk.js";
-import { $, mark, say, show } from "./dom.js";
+import { $, mark, say, show, store } from "./dom.js";
 import { DASH, NARROW, count, duration, exact, minus } from "./numbers.js";
 import { ring } from "./samples.js";
 import { command, expectAnother, link } from "./socket.js";
@@ -97,7 +97,21 @@ function banner() {
     say($("banner-word"), word);
     say($("banner-text"), text);
     show($("banner-do"), again);
+    if (ended() && run.connected && (run.hello || run.early).results) { offerView(); } else { show($("banner-view"), false); }
 }
+
+// A run that goes on serving has its results to look at soon after its end.
+let offered = 0;
+async function offerView() {
+    if (offered > 20 || !$("banner-view").hidden || now() < offerView.next) { return; }
+    offerView.next = now() + 1000;
+    offered++;
+    try {
+        const reply = await fetch("/view.json", { headers: { Authorization: "Bearer " + (store.get("sessionStorage", "cardan.token") || "") } });
+        show($("banner-view"), reply.ok && (await reply.json()).ready === true);
+    } catch (e) { /* it has gone */ }
+}
+offerView.next = 0;
 
 export function refreshGauges(s) {
     say($("speed"), s.speed === null || s.speed === undefined ? DASH : speed(s.speed));
