@@ -723,6 +723,7 @@ static void states_may_be_an_array_of_any_length(void** state)
     const crd_setting shorter = {.variable = "n", .text = "5", .place = {"sys.yaml", 5}};
     spec.parameters = &shorter;
     spec.parameter_count = 1;
+    spec.isolate = "none"; // to look inside
     u = make(ctx, &spec);
     run_to(u, 0.5, 5);
     check_int(((crdi_me_unit*)u)->nx, 5);
@@ -1157,6 +1158,7 @@ static void the_last_call_is_known(void** state)
     for (int version = 1; version <= 3; version++) {
         const me_fmu m = {"oscillator", version, 2, 0, few_flags(version)};
         crd_unit_spec spec = me_spec(me_folder(&m, "call"));
+        spec.isolate = "none"; // a worker has it
         crd_unit* u = make(ctx, &spec);
         start(u, 0, 1);
         step(u, 0, 0.1);
