@@ -6,7 +6,7 @@ set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
 libexpat1-dev libzip-dev libyaml-dev liblapacke-dev libcmocka-dev
-zlib1g-dev libdeflate-dev libmatio-dev libsodium-dev libwebsockets-dev libsundials-dev
+zlib1g-dev libdeflate-dev libmatio-dev libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev
 libsuitesparse-dev"
 for group in "$@"; do
     case $group in

@@ -403,6 +403,7 @@ typedef struct crd_plot_series {
     int64_t count;
     bool dashed;
     bool points; ///< dots instead of a line
+    bool right;  ///< belongs to the axis at the right
 } crd_plot_series;
 
 /// One panel under the other, x axes shared.
@@ -411,6 +412,7 @@ typedef struct crd_plot_panel {
     const char* y_label;
     const crd_plot_series* series;
     int series_count;
+    const char* right_label; ///< of the axis at the right, if a series has it
 } crd_plot_panel;
 
 /// A self-contained SVG that reads well on light and dark ground; long series are thinned to what
@@ -429,14 +431,36 @@ typedef struct crd_plot_scale {
                                          ///< x counts for its own axis only
     const char* const* y_names; ///< of the values 0, 1, ... in place of numbers; NULL: numbers
     int y_name_count;
+    bool keep_shape; ///< of a curve that goes to and fro
+    bool bars;       ///< every series is a row of bars, whose colours are the names of its values
 } crd_plot_scale;
+
+typedef enum crd_plot_format {
+    CRD_PLOT_SVG,
+    CRD_PLOT_PNG,     ///< needs Cairo (libcairo.so.2), which is loaded then
+    CRD_PLOT_PDF,     ///< likewise
+    CRD_PLOT_TERMINAL ///< lines of text: dots of Braille letters between axes
+} crd_plot_format;
 
 typedef struct crd_plot_options {
     const char *title, *x_label;
     bool log_x;                   ///< of the x axis that panels share
     const crd_plot_scale* scales; ///< (panel_count), NULL: all as crd_plot_svg has them
+    crd_plot_format format;
+    double width, height; ///< mm; 0: for a screen, and as high as the panels need
+    const char* font;     ///< NULL: sans-serif
+    double font_size;     ///< pt, 0: 9
+    double dpi;           ///< of PNG, 0: 300
+    int columns;          ///< of the terminal, 0: 80
+    bool color;           ///< the terminal has colours
 } crd_plot_options;
 
+/// In the format of the options; "-" is standard output. CRD_E_UNSUPPORTED if Cairo is needed and
+/// not there, CRD_E_RANGE if a size makes no sense.
+CRD_API crd_status crd_plot_write(crd_context* ctx, const char* path,
+                                  const crd_plot_options* options, const crd_plot_panel* panels,
+                                  int panel_count);
+/// As SVG, whatever the options say.
 CRD_API crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path,
                                        const crd_plot_options* options,
                                        const crd_plot_panel* panels, int panel_count);

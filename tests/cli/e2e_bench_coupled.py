@@ -137,8 +137,8 @@ class Coupled(EndToEnd):
         self.assertRegex(done.stdout, r"(?m) em +15  STOPPING +speed down ")
         root = ET.parse(self.path("fig.svg")).getroot()
         texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
-        for text in ("REGISTER  0", "STOP  7", "ALIVE  0", "RUNNING  11", "STOPPING  15",
-                     "ERRORRESOLVED  18", "em.speed", "distance from the temperature of the start"):
+        for text in ("REGISTER", "RUN", "ALIVE", "RUNNING", "STOPPING", "master", "em", "ice",
+                     "em.speed", "distance from the temperature of the start"):
             self.assertIn(text, texts)
         j = self.cardan_json("bench", "session", "a.csv", "b.csv")
         self.assertEqual([x["file"] for x in j["records"]], ["a.csv", "b.csv"])

@@ -1,12 +1,16 @@
 """Commands that do not run anything: help, completions, info, check, compare, plot."""
 
 import json
+import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 import unittest
 import zipfile
+import zlib
+from xml.etree import ElementTree
 
 from e2e import CARDAN, EndToEnd, fmu
 
@@ -388,6 +392,121 @@ class Plot(EndToEnd):
         self.write("a.csv", "time,x\n0,1\n")
         self.cardan("plot", "a.csv", "-o", "a.csv", code=2, says="overwrite")
         self.cardan("plot", "a.csv", "-o", "nix/a.svg", code=1, says="nix/a.svg")
+        self.cardan("plot", "a.csv", "-o", "a.svg")  # one sample
+        for row in ("", "0,nan\n1,nan\n"):
+            self.write("n.csv", "time,x\n" + row)
+            self.cardan("plot", "n.csv", "-o", "n.png")
+        self.write("back.csv", "time,x\n0,1\n2,1\n1,1\n")
+        self.cardan("plot", "back.csv", code=2, says="time goes back")
+        self.cardan("plot", "a.csv", "--panel", "y", code=2, says="fits no signal")
+        self.cardan("plot", "a.csv", "--xy", "x", code=2, says="expected two signals")
+        self.cardan("plot", "a.csv", "--size", "wide", code=2, says="expected a width")
+        self.cardan("plot", "a.csv", "--size", "10", "-o", "s.png", code=2, says="no room")
+        self.cardan("plot", "a.csv", "--dpi", "1e6", "-o", "s.png", code=2, says="pixels")
+        self.cardan("plot", "a.csv", "--from", "5", code=2, says="no row from 5 s")
+
+    def wave(self, rows=20001):
+        """A slow sine in m with one thin peak, its square in J, and what a coupling says."""
+        lines = ["time,u.x [m],u.e [J],u.x.coupling.error [m]"]
+        for i in range(rows):
+            x = 3.0 if i == rows // 3 else math.sin(i * 4e-4)
+            lines.append(f"{i * 1e-3:.3f},{x},{x * x},0")
+        self.write("w.csv", "\n".join(lines) + "\n")
+
+    def pixels(self, name):
+        """Rows of (red, green, blue) of a PNG with 8 bits per channel."""
+        with open(self.path(name), "rb") as f:
+            data = f.read()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        at, packed = 8, b""
+        while at < len(data):
+            length, kind = struct.unpack(">I4s", data[at:at + 8])
+            body = data[at + 8:at + 8 + length]
+            self.assertEqual(zlib.crc32(kind + body), struct.unpack(">I", data[at + 8 + length:][:4])[0])
+            if kind == b"IHDR":
+                width, height, depth, color = struct.unpack(">IIBB", body[:10])
+            elif kind == b"IDAT":
+                packed += body
+            at += 12 + length
+        self.assertEqual((kind, depth), (b"IEND", 8))
+        step = {2: 3, 6: 4}[color]
+        raw, rows, before = zlib.decompress(packed), [], bytes(width * step)
+        for y in range(height):
+            line = bytearray(raw[y * (width * step + 1):(y + 1) * (width * step + 1)])
+            filter_type, line = line[0], line[1:]
+            for i in range(len(line)):
+                a = line[i - step] if i >= step else 0
+                b, c = before[i], before[i - step] if i >= step else 0
+                p = a + b - c
+                paeth = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+                line[i] = (line[i] + (0, a, b, (a + b) // 2, paeth)[filter_type]) & 255
+            rows.append([tuple(line[i:i + 3]) for i in range(0, len(line), step)])
+            before = line
+        return rows
+
+    def test_a_png_has_its_size_and_the_peak_of_one_sample(self):
+        self.wave()
+        self.cardan("plot", "w.csv", "--panel", "u.x", "--size", "100x50", "--dpi", "96", "-o", "w.png")
+        rows = self.pixels("w.png")
+        self.assertEqual((len(rows[0]), len(rows)), (378, 189))
+        # y goes from -1 to 3 or 4 ticks above; blue of Okabe and Ito: the peak is its only point above sin = 1
+        blue = [[r < 90 and 80 < g < 170 and b > 150 for r, g, b in row] for row in rows]
+        columns = [i for row in blue[25:60] for i, on in enumerate(row) if on]
+        self.assertTrue(columns)
+        self.assertLess(max(columns) - min(columns), 6)
+        place = sum(columns) / len(columns)
+        below = [i for row in blue[60:] for i, on in enumerate(row) if on]
+        share = (place - min(below)) / (max(below) - min(below))
+        self.assertAlmostEqual(share, 1 / 3, delta=0.02)
+
+    def test_pdf_and_svg_have_their_size_and_texts(self):
+        self.wave(2001)
+        self.cardan("plot", "w.csv", "--size", "120x80", "-o", "w.pdf")
+        with open(self.path("w.pdf"), "rb") as f:
+            data = f.read()
+        self.assertTrue(data.startswith(b"%PDF-1.") and data.rstrip().endswith(b"%%EOF"))
+        box = re.search(rb"MediaBox \[ 0 0 ([0-9.]+) ([0-9.]+)", data)
+        self.assertAlmostEqual(float(box[1]), 120 / 25.4 * 72, delta=0.1)
+        self.assertAlmostEqual(float(box[2]), 80 / 25.4 * 72, delta=0.1)
+        svg = self.cardan("plot", "w.csv", "--panel", "u.x,u.e", "-o", "-").stdout
+        texts = [t.text for t in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+        for text in ("u.x", "u.e", "m", "J", "time / s"):
+            self.assertIn(text, texts)
+
+    def test_what_couplings_say_is_drawn_when_asked_for(self):
+        self.wave(101)
+        self.assertIn("2 signals of 1 result\n1 signal of couplings left out",
+                      self.cardan("plot", "w.csv").stdout)
+        self.assertIn("3 signals", self.cardan("plot", "w.csv", "--all").stdout)
+        self.assertIn("1 signal ", self.cardan("plot", "w.csv", "--variables", "*.error").stdout)
+
+    def test_long_results_make_small_pictures(self):
+        self.wave(200001)
+        self.cardan("plot", "w.csv", "--panel", "u.x", "-o", "w.svg")
+        self.assertLess(os.path.getsize(self.path("w.svg")), 60000)
+
+    def test_many_signals_share_panels_and_the_rest_is_said(self):
+        n = 100000
+        self.write("many.csv", "time," + ",".join(f"s{i}" for i in range(n)) + "\n"
+                   + ("0" + ",1" * n + "\n") * 2)
+        done = self.cardan("plot", "many.csv", "-o", "many.svg")
+        self.assertIn("168 signals of 1 result", done.stdout)
+        self.assertIn("99832 are left out", done.stderr)
+
+    def test_a_terminal_gets_letters(self):
+        self.write("r.csv", "time,x [m]\n0,0\n1,1\n")
+        lines = self.cardan("plot", "r.csv", "--terminal", "--width", "42").stdout.splitlines()
+        self.assertEqual(lines[0], " " * 11 + "x  [m]")
+        drawn = [line[11:31] for line in lines[1:11]]
+        self.assertEqual([min(i for i, c in enumerate(row) if c != " ") for row in drawn],
+                         list(range(18, -1, -2)))  # a straight line from below left
+        self.assertEqual([line[:11].strip(" \u2502\u2524") for line in lines[1:11]],
+                         ["1.0", "", "0.8", "", "0.6", "0.4", "", "0.2", "", "0"])
+        self.assertEqual(lines[10], "        0 \u2524\u2860\u280a" + " " * 18 + "\u2502")
+        self.assertEqual(lines[11], "          \u2514\u252c\u2500\u2500\u2500\u252c\u2500\u2500\u2500\u252c"
+                         "\u2500\u2500\u252c\u2500\u2500\u2500\u252c\u2500\u2500\u2500\u252c\u2518")
+        self.assertEqual(lines[-1].strip(), "time / s")
+        self.assertNotIn("\033", "".join(lines))
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ static int curve_points(const char* svg, double (*points)[2], int most)
     check(frame != NULL);
     const double left = attribute(frame, " x=\""), top = attribute(frame, " y=\"");
     const double width = attribute(frame, " width=\""), height = attribute(frame, " height=\"");
-    const char* at = strstr(strstr(svg, "h22"), " d=\"M"); // behind the legend
+    const char* at = strstr(strstr(svg, "<text class=\"key\""), " d=\"M"); // behind the legend
     check(at != NULL);
     int n = 0;
     for (at += 5; n < most; n++) {
@@ -222,7 +222,7 @@ static void gaps_break_the_line(void** state)
     const crd_plot_series s = {.label = "s", .x = x, .y = y, .count = 6, .dashed = true};
     const crd_plot_panel p = {.series = &s, .series_count = 1};
     const char* svg = plot(*state, "", &p, 1);
-    const char* path = strstr(strstr(svg, "h22"), "<path "); // behind the legend
+    const char* path = strstr(strstr(svg, "<text class=\"key\""), "<path "); // behind the legend
     check(path != NULL);
     *strchr(path, '>') = 0;
     check_int(occurrences(path, "M"), 3);

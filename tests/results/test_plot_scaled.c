@@ -52,7 +52,7 @@ static void place(const char* svg, int n, double at[2])
     check(frame != NULL);
     const double left = attribute(frame, " x=\""), top = attribute(frame, " y=\"");
     const double width = attribute(frame, " width=\""), height = attribute(frame, " height=\"");
-    const char* p = strstr(strstr(svg, "h22"), " d=\"M");
+    const char* p = strstr(strstr(svg, "<text class=\"key\""), " d=\"M");
     check(p != NULL);
     p += 5;
     for (int i = 0;; i++) {

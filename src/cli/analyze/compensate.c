@@ -402,10 +402,11 @@ static crd_status draw_estimates(compensation* c)
     }
     char title[120];
     snprintf(title, sizeof title, "around the largest error of %.60s", c->all[0].label);
-    const crd_plot_panel panels[2] = {{r->name, r->unit, lines, count},
-                                      {title, r->unit, near, count}};
+    const crd_plot_panel panels[2] = {
+        {.title = r->name, .y_label = r->unit, .series = lines, .series_count = count},
+        {.title = title, .y_label = r->unit, .series = near, .series_count = count}};
     const crd_plot_scale scales[2] = {{0}, {.own_x = true, .x_label = "time [s]"}};
-    const crd_plot_options opt = {r->name, "time [s]", false, scales};
+    const crd_plot_options opt = {.title = r->name, .x_label = "time [s]", .scales = scales};
     return crd_plot_svg_scaled(c->cli->ctx, c->o->plot, &opt, panels, 2);
 }
 

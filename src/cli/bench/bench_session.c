@@ -468,7 +468,7 @@ static crd_status names_of(command* c, const char* (*name)(int), int count, cons
     const char** names = crdi_arena_new(&c->arena, (size_t)count, sizeof *names);
     if (!names) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
-        names[i] = crdi_arena_format(&c->arena, "%s  %d", name(i), i);
+        names[i] = crdi_arena_text(&c->arena, name(i), strlen(name(i)));
         if (!names[i]) { return CRD_E_MEMORY; }
     }
     *out = names;
@@ -484,9 +484,10 @@ static crd_status draw_master(command* c, picture* p)
     for (int i = 0; i < c->record_count; i++) {
         CRD_TRY(add_steps(c, l, &c->records[i], c->records[i].master, true));
     }
-    *s = series_of("", l, false);
+    *s = series_of("master", l, false);
     crd_plot_scale* scale = &p->scales[p->count];
     scale->y_name_count = CRDI_DCP_MASTER_STATE_COUNT;
+    scale->bars = true;
     CRD_TRY(names_of(c, crdi_dcp_master_state_name, scale->y_name_count, &scale->y_names));
     p->panels[p->count++] =
         (crd_plot_panel){.title = "state of the master", .series = s, .series_count = 1};
@@ -514,6 +515,7 @@ static crd_status draw_benches(command* c, picture* p, const char* title, const 
     if (used == 0 && count != CRD_DCP_STATE_COUNT) { return CRD_OK; }
     crd_plot_scale* scale = &p->scales[p->count];
     if (name) {
+        scale->bars = true;
         scale->y_name_count = count;
         CRD_TRY(names_of(c, name, count, &scale->y_names));
     }
