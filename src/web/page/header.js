@@ -103,6 +103,7 @@ function banner() {
 // A run that goes on serving has its results to look at soon after its end.
 let offered = 0;
 async function offerView() {
+    if (!offerView.next) { offerView.next = now() + 3000; } // one that does not go on serving is gone by then
     if (offered > 20 || !$("banner-view").hidden || now() < offerView.next) { return; }
     offerView.next = now() + 1000;
     offered++;
