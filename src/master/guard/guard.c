@@ -28,6 +28,14 @@ const char* crd_guard_state_name(crd_guard_state s)
     return s >= 0 && s <= CRD_GUARD_LIMIT ? states[s] : "";
 }
 
+bool crdi_guard_sees_rough(const crd_master* m)
+{
+    for (int i = 0; i < m->guard.guarded_count; i++) {
+        if (crdi_growth_is_rough(&m->guard.guarded[i].watch)) { return true; }
+    }
+    return false;
+}
+
 crd_guard_report crdi_guard_get_report(const crd_master* m)
 {
     const crdi_guard* g = &m->guard;

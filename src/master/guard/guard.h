@@ -110,6 +110,7 @@ bool crdi_guard_is_on(const crd_master* m);      ///< steps are looked at
 bool crdi_guard_is_limited(const crd_master* m); ///< a limit acts in the run
 void crdi_guard_step(crd_master* m);             ///< after a step that counts
 void crdi_guard_finish(crd_master* m);           ///< at the end: what grew without a word
+bool crdi_guard_sees_rough(const crd_master* m); ///< samples do not follow a loop's signals
 crd_guard_report crdi_guard_get_report(const crd_master* m);
 void crdi_guard_stop(crd_master* m); ///< the run ends with this step, for what the text says
 /// The map of the loop that a connection belongs to, and its link there; NULL: not known.

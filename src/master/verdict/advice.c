@@ -132,11 +132,8 @@ static void say_doubt(crd_master* m, const crd_master_report* r)
         jumps = jumps || *m->connections.predictions[i].event_count > 0;
     }
     if (predicts && jumps) { why = "signals jump inside of steps"; }
-    for (int i = 0; predicts && i < m->guard.guarded_count; i++) {
-        if (crdi_growth_is_rough(&m->guard.guarded[i].watch)) {
-            why =
-                "samples do not follow the signals, which have noise or change too much in a step";
-        }
+    if (predicts && crdi_guard_sees_rough(m)) {
+        why = "samples do not follow the signals, which have noise or change too much in a step";
     }
     if (*why) {
         say(m->verdict.judge,
