@@ -95,6 +95,7 @@ static crd_context* context_create(const crd_context_options* o, size_t size)
     if (!ctx) { return NULL; }
     ctx->opt = *o;
     ctx->error = ctx->own;
+    ctx->findings = NULL;
     ctx->size = size;
     ctx->error[0] = 0;
     return ctx;
@@ -110,7 +111,9 @@ crd_context* crd_context_create(const crd_context_options* opt)
 // Each unit has one: there may be 100 000, and few have a long sentence to say.
 crd_context* crdi_context_child(const crd_context* ctx)
 {
-    return context_create(&ctx->opt, CRDI_ERROR_SHORT);
+    crd_context* child = context_create(&ctx->opt, CRDI_ERROR_SHORT);
+    if (child) { child->findings = ctx->findings; }
+    return child;
 }
 
 crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* user)
@@ -119,7 +122,9 @@ crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* 
     opt.log = sink;
     opt.log_user = user;
     if (opt.level < CRD_LOG_WARNING) { opt.level = CRD_LOG_WARNING; }
-    return crd_context_create(&opt);
+    crd_context* tap = crd_context_create(&opt);
+    if (tap) { tap->findings = ctx->findings; }
+    return tap;
 }
 
 void crdi_log_on(const crd_context* ctx, crd_level level, const char* text)

@@ -8,5 +8,6 @@ struct crd_context {
     crd_context_options opt;
     char* error; // (size)
     size_t size;
+    struct crdi_findings* findings; // NULL: the first failure is the end
     char own[]; // what `error` is, until it needs more
 };

@@ -116,6 +116,7 @@ typedef struct crdi_cli {
     bool collect;         // warnings, for --json
     bool silent;          // errors only on standard error
     bool printed;         // the result is on standard output
+    bool said;            // the failure is on standard error
     crdi_list warnings;
 } crdi_cli;
 

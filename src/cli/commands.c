@@ -251,6 +251,7 @@ static crd_context* commands_make_context(crdi_cli* cli, const crdi_common* comm
 
 static int commands_finish(crdi_cli* cli, crd_status st)
 {
+    if (cli->said) { return crd_status_exit_code(st); }
     if (st < 0 && *crd_error_text(cli->ctx)) {
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
     } else if (st < 0 && st != CRD_E_DIFFERENT) {

@@ -81,7 +81,7 @@ static void destroy_rest(void* with)
     while (m->life.destroyed < m->plan->member_count) {
         const int i = m->plan->member_count - 1 - m->life.destroyed++;
         crdi_member* p = &m->plan->members[i];
-        if (p->run->left) { continue; }
+        if (p->run->left || !p->unit) { continue; }
         crdi_values_clear(p->unit->ctx, p->in, &p->inputs);
         crdi_values_clear(p->unit->ctx, p->out, &p->outputs);
         crd_binding_destroy(p->in);

@@ -1,5 +1,8 @@
 #include "system/keys.h"
 
+#include "shared/base_findings.h"
+#include "system/read.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -443,14 +446,34 @@ static crd_status keys_read_value(crdi_reader* r, const crdi_node* n, const crdi
     return CRD_OK;
 }
 
+// Where a key belongs that stands somewhere else.
+crdi_hint crdi_key_home(const char* key)
+{
+    crdi_hint h = {""};
+    int count = 0, found = 0;
+    const crdi_table* const* tables = crdi_system_tables(&count);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < tables[i]->count; k++) {
+            if (strcmp(tables[i]->keys[k].name, key) != 0 || ++found > 3) { continue; }
+            const size_t n = strlen(h.text);
+            snprintf(
+                h.text + n, sizeof h.text - n, "%s%s", found == 1 ? ", it belongs to " : " or ",
+                strcmp(tables[i]->name, "file") == 0 ? "the outermost level" : tables[i]->name);
+        }
+    }
+    return h;
+}
+
 static crd_status unknown_key(crdi_reader* r, const crdi_node* n, const crdi_table* table)
 {
     char all[400];
     names list = table_names(table);
     keys_join(list, all, sizeof all);
     const crdi_hint hint = crdi_hint_from(n->key, keys_next_name, &list);
-    return crdi_read_fail(r, CRD_E_FORMAT, n->line, "unknown key '%s'%s Allowed here: %s",
-                          crdi_clip(n->key).text, hint.text[0] ? hint.text : ".", all);
+    const crdi_hint home = crdi_key_home(n->key);
+    return crdi_read_fail(r, CRD_E_FORMAT, n->line, "unknown key '%s'%s%s Allowed here: %s",
+                          crdi_clip(n->key).text, home.text,
+                          hint.text[0] ? hint.text : ".", all);
 }
 
 static crd_status no_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table)
@@ -466,19 +489,30 @@ crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_tabl
 {
     if (n->kind != CRDI_MAPPING) { return no_mapping(r, n, table); }
     uint64_t seen = 0;
+    crd_status failed = CRD_OK; // the last one that was noted: the rest of the keys is read
     for (const crdi_node* m = n->first; m; m = m->next) {
         int i = 0;
         while (i < table->count && strcmp(table->keys[i].name, m->key) != 0) {
             i++;
         }
-        if (i == table->count) { return unknown_key(r, m, table); }
-        const crdi_key* k = &table->keys[i];
-        const size_t mark = crdi_path_enter(r, k->name);
-        const crd_status value_st = keys_read_value(r, m, k, (char*)object + k->offset);
-        if (value_st < 0) { return value_st; }
+        const size_t mark = r->path_length;
+        crd_status st;
+        if (i == table->count) {
+            st = unknown_key(r, m, table);
+        } else {
+            const crdi_key* k = &table->keys[i];
+            (void)crdi_path_enter(r, k->name);
+            st = keys_read_value(r, m, k, (char*)object + k->offset);
+            seen |= UINT64_C(1) << i;
+        }
+        if (st < 0) {
+            failed = st;
+            st = crdi_go_on(r->ctx, st);
+            if (st < 0) { return st; }
+        }
         crdi_path_leave(r, mark);
-        seen |= UINT64_C(1) << i;
     }
+    if (failed < 0) { return failed; } // what keys mean together is no question then
     for (int i = 0; i < table->count; i++) {
         if (table->keys[i].required && !(seen >> i & 1)) {
             return crdi_read_fail(r, CRD_E_FORMAT, n->line, "the key '%s' is missing",

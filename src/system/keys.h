@@ -105,4 +105,6 @@ crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out);
 /// The same as a path: relative to the folder of the file.
 crd_status crdi_read_path(crdi_reader* r, const crdi_node* n, const char** out);
 
+/// ", it belongs to channel", or "".
+crdi_hint crdi_key_home(const char* key);
 crdi_hint crdi_hint_from(const char* word, const char* (*next)(void* user), void* user);

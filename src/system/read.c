@@ -1,5 +1,7 @@
 #include "system/read.h"
 
+#include "shared/base_findings.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -342,6 +344,14 @@ static crd_status check_groups(crdi_reader* r, const crdi_node* root, const crd_
         s->units[r->base_units].name);
 }
 
+// From the outermost level.
+static crd_status go_on(crdi_reader* r, crd_status st)
+{
+    const crd_status next = crdi_go_on(r->ctx, st);
+    if (next >= 0) { r->path_length = 0; }
+    return next;
+}
+
 // Everything but `system`, over what the system has.
 static crd_status read_parts(crdi_reader* r, const crdi_node* root, const file_draft* d,
                              crd_system* s)
@@ -353,14 +363,14 @@ static crd_status read_parts(crdi_reader* r, const crdi_node* root, const file_d
     const crd_group* groups = s->run.group.members;
     if (d->title) { s->title = d->title; }
     if (d->units) { CRD_TRY(crdi_read_units(r, d->units, s)); }
-    if (d->run) { CRD_TRY(read_run(r, d->run, s)); }
+    if (d->run) { CRD_TRY(go_on(r, read_run(r, d->run, s))); }
     if (s->run.scheme == CRD_SCHEME_GROUPS && s->run.group.members == groups &&
         s->unit_count > r->base_units) {
         CRD_TRY(check_groups(r, root, s));
     }
-    if (d->connections) { CRD_TRY(crdi_read_connections(r, d->connections, s)); }
-    if (d->bonds) { CRD_TRY(crdi_read_bonds(r, d->bonds, s)); }
-    if (d->results) { CRD_TRY(read_results(r, d->results, s)); }
+    if (d->connections) { CRD_TRY(go_on(r, crdi_read_connections(r, d->connections, s))); }
+    if (d->bonds) { CRD_TRY(go_on(r, crdi_read_bonds(r, d->bonds, s))); }
+    if (d->results) { CRD_TRY(go_on(r, read_results(r, d->results, s))); }
 fail:
     return st;
 }
@@ -388,7 +398,9 @@ crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s
     crd_status st = CRD_OK;
     file_draft d = {0};
     CRD_TRY(check_version(r, root, true)); // first: a later version may have other keys
-    CRD_TRY(crdi_read_mapping(r, root, &file_table, &d, NULL));
+    const crd_status keys = crdi_read_mapping(r, root, &file_table, &d, NULL);
+    CRD_TRY(go_on(r, keys));
+    if (keys < 0 && !d.units && !d.system) { return keys; } // units by another name
     if (d.variant && !d.system) {
         return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(root, "variant"),
                               "variant: '%s' of what? Expected the key system with an SSP too",

@@ -1,4 +1,5 @@
 // connections: an arrow or a mapping each; what a system below connects already gets the options.
+#include "shared/base_findings.h"
 #include "system/read.h"
 
 #include <math.h>
@@ -230,7 +231,7 @@ crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system*
     int i = 0;
     for (const crdi_node* m = n->first; m; m = m->next) {
         const size_t inner = crdi_path_enter_item(r, i++);
-        CRD_TRY(read_connection(r, m, s, &map));
+        CRD_TRY(crdi_go_on(r->ctx, read_connection(r, m, s, &map)));
         crdi_path_leave(r, inner);
     }
     crdi_path_leave(r, mark);

@@ -234,6 +234,19 @@ static crd_status read_surroundings(crdi_reader* r, const crdi_node* n, coupling
     return crdi_read_mapping(r, &rest, &coupling_table, d, NULL);
 }
 
+// What a link does to the samples is said one level further in.
+static crd_status check_link_keys(crdi_reader* r, const crdi_node* n)
+{
+    static const char* const keys[] = {"delay", "jitter", "loss", "burst", "duplicate"};
+    for (int i = 0; i < COUNT(keys); i++) {
+        if (!crdi_node_get(n, keys[i])) { continue; }
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, keys[i]),
+                              "unknown key '%s', it belongs to channel: { channel: { %s: ... } }",
+                              keys[i], keys[i]);
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
@@ -247,6 +260,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
     } else {
         coupling_draft d = {.record = true};
         bool own = false;
+        CRD_TRY(check_link_keys(r, n));
         CRD_TRY(read_surroundings(r, n, &d, &own));
         if (d.file && own) {
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "file"),

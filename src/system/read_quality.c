@@ -1,4 +1,5 @@
 // What a run does about its own errors: run.control, run.iterate, run.monitor, and power bonds.
+#include "shared/base_findings.h"
 #include "system/read.h"
 
 #include <math.h>
@@ -573,7 +574,7 @@ crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s)
     int i = 0;
     for (const crdi_node* m = n->first; m; m = m->next) {
         const size_t inner = crdi_path_enter_item(r, i++);
-        CRD_TRY(read_bond(r, m, s, &known, amended));
+        CRD_TRY(crdi_go_on(r->ctx, read_bond(r, m, s, &known, amended)));
         crdi_path_leave(r, inner);
     }
     CRD_TRY(check_bond_names(r, s));

@@ -1,4 +1,5 @@
 // Units of a description: their keys, kinds and signals.
+#include "shared/base_findings.h"
 #include "shared/system.h"
 #include "system/read.h"
 
@@ -796,6 +797,17 @@ fail:
     return st;
 }
 
+// One that could not be read is still there for those who name it.
+static crd_status add_unread_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    if (crd_system_find(s, n->key) >= 0) { return CRD_OK; }
+    crd_unit_spec u = crd_unit_spec_defaults();
+    u.name = crdi_arena_text(r->arena, n->key, strlen(n->key));
+    u.path = crdi_unread_unit;
+    u.place = (crd_place){r->file, n->line};
+    return u.name ? crdi_add_unit(s, &u) : CRD_E_MEMORY;
+}
+
 crd_status crdi_read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
@@ -805,7 +817,11 @@ crd_status crdi_read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "no unit at all, expected at least one");
     }
     for (const crdi_node* m = n->first; m; m = m->next) {
-        CRD_TRY(read_units_read_unit(r, m, s));
+        const size_t inner = r->path_length;
+        const crd_status one = read_units_read_unit(r, m, s);
+        CRD_TRY(crdi_go_on(r->ctx, one));
+        crdi_path_leave(r, inner);
+        if (one < 0) { CRD_TRY(add_unread_unit(r, m, s)); }
     }
     crdi_path_leave(r, mark);
 fail:

@@ -1,5 +1,7 @@
 #include "system/yaml.h"
 
+#include "shared/base_findings.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -176,7 +178,8 @@ static crd_status check_duplicates(const builder* b, const crdi_node* mapping)
     if (mapping->count <= FEW) {
         for (const crdi_node* n = mapping->first; n; n = n->next) {
             const crdi_node* first = crdi_node_get(mapping, n->key);
-            if (first != n) { return duplicate_key(b, first, n); }
+            const crd_status one = first == n ? CRD_OK : duplicate_key(b, first, n);
+            if (crdi_go_on(b->ctx, one) < 0) { return one; }
         }
         return CRD_OK;
     }
@@ -187,7 +190,9 @@ static crd_status check_duplicates(const builder* b, const crdi_node* mapping)
     for (const crdi_node* n = mapping->first; n; n = n->next) {
         bool fresh = false;
         CRD_TRY(crdi_map_add(&map, n->key, 0, &fresh));
-        if (!fresh) { CRD_TRY(duplicate_key(b, crdi_node_get(mapping, n->key), n)); }
+        if (!fresh) {
+            CRD_TRY(crdi_go_on(b->ctx, duplicate_key(b, crdi_node_get(mapping, n->key), n)));
+        }
     }
 fail:
     crdi_map_clear(&map);

@@ -1,6 +1,7 @@
 // Creating and destroying units: picks the adapter, checks and keeps the settings of the spec.
 #include "unit/unit.h"
 #include "shared/base.h"
+#include "shared/base_findings.h"
 #include "shared/unit.h"
 #include "unit/worker/worker.h"
 
@@ -135,7 +136,11 @@ static crd_status add_settings(crd_unit* u, bool structural)
                 note_ignored(u, s, ++ignored);
                 continue;
             }
-            if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
+            if (st < 0) {
+                st = crdi_go_on(u->ctx, crdi_unit_fail_at(u->ctx, st, s->place, u->name));
+                if (st < 0) { return st; }
+                continue;
+            }
         }
         const int32_t v = crdi_unit_canonical(u, variable);
         const bool is_structural = u->info.variables[v].causality == CRD_STRUCTURAL_PARAMETER;
@@ -145,7 +150,8 @@ static crd_status add_settings(crd_unit* u, bool structural)
         } else if (is_structural == structural) {
             st = unit_add_setting(u, s, variable, element);
         }
-        if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
+        if (st < 0) { st = crdi_go_on(u->ctx, crdi_unit_fail_at(u->ctx, st, s->place, u->name)); }
+        if (st < 0) { return st; }
     }
     if (ignored > MOST_NOTES) {
         crdi_log(u->ctx, CRD_LOG_WARNING,

@@ -329,6 +329,57 @@ class Check(EndToEnd):
         self.assertEqual(j["exit_code"], 2)
         self.assertIn("wrong.yaml:9", j["error"])
 
+    def test_everything_that_is_wrong_is_told_in_the_order_of_the_file(self):
+        text = """cardan: 1
+units:
+  first: { fmu: %s, parameters: { m9: 3, c1: 4 V } }
+  second: { fmuu: x.fmu }
+  third: { fmu: %s, stepp: 3 ms, step: 10 m }
+connections:
+  - second.x2 -> first.x2
+  - third.q -> first.v2
+  - third.x2 -> nobody.u # äöü
+  - { from: third.v, to: first.v2, coupling: { algorithm: foh, delay: 3 ms } }
+run: { stop: 1 s, coupling: foh }
+result: run.csv
+""" % (fmu("lo_fd1"), fmu("lo_fd2"))
+        self.write("bad.yaml", text)
+        done = self.cardan("check", "bad.yaml", code=2)
+        j = self.cardan_json("check", "bad.yaml", code=2)
+        lines = text.splitlines()
+        found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1]) for f in j["findings"]]
+        # second.x2 -> first.x2 is no mistake of its own, and what third.v would be is not looked at
+        self.assertEqual(found, [(3, "m9"), (3, "c1"), (4, "fmuu"), (5, "stepp"), (5, "10 m"), (9, "nobody.u"),
+                                 (10, "delay"), (11, "coupling"), (12, "result")])
+        self.assertEqual(j["error"], "bad.yaml:3: " + j["findings"][0]["text"])
+        self.assertIn("it belongs to channel", done.stderr)
+        self.assertIn("it belongs to connection", done.stderr)
+        self.assertIn("did you mean 'results'?", done.stderr)
+        self.assertIn("bad.yaml: 9 errors, 0 warnings", done.stderr)
+        self.assertIn("     9 |   - third.x2 -> nobody.u", done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^       \| {17}\^~{7}$")
+        # others end at their first mistake, as they did
+        self.assertEqual(self.cardan("run", "bad.yaml", code=2).stderr.count("cardan: "), 1)
+
+    def test_units_that_are_right_are_looked_at_beside_wrong_ones(self):
+        self.write("half.yaml", """cardan: 1
+units:
+  first: { fmu: %s }
+  second: { fmu: gone.fmu }
+  third: { fmu: %s }
+connections:
+  - third.q -> first.x2
+  - second.v2 -> first.v2
+  - third.x2 -> third.f
+""" % (fmu("lo_fd1"), fmu("lo_fd2")))
+        j = self.cardan_json("check", "half.yaml", code=2)
+        self.assertEqual([f["line"] for f in j["findings"]], [4, 7, 9])
+
+    def test_the_times_of_a_run_can_be_tried(self):
+        self.oscillator()
+        self.assertIn("in steps of 2 ms", self.cardan("check", "oscillator.yaml", "--step", "2 ms").stdout)
+        self.cardan("check", "oscillator.yaml", "--start-time", "5", "--stop-time", "1", code=2, says="before")
+
 
 class Compare(EndToEnd):
     def setUp(self):

@@ -1,7 +1,9 @@
 // cardan check: everything but the run.
 #include "cardan/master.h"
 #include "cardan/results.h"
-#include "cli/info/info.h"
+#include "cli/info/findings.h"
+#include "shared/base_findings.h"
+#include "shared/system_words.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,15 +11,15 @@
 typedef struct check_options {
     crdi_common common;
     crdi_list parameters, set;
-    const char* variant;
+    const char *variant, *scheme;
+    double start_time, stop_time, step;
+    int predict;
+    bool iterate;
     crdi_input input;
 } check_options;
 
-static void put_found(crdi_cli* cli, const crd_system* s, crd_master* m, crd_status st,
-                      crdi_result* out)
+static void put_found(const crd_system* s, crd_master* m, crdi_result* out)
 {
-    crdi_put(out, BOOL("ok", st == CRD_OK));
-    crdi_put_status(cli, out, st);
     crdi_result* units = s ? crdi_array(out, "units") : NULL;
     for (int i = 0; s && i < s->unit_count; i++) {
         crdi_add(units, TEXT(NULL, s->units[i].name));
@@ -41,22 +43,22 @@ static void put_found(crdi_cli* cli, const crd_system* s, crd_master* m, crd_sta
         crdi_format_seconds(step, r->step));
 }
 
-static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
-                            crdi_result* out)
+static crd_status apply_overrides(crd_system* s, const check_options* o)
 {
-    const check_options* o = options;
     crd_status st = CRD_OK;
-    crd_system* s = NULL;
-    crd_master* m = NULL;
-    if (crdi_is_layout(arguments->items[0])) {
-        return crdi_check_layout(cli, arguments->items[0], out);
+    if (!isnan(o->start_time)) { s->run.start = o->start_time; }
+    if (!isnan(o->stop_time)) { s->run.stop = o->stop_time; }
+    if (!isnan(o->step)) { s->run.step = o->step; }
+    for (int i = 0; o->predict >= 0 && i < s->connection_count; i++) {
+        s->connections[i].predict = (crd_prediction)o->predict;
     }
-    if (crdi_is_can(arguments->items[0])) { return crdi_check_can(cli, arguments->items[0], out); }
-    if (crdi_is_dcp(arguments->items[0])) { return crdi_check_dcp(cli, arguments->items[0], out); }
-    if (crdi_is_circuit(arguments->items[0])) {
-        return crdi_check_circuit(cli, arguments->items[0], out);
+    if (o->iterate) {
+        s->run.iterate.on = true;
+        s->run.iterate.place = (crd_place){.file = "--iterate"};
     }
-    CRD_TRY(crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s));
+    if (o->scheme) {
+        CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
+    }
     for (int i = 0; i < o->parameters.count; i++) {
         CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
     }
@@ -64,17 +66,58 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
         CRD_TRY(crdi_apply_set(s, o->set.items[i]));
     }
     CRD_TRY(crdi_check_times(s));
-    if (s->results.path) { CRD_TRY(crd_recorder_check_path(cli->ctx, s->results.path)); }
-    CRD_TRY(crdi_connect_input(s, &o->input));
-    CRD_TRY(crd_master_create(cli->ctx, s, NULL, &m));
 fail:
-    put_found(cli, s, m, st, out);
+    return st;
+}
+
+// Everything that is wrong is in the findings of `ctx` afterwards, or the status that ended it.
+static crd_status check_system(crd_context* ctx, const char* path, const check_options* o,
+                               crd_system** s, crd_master** m)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_load_variant(ctx, path, o->variant, s));
+    CRD_TRY(crdi_go_on(ctx, apply_overrides(*s, o)));
+    if ((*s)->results.path) {
+        CRD_TRY(crdi_go_on(ctx, crd_recorder_check_path(ctx, (*s)->results.path)));
+    }
+    CRD_TRY(crdi_findings_status(ctx) < 0 ? CRD_OK : crdi_connect_input(*s, &o->input));
+    CRD_TRY(crd_master_create(ctx, *s, NULL, m));
+fail:
+    return st;
+}
+
+static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                            crdi_result* out)
+{
+    const char* path = arguments->items[0];
+    if (crdi_is_layout(path)) { return crdi_check_layout(cli, path, out); }
+    if (crdi_is_can(path)) { return crdi_check_can(cli, path, out); }
+    if (crdi_is_dcp(path)) { return crdi_check_dcp(cli, path, out); }
+    if (crdi_is_circuit(path)) { return crdi_check_circuit(cli, path, out); }
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    crdi_remarks remarks;
+    crd_status st = crdi_remarks_begin(&remarks, cli);
+    if (st < 0) { return st; }
+    st = check_system(remarks.ctx, path, options, &s, &m);
+    (void)crdi_go_on(remarks.ctx, st);
+    if (st < 0 && st != CRD_E_MEMORY) { st = crdi_findings_status(remarks.ctx); }
+    crdi_remarks_show(&remarks, st, path, out);
+    put_found(s, m, out);
     crd_master_destroy(m);
     crd_system_destroy(s);
+    crdi_remarks_end(&remarks);
     return st;
 }
 
 static const crdi_option rows[] = {
+    OPT_TIME(check_options, start_time, "start-time", CRDI_ANY, "as for run"),
+    OPT_TIME(check_options, stop_time, "stop-time", CRDI_ANY, "as for run"),
+    OPT_TIME(check_options, step, "step", CRDI_POSITIVE, "macro step, as for run",
+             .alias = "step-size"),
+    OPT_TEXT(check_options, scheme, "scheme", "SCHEME", "as for run"),
+    OPT_CHOICE(check_options, predict, "predict", crdi_predictions, "as for run"),
+    OPT_FLAG(check_options, iterate, "iterate", "as for run"),
     CRDI_PARAMETERS_OPTION(check_options, parameters),
     OPT_LIST(check_options, set, "set", "UNIT.VAR=VALUE",
              "start value or parameter as for run; for a single FMU VAR=VALUE"),
@@ -91,7 +134,8 @@ const crdi_command crdi_command_check = {
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
-        "and says what is wrong and where. Files of an SSP are checked against its schema, and the "
+        "and says everything that is wrong, in the order of the file, each with its line and a "
+        "mark below it. Files of an SSP are checked against its schema, and the "
         "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist "
         "(.cir, "
         ".ckt, .net, .sp, .spice) is read and its start computed, the layout of datagrams (.yaml "
@@ -100,7 +144,9 @@ const crdi_command crdi_command_check = {
         "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",
     .examples = {{"cardan check oscillator.yaml", "is this system right?"},
-                 {"cardan check oscillator.yaml --json | jq .warnings", "the same for programs"},
+                 {"cardan check oscillator.yaml --json | jq .findings",
+                  "for editors: with positions"},
+                 {"cardan check oscillator.yaml --step '2 ms'", "would it run with another step?"},
                  {"cardan check bench.dcpx", "does this slave description keep the standard?"}},
     OPTIONS(rows, check_options),
     .min_arguments = 1,

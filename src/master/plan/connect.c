@@ -1,6 +1,7 @@
 // Connections of the description, one per element, with every check that needs the
 // units' descriptions: variables, causality, types, sizes, units of measure, one source per input.
 #include "master/plan/plan.h"
+#include "shared/base_findings.h"
 #include "shared/base_names.h"
 
 #include <stdio.h>
@@ -369,13 +370,16 @@ crd_status crdi_plan_connect(crdi_plan* plan)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < plan->sys->connection_count; i++) {
-        CRD_TRY(connect_one(plan, &plan->sys->connections[i]));
+        const crd_connection_spec* c = &plan->sys->connections[i];
+        if (!plan->members[c->from_unit].unit || !plan->members[c->to_unit].unit) { continue; }
+        CRD_TRY(crdi_go_on(plan->ctx, connect_one(plan, c)));
     }
     if (plan->connection_count) {
         qsort(plan->connections, (size_t)plan->connection_count, sizeof *plan->connections,
               by_target);
     }
     CRD_TRY(check_one_source(plan));
+    CRD_TRY(crdi_findings_status(plan->ctx)); // what else would be said follows from these
     CRD_TRY(warn_unconnected(plan));
 fail:
     return st;

@@ -1,5 +1,6 @@
 // The units of a run, and room for their values.
 #include "master/plan/plan.h"
+#include "shared/base_findings.h"
 
 crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
 {
@@ -18,15 +19,20 @@ crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
     for (int i = 0; i < sys->unit_count; i++) {
         crdi_member* p = &plan->members[i];
         p->run = &run[i];
-        const crd_status st =
-            crd_unit_create_shared(plan->log, plan->store, &sys->units[i], &p->unit);
-        if (st < 0) { return crdi_fail(plan->ctx, st, "%s", crd_error_text(plan->log)); }
+        plan->member_count++;
+        if (sys->units[i].path == crdi_unread_unit) { continue; }
+        crd_status st = crd_unit_create_shared(plan->log, plan->store, &sys->units[i], &p->unit);
+        if (st < 0) { st = crdi_fail(plan->ctx, st, "%s", crd_error_text(plan->log)); }
+        if (crdi_go_on(plan->ctx, st) < 0) {
+            plan->member_count--;
+            return st;
+        }
+        if (st < 0) { continue; } // its connections are not looked at
         p->pinned = sys->units[i].pinned;
         plan->unit_names[i] = p->unit->name;
         plan->has_remote = plan->has_remote || CRDI_UNIT_HAS(p->unit, remote, begin);
         plan->has_remarks = plan->has_remarks || p->unit->remark;
         p->unit->wish = wish;
-        plan->member_count++;
     }
     return CRD_OK;
 }

@@ -47,6 +47,7 @@ crd_status crdi_async_check(crdi_plan* plan)
 {
     for (int i = 0; i < plan->member_count; i++) {
         crdi_member* p = &plan->members[i];
+        if (!p->unit) { continue; } // it could not be read
         const double budget = p->unit->spec ? p->unit->spec->budget : (double)NAN;
         if (isnan(budget)) { continue; }
         if (budget < 0) {

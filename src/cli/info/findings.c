@@ -1,0 +1,229 @@
+#include "cli/info/findings.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct finding {
+    const char* text; // the whole sentence
+    bool error;
+    size_t place;         // bytes of "file:line: "
+    int line, order;      // from 1, 0: none
+    const char* quoted;   // the line itself, NULL: not known
+    size_t length;        // of it
+    size_t column, width; // from 0, bytes; width 0: none
+} finding;
+
+static void keep_warning(void* user, crd_level level, const char* text)
+{
+    crdi_remarks* t = user;
+    if (level > CRD_LOG_WARNING) {
+        crdi_log_on(t->cli->ctx, level, text);
+        return;
+    }
+    crdi_findings* list = level == CRD_LOG_ERROR ? &t->findings : &t->warnings;
+    const char** grown = crdi_grow(list->arena.ctx, list->texts, &list->capacity,
+                                   (size_t)list->count + 1, sizeof *grown);
+    const char* copy = grown ? crdi_arena_text(&list->arena, text, strlen(text)) : NULL;
+    if (grown) { list->texts = grown; }
+    if (!copy) { return; }
+    if (!list->count) { list->first = CRD_E_FORMAT; } // an SSP logs all errors but the first
+    list->texts[list->count++] = copy;
+}
+
+crd_status crdi_remarks_begin(crdi_remarks* t, crdi_cli* cli)
+{
+    *t = (crdi_remarks){.cli = cli};
+    crd_arena_init(&t->findings.arena, cli->ctx);
+    crd_arena_init(&t->warnings.arena, cli->ctx);
+    t->ctx = crdi_context_tap(cli->ctx, keep_warning, t);
+    if (!t->ctx) { return CRD_E_MEMORY; }
+    crdi_findings_collect(t->ctx, &t->findings);
+    return CRD_OK;
+}
+
+void crdi_remarks_end(crdi_remarks* t)
+{
+    crdi_findings_clear(&t->findings);
+    crdi_findings_clear(&t->warnings);
+    crd_context_destroy(t->ctx);
+}
+
+// ---- places ------------------------------------------------------------------------------------
+
+// "path:12: " at the beginning.
+static void find_line(finding* f, const char* path, const crd_text* file)
+{
+    const size_t n = strlen(path);
+    if (strncmp(f->text, path, n) != 0 || f->text[n] != ':') { return; }
+    char* end;
+    const long line = strtol(f->text + n + 1, &end, 10);
+    if (line <= 0 || line > 100000000 || strncmp(end, ": ", 2) != 0) { return; }
+    f->line = (int)line;
+    f->place = (size_t)(end + 2 - f->text);
+    size_t at = 0;
+    for (long i = 1; i < line && at < file->length; i++) {
+        const char* next = memchr(file->data + at, '\n', file->length - at);
+        at = next ? (size_t)(next - file->data) + 1 : file->length;
+    }
+    if (at >= file->length) { return; }
+    f->quoted = file->data + at;
+    const char* next = memchr(f->quoted, '\n', file->length - at);
+    f->length = next ? (size_t)(next - f->quoted) : file->length - at;
+    if (f->length && f->quoted[f->length - 1] == '\r') { f->length--; }
+}
+
+static size_t characters(const char* text, size_t bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        n += ((unsigned char)text[i] & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+// A word of the message in the line, whole.
+static bool find_word(finding* f, const char* word, size_t n)
+{
+    for (size_t i = 0; n > 0 && i + n <= f->length; i++) {
+        if (memcmp(f->quoted + i, word, n) != 0 || (i > 0 && is_letter(f->quoted[i - 1])) ||
+            (i + n < f->length && is_letter(f->quoted[i + n]))) {
+            continue;
+        }
+        f->column = i;
+        f->width = n;
+        return true;
+    }
+    return false;
+}
+
+// What the sentence is about: its first word if it has a dot (a.y is in ...), then what stands in
+// quotes, then the key at the end of the path, else the whole line.
+static void find_column(finding* f)
+{
+    const char* text = f->text + f->place;
+    const size_t first = strcspn(text, " :");
+    if (!f->quoted) { return; }
+    if (memchr(text, '.', first) && text[first] == ' ' && find_word(f, text, first)) { return; }
+    const char* missing = strstr(text, "has no variable '");
+    const char* about = missing                           ? missing
+                        : strncmp(text, "unit '", 6) == 0 ? strstr(text, "': ")
+                                                          : NULL;
+    about = missing || !about ? about : about + 2;
+    for (const char* q = strchr(about ? about : text, '\''); q; q = strchr(q + 1, '\'')) {
+        const char* end = strchr(q + 1, '\'');
+        if (!end) { break; }
+        if (find_word(f, q + 1, (size_t)(end - q) - 1)) { return; }
+        q = end;
+    }
+    const char* colon = strstr(text, ": ");
+    const char* key = colon;
+    while (key && key > text && key[-1] != '.' && key[-1] != ' ') {
+        key--;
+    }
+    if (key && find_word(f, key, (size_t)(colon - key))) { return; }
+    size_t from = 0, to = f->length;
+    while (from < to && strchr(" \t", f->quoted[from])) {
+        from++;
+    }
+    const char* comment = to > from ? memchr(f->quoted + from, '#', to - from) : NULL;
+    if (comment && comment > f->quoted + from && comment[-1] == ' ') {
+        to = (size_t)(comment - f->quoted);
+    }
+    while (to > from && strchr(" \t", f->quoted[to - 1])) {
+        to--;
+    }
+    f->column = from;
+    f->width = to - from;
+}
+
+static int by_line(const void* a, const void* b)
+{
+    const finding *x = a, *y = b;
+    if ((x->line == 0) != (y->line == 0)) { return x->line == 0 ? 1 : -1; }
+    return x->line != y->line ? (x->line < y->line ? -1 : 1) : x->order - y->order;
+}
+
+// ---- shown -------------------------------------------------------------------------------------
+
+static void put_caret(const finding* f)
+{
+    enum { LONGEST = 200 };
+    if (!f->width || f->length > LONGEST) { return; }
+    char line[4 * LONGEST];
+    const size_t before = characters(f->quoted, f->column);
+    const size_t wide = characters(f->quoted + f->column, f->width);
+    int n = snprintf(line, sizeof line, "%6d | %.*s\n       | %*s^", f->line, (int)f->length,
+                     f->quoted, (int)before, "");
+    for (size_t i = 1; i < wide && n + 2 < (int)sizeof line; i++) {
+        line[n++] = '~';
+    }
+    line[n++] = '\n';
+    for (int i = 0; i < n; i++) { // foreign text; tabs would move the mark
+        if (line[i] != '\n' && (unsigned char)line[i] < ' ') { line[i] = ' '; }
+    }
+    crdi_write_all(STDERR_FILENO, line, (size_t)n);
+}
+
+static void put_finding(crdi_remarks* t, const finding* f, const char* path, crdi_result* list)
+{
+    crdi_message(t->cli, f->error ? CRD_LOG_ERROR : CRD_LOG_WARNING, f->text);
+    put_caret(f);
+    const bool known = f->width > 0;
+    const int column = known ? (int)characters(f->quoted, f->column) + 1 : 0;
+    const int end = known ? column + (int)characters(f->quoted + f->column, f->width) : 0;
+    crdi_put(crdi_row(list), TEXT("severity", f->error ? "error" : "warning"),
+             TEXT("file", f->line ? path : NULL), INT("line", f->line), INT("column", column),
+             INT("end_line", f->line), INT("end_column", end),
+             TEXT("text", crdi_result_copy(list, f->text + f->place)));
+}
+
+void crdi_remarks_show(crdi_remarks* t, crd_status st, const char* path, crdi_result* out)
+{
+    static const crdi_file_need need = {.what = "a description", .most = 256 << 20};
+    crd_context* ctx = t->cli->ctx;
+    const int count = t->findings.count + t->warnings.count;
+    finding* all = crdi_new_array(ctx, (size_t)count + 1, sizeof *all);
+    if (!all) { return; }
+    crd_text file;
+    crd_text_init(&file, ctx);
+    if (count && crdi_file_read(ctx, path, &need, &file) < 0) { file.length = 0; }
+    for (int i = 0; i < count; i++) {
+        const bool error = i < t->findings.count;
+        all[i] = (finding){.text = error ? t->findings.texts[i]
+                                         : t->warnings.texts[i - t->findings.count],
+                           .error = error,
+                           .order = i};
+        find_line(&all[i], path, &file);
+        find_column(&all[i]);
+    }
+    qsort(all, (size_t)count, sizeof *all, by_line);
+    const char* first = NULL;
+    for (int i = count - 1; i >= 0; i--) {
+        if (all[i].error) { first = all[i].text; }
+    }
+    crdi_put(out, BOOL("ok", st == CRD_OK), TEXT("status", crd_status_name(st)),
+             INT("exit_code", crd_status_exit_code(st)),
+             TEXT("error", first ? crdi_result_copy(out, first) : NULL));
+    crdi_put_texts(out, "warnings", t->warnings.texts, t->warnings.count);
+    crdi_result* list = crdi_array(out, "findings");
+    for (int i = 0; i < count; i++) {
+        if (all[i].error || !t->cli->silent) { put_finding(t, &all[i], path, list); }
+    }
+    if (t->findings.count > 1) {
+        char sum[300];
+        snprintf(sum, sizeof sum, "%.200s: %d errors, %d warning%s", path, t->findings.count,
+                 t->warnings.count, crdi_plural(t->warnings.count));
+        crdi_message(t->cli, CRD_LOG_ERROR, sum);
+    }
+    t->cli->said = t->findings.count > 0;
+    (void)crdi_fail(ctx, st, "%s", first ? first : crd_error_text(t->ctx));
+    crd_text_clear(&file);
+    crd_free(ctx, all);
+}
