@@ -71,6 +71,7 @@ typedef struct words {
     int count;
     bool wish;    // one of them is
     bool nothing; // only sides and numbers: y, u1
+    bool number;  // one of them is
 } words;
 
 typedef struct matcher {
@@ -170,6 +171,7 @@ static crd_status split_name(const matcher* m, const char* name, const crd_endpo
         kept[i] = list[i];
         classify(m, &kept[i], port);
         out->wish = out->wish || kept[i].role == T_WISH;
+        out->number = out->number || kept[i].role == T_NUMBER;
         out->nothing = out->nothing && (kept[i].role == T_SIDE || kept[i].role == T_NUMBER);
     }
     return CRD_OK;
@@ -460,7 +462,7 @@ static bool judge(const matcher* m, int from, int to, bool again, judged* j)
     if (a->unit == b->unit || !can_connect(a, b)) { return false; }
     const words *wa = &m->of_port[from], *wb = &m->of_port[to];
     const words *ua = &m->of_unit[a->unit], *ub = &m->of_unit[b->unit];
-    j->same = same_words(wa, wb) && !wa->nothing;
+    j->same = same_words(wa, wb) && (!wa->nothing || wa->number); // y2 and y2, not y and y
     // the only output of a unit is called y: its name is that of the unit
     judge_names(wa->nothing ? ua : wa, wb->nothing ? ub : wb, ua, ub, j);
     j->partner = j->partner || (wa->nothing && j->written);

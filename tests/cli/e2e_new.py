@@ -213,6 +213,21 @@ class New(EndToEnd):
         self.assertIn("rc: { circuit: rc.cir }", self.read())
         self.cardan("run", "system.yaml")
 
+    def test_results_do_not_take_the_place_of_a_recording(self):
+        self.write("drive.csv", "time,f [N]\n0,0\n0.1,100\n")
+        self.cardan("new", fmu("lo_fd2"), "drive.csv", "-o", "drive.yaml")
+        self.cardan("run", "drive.yaml")
+        self.assertIn("drive_results.csv", os.listdir(self.folder))
+
+    def test_numbered_names_without_words_are_names_too(self):
+        count = 3000
+        self.write("many.csv", "time," + ",".join(f"sig{i}.val" for i in range(count)) + "\n0" + ",1" * count + "\n")
+        self.write("many.cir", "* many\n" + "".join(f".input sig{i}_val start=0\n" for i in range(count)) + "V1 a 0 1\nR1 a 0 1\n")
+        self.cardan("new", "many.csv", "many.cir", "--no-trial")
+        lines = re.findall(r"(?m)^  - \"?many\.sig(\d+)\.val -> many_2\.sig(\d+)_val", self.read())
+        self.assertEqual(len(lines), count)
+        self.assertTrue(all(a == b for a, b in lines))
+
     def test_an_ssp_is_gone_on_from(self):
         self.cardan("new", fmu("lo_fd1"), fmu("lo_fd2"))
         self.cardan("export", "ssp", "system.yaml", "-o", "pair.ssp")
