@@ -9,5 +9,5 @@ struct crd_context {
     char* error; // (size)
     size_t size;
     struct crdi_findings* findings; // NULL: the first failure is the end
-    char own[]; // what `error` is, until it needs more
+    char own[];                     // what `error` is, until it needs more
 };

@@ -472,8 +472,7 @@ static crd_status unknown_key(crdi_reader* r, const crdi_node* n, const crdi_tab
     const crdi_hint hint = crdi_hint_from(n->key, keys_next_name, &list);
     const crdi_hint home = crdi_key_home(n->key);
     return crdi_read_fail(r, CRD_E_FORMAT, n->line, "unknown key '%s'%s%s Allowed here: %s",
-                          crdi_clip(n->key).text, home.text,
-                          hint.text[0] ? hint.text : ".", all);
+                          crdi_clip(n->key).text, home.text, hint.text[0] ? hint.text : ".", all);
 }
 
 static crd_status no_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table)
