@@ -183,7 +183,8 @@ class Install(unittest.TestCase):
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   'complete -p cardan >/dev/null && _cardan && printf "%s\\n" "${COMPREPLY[@]}"')
         return run("bash", "-c", script, "bash", self.at("share/bash-completion/completions/cardan"),
-                   *words, cwd=self.at("share/cardan/fmus/fmi2")).split()
+                   *words, cwd=self.at("share/cardan/fmus/fmi2"),
+                   env={"PATH": self.at("bin") + ":" + os.environ["PATH"]}).split()
 
     def test_bash_completes_commands_options_and_files(self):
         run("bash", "-n", self.at("share/bash-completion/completions/cardan"))
