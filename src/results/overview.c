@@ -749,7 +749,8 @@ static crd_status look_at_buckets(pyramid* p, const window* w, int64_t a, int64_
     }
     int level = 0;
     while (level + 1 < LEVELS && p->low[level + 1] &&
-           n >> (RATIO_BITS * (level + 1)) >= w->pixels) {
+           n >> (RATIO_BITS * (level + 1)) >=
+               4 * (int64_t)w->pixels) { // else pixels beat with them
         level++;
     }
     columns c = columns_begin(w, s);

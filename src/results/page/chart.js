@@ -172,7 +172,8 @@ function extremePath(pen, s, xOf, yOf, a, b) {
         down = true;
     }
 }
-// Where pixels are full from low to high, rectangles cost a tenth of a line.
+// Where pixels are full from low to high, rectangles cost a tenth of a line. Where they are not, rectangles are stairs.
+const FULL = 40; // px from low to high, on average
 function extremeColumns(pen, s, xOf, yOf, a, b, box) {
     const { t, low, high } = s.data, w = s.width || 1.5, top = box.top - 2, bottom = box.top + box.height + 2;
     pen.fillStyle = s.colour;
@@ -205,7 +206,7 @@ function drawLine(pen, s, xOf, yOf, from, to, box) {
     if (!d.samples && !(s.dash && s.dash.length)) {
         let heights = 0;
         for (let i = a; i <= b; i += 4) { const h = yOf(d.low[i]) - yOf(d.high[i]); if (h > 0) { heights += h; } }
-        if (heights * 4 > 3 * (b - a + 1)) {
+        if (heights * 4 > FULL * (b - a + 1)) {
             extremeColumns(pen, s, xOf, yOf, a, b, box);
             pen.globalAlpha = 1;
             return;
