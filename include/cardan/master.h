@@ -132,6 +132,10 @@ typedef struct crd_script {
     bool values;             ///< the values come from the script, too: the source is not asked
     double start;            ///< with `values`: what the input is told until a sample arrives
     const crd_history* past; ///< what its prediction begins with; NULL: what the units say
+    /// Of an input of a unit that is played: what was sent to it and what it acted on in the step
+    /// that ends at each time. Elements that know commands take them from here; NULL: as they are.
+    const double *times, *sent, *acted;
+    int64_t time_count;
 } crd_script;
 
 /// What is known at the end of a process whose memory may be damaged.

@@ -35,6 +35,8 @@ typedef struct crdi_exchange_link {
     double* events;                             ///< (count) 1: the source had one, NULL: not known
     int64_t input_count;
     double *input_time, *input; ///< (input_count) of a coupling: what the input was told
+    double* sent;  ///< (input_count) of a coupling: what the source gave then, NULL: not known
+    double* acted; ///< (input_count, count without coupling) what acted, NULL: not known
 } crdi_exchange_link;
 
 /// A recording of exchanged samples, in memory.

@@ -130,6 +130,13 @@ static void jitter_loss_and_duplicates_replay_to_the_last_bit(void** state)
                                .step_a = 0.02,
                                .exchange = FILE_OF("one")});
     }
+    // What was lost on the way there, and what was on its way at the end, are commands, too.
+    const crd_coupling_spec there = coupling_over_a_bad_network("{\"algorithm\": \"zoh\"}", 3),
+                            back = coupling_over_a_bad_network("{\"algorithm\": \"commands\"}", 8);
+    check_replays(&(setup){.there = &there,
+                           .back = &back,
+                           .predict = CRD_PREDICTION_HOLD,
+                           .exchange = FILE_OF("commands")});
     const crd_coupling_spec direct = coupling_of("{\"algorithm\": \"foh\", \"latency\": 1}");
     check_replays(
         &(setup){.back = &direct, .predict = CRD_PREDICTION_HOLD, .exchange = FILE_OF("direct")});

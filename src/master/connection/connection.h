@@ -241,6 +241,8 @@ typedef struct crdi_setpoint {
     const crd_unit* unit;
     const void* acts; // the value at the end
     crd_kind kind;
+    const crd_script* script; // the unit is played: what was sent and what acted; NULL: it runs
+    int64_t at_time;          // run: in the script
 } crdi_setpoint;
 
 typedef struct crdi_setpoints {
@@ -510,6 +512,10 @@ crd_status crdi_defect_offer(const crdi_plan* plan, const crdi_prediction* f,
 crd_status crdi_setpoints_plan(crdi_plan* plan, const crdi_connections* all, crdi_coupled* c);
 crd_status crdi_setpoints_make_room(crdi_plan* plan, crdi_coupled* c);
 void crdi_setpoints_bind(const crdi_plan* plan, crdi_connections* all);
+/// The connection leads to a unit whose output comes late: it may be a command of that coupling.
+bool crdi_setpoint_is_one(const crdi_connections* all, const crdi_connection* k);
+void crdi_setpoint_bind(const crdi_plan* plan, crdi_setpoint* p);
+double crdi_setpoint_acting(const crdi_setpoint* p); ///< in the unit, in the step that has ended
 void crdi_setpoints_take(crdi_coupled* c, double t); ///< once in a macro step, before its sample
 /// What was acting when this sample was taken.
 void crdi_setpoints_echo(const crdi_coupled* c, int64_t sequence, double stamp);

@@ -418,14 +418,23 @@ crd_status crdi_setpoints_make_room(crdi_plan* plan, crdi_coupled* c)
     return s->now && s->taken && s->acted ? CRD_OK : CRD_E_MEMORY;
 }
 
-static void bind_one(const crdi_plan* plan, const crdi_connections* all, crdi_setpoint* p)
+bool crdi_setpoint_is_one(const crdi_connections* all, const crdi_connection* k)
+{
+    for (int i = 0; i < all->coupled_count; i++) {
+        if (all->coupled[i].of->from.member == k->to.member) {
+            return k->from.member != k->to.member;
+        }
+    }
+    return false;
+}
+
+void crdi_setpoint_bind(const crdi_plan* plan, crdi_setpoint* p)
 {
     const crdi_member* of = &plan->members[p->at.member];
     const crd_binding* b = p->model ? of->out : of->in;
     const crd_values* values = p->model ? &of->outputs : &of->inputs;
     p->kind = crd_type_kind((crd_type)crdi_variable_at(plan, &p->at)->type);
     p->unit = of->unit;
-    p->link = p->couple < 0 ? NULL : &all->coupled[p->couple];
     for (int i = 0; i < b->count; i++) {
         if (b->variables[i] == p->at.variable) {
             p->acts = crdi_slot(values, p->kind, b->offsets[i] + p->at.element);
@@ -438,15 +447,19 @@ void crdi_setpoints_bind(const crdi_plan* plan, crdi_connections* all)
     for (int i = 0; i < all->coupled_count; i++) {
         crdi_setpoints* s = all->coupled[i].setpoints;
         for (int j = 0; s && j < s->count; j++) {
-            bind_one(plan, all, &s->list[j]);
+            crdi_setpoint* p = &s->list[j];
+            const crd_script* script = p->model ? NULL : crdi_script_find(plan, p->name);
+            p->script = script && script->acted ? script : NULL;
+            p->link = p->couple < 0 ? NULL : &all->coupled[p->couple];
+            crdi_setpoint_bind(plan, p);
         }
     }
 }
 
 // ---- the run -----------------------------------------------------------------------------------
 
-// What acts at the source's unit; benches keep set values to what was agreed.
-static double acting(const crdi_setpoint* p)
+// Benches keep set values to what was agreed.
+double crdi_setpoint_acting(const crdi_setpoint* p)
 {
     const crd_unit_remote_ops* remote = p->unit->ops->remote;
     double x = p->kind == CRD_REAL ? *(const double*)p->acts : (double)*(const int64_t*)p->acts;
@@ -454,6 +467,31 @@ static double acting(const crdi_setpoint* p)
         (void)remote->acting(p->unit, p->at.variable, &x);
     }
     return x;
+}
+
+// The newest of the script at t.
+static double scripted(crdi_setpoint* p, const double* values, double t)
+{
+    const crd_script* s = p->script;
+    while (p->at_time + 1 < s->time_count && s->times[p->at_time + 1] <= t) {
+        p->at_time++;
+    }
+    while (p->at_time > 0 && s->times[p->at_time] > t) {
+        p->at_time--;
+    }
+    return values[p->at_time];
+}
+
+// What is sent at t, and in `*acted` what acted in the step that ends then.
+static double take(crdi_setpoint* p, double t, double* acted)
+{
+    const bool sent = p->link && !p->after;
+    if (p->script) {
+        *acted = scripted(p, p->script->acted, t);
+        return sent && p->script->sent ? scripted(p, p->script->sent, t) : *acted;
+    }
+    *acted = crdi_setpoint_acting(p);
+    return sent ? p->link->gain * *p->link->from + p->link->offset : *acted;
 }
 
 static void tell(const crdi_coupled* c, const double* u, double when)
@@ -492,10 +530,8 @@ void crdi_setpoints_take(crdi_coupled* c, double t)
     double* row = &s->taken[n % (s->room + 1) * s->count];
     double* acted = &s->acted[c->sent % c->ring * s->count];
     for (int i = 0; i < s->count; i++) {
-        const crdi_setpoint* p = &s->list[i];
-        row[i] =
-            p->after || p->model ? acting(p) : p->link->gain * *p->link->from + p->link->offset;
-        acted[i] = p->model ? known(s, i, n, s->step) : acting(p);
+        row[i] = take(&s->list[i], t + 1e-3 * c->interval, &acted[i]);
+        if (s->list[i].model) { acted[i] = known(s, i, n, s->step); }
     }
     const int64_t first = was_mistaken(s) ? n - s->early : n;
     for (int64_t of = s->after ? first : n + 1; of <= n; of++) {

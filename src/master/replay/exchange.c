@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 7 }; // of a raster
+enum { MOST_COLUMNS = 8 }; // of a raster
 
 typedef struct stream {
     const crdi_connection* link;
@@ -22,6 +22,8 @@ typedef struct stream {
     int couple;            // -1: none
     bool is_input;         // what a coupling's input is told
     bool both;             // the source's own communication points, too
+    bool command;          // of a unit whose output is late: what was sent and what acted, too
+    crdi_setpoint at;      // then: the input
     int columns;           // of the raster, without time
     int64_t count;         // run: rows so far
     int64_t events;        // run: of the source's unit, those that are known
@@ -98,6 +100,9 @@ static crd_status plan_streams(crd_master* m, crdi_exchange_writer* x)
             stream* s = &x->streams[x->stream_count];
             *s = (stream){.link = k, .couple = k->couple, .is_input = is_input};
             if (name_stream(m, s) < 0) { goto fail; }
+            s->command = is_input == (k->couple >= 0) && crdi_setpoint_is_one(&m->connections, k);
+            s->at = (crdi_setpoint){.at = k->to};
+            if (s->command) { crdi_setpoint_bind(m->plan, &s->at); }
             if (k->couple < 0) {
                 s->flow = k->prediction;
                 s->both = s->flow || !steps_fit(m, k);
@@ -105,6 +110,8 @@ static crd_status plan_streams(crd_master* m, crdi_exchange_writer* x)
                 s->value = crdi_conversion_of(m->plan, k, &s->now);
             } else if (!is_input) {
                 x->of_couple[k->couple] = x->stream_count;
+            } else {
+                s->both = s->command;
             }
             x->stream_count++;
         }
@@ -124,6 +131,16 @@ static void exchange_add_column(crd_recorder_options* opt, crd_column* columns, 
     s->columns++;
 }
 
+static void add_acted(crd_recorder_options* opt, crd_column* columns, stream* s, const char* unit)
+{
+    if (!s->command) { return; }
+    exchange_add_column(opt, columns, s,
+                        (crd_column){.name = "acted",
+                                     .unit = unit,
+                                     .description = "what acted in the step before",
+                                     .type = CRD_FLOAT64});
+}
+
 static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stream* s,
                         crd_recorder_options* opt, crd_column* columns)
 {
@@ -135,6 +152,14 @@ static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stre
                                          .unit = v->unit,
                                          .description = "what the input was told",
                                          .type = CRD_FLOAT64});
+        if (s->command) {
+            exchange_add_column(opt, columns, s,
+                                (crd_column){.name = "sent",
+                                             .unit = v->unit,
+                                             .description = "what the source gave",
+                                             .type = CRD_FLOAT64});
+        }
+        add_acted(opt, columns, s, v->unit);
         return;
     }
     exchange_add_column(opt, columns, s,
@@ -173,6 +198,7 @@ static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stre
                          .description = "the source had an event since the row before",
                          .type = CRD_BOOLEAN});
     }
+    add_acted(opt, columns, s, v->unit);
 }
 
 // ---- what the file says of itself --------------------------------------------------------------
@@ -464,9 +490,26 @@ static void note_sample(const crd_master* m, crdi_exchange_writer* x, int raster
         row[next++].real = s->flow->gain * *s->flow->rates[d];
     }
     if (s->flow) { row[next++].integer = events != s->events; }
+    if (s->command) { row[next++].real = crdi_setpoint_acting(&s->at); }
     s->events = events;
     crd_recorder_end_raster(x->recorder, raster);
     x->samples++;
+}
+
+// What a coupling's input is told.
+static void note_input(const crd_master* m, crdi_exchange_writer* x, int raster, double t)
+{
+    const stream* s = &x->streams[raster];
+    const crdi_coupled* c = &m->connections.coupled[s->couple];
+    crd_word* row = begin_row(m, x, raster);
+    if (!row) { return; }
+    row[0].real = t;
+    row[1].real = c->estimators[0].estimate;
+    if (s->command) {
+        row[2].real = c->gain * *c->from + c->offset;
+        row[3].real = crdi_setpoint_acting(&s->at);
+    }
+    crd_recorder_end_raster(x->recorder, raster);
 }
 
 void crdi_exchange_record(crd_master* m)
@@ -484,11 +527,7 @@ void crdi_exchange_record(crd_master* m)
         if (s->couple < 0) {
             note_sample(m, x, i, t);
         } else if (s->is_input) {
-            crd_word* row = begin_row(m, x, i);
-            if (!row) { continue; }
-            row[0].real = t;
-            row[1].real = m->connections.coupled[s->couple].estimators[0].estimate;
-            crd_recorder_end_raster(x->recorder, i);
+            note_input(m, x, i, t);
         }
     }
 }

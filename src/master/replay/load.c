@@ -193,7 +193,7 @@ fail:
 
 // ---- rows --------------------------------------------------------------------------------------
 
-enum { COLUMNS = 6 };
+enum { COLUMNS = 7 };
 
 typedef struct rows {
     const char* names[COLUMNS]; // of signals; NULL: none
@@ -264,9 +264,10 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
     const char* input_name = crdi_arena_format(arena, "%s -> %s: input", k->from, k->to);
     if (!name || !input_name) { return CRD_E_MEMORY; }
     const rows samples = {
-        .names = {"value", "stamp", "sequence", "rate", "rate2", "event"},
+        .names = {"value", "stamp", "sequence", "rate", "rate2", "event", "acted"},
         .needed = {true, true, true},
-        .columns = {&k->value, &k->stamp, &k->sequence, &k->rates[0], &k->rates[1], &k->events},
+        .columns = {&k->value, &k->stamp, &k->sequence, &k->rates[0], &k->rates[1], &k->events,
+                    &k->acted},
         .time = &k->arrival,
         .count = &k->count};
     CRD_TRY(replay_load_read_rows(l, name, &samples, &value));
@@ -275,9 +276,9 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
     k->unit = crdi_arena_text(arena, value.unit, strlen(value.unit));
     if (!k->unit) { return CRD_E_MEMORY; }
     if (k->coupled) {
-        const rows input = {.names = {"input"},
+        const rows input = {.names = {"input", "sent", "acted"},
                             .needed = {true},
-                            .columns = {&k->input},
+                            .columns = {&k->input, &k->sent, &k->acted},
                             .time = &k->input_time,
                             .count = &k->input_count};
         CRD_TRY(replay_load_read_rows(l, input_name, &input, &value));
@@ -364,8 +365,9 @@ void crdi_exchange_destroy(crdi_exchange* x)
     crd_context* ctx = x->ctx;
     for (int i = 0; i < x->link_count; i++) {
         const crdi_exchange_link* k = &x->links[i];
-        double* const columns[] = {k->arrival,  k->stamp,  k->value,      k->sequence, k->rates[0],
-                                   k->rates[1], k->events, k->input_time, k->input};
+        double* const columns[] = {k->arrival,  k->stamp,    k->value,  k->sequence,
+                                   k->rates[0], k->rates[1], k->events, k->input_time,
+                                   k->input,    k->sent,     k->acted};
         for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
             crd_free(ctx, columns[c]);
         }

@@ -179,6 +179,13 @@ static crd_status sort_samples(crd_arena* arena, const crdi_exchange_link* k, co
 static crd_status fill_column(crd_arena* arena, const crdi_exchange_link* k, column* c)
 {
     c->count = k->count;
+    if (k->coupled && k->sent) { // those that were lost, too
+        c->time = k->input_time;
+        c->value = k->sent;
+        c->count = k->input_count;
+        c->start = k->input_count ? k->sent[0] : 0;
+        return CRD_OK;
+    }
     if (k->coupled) { return sort_samples(arena, k, c); }
     c->time = k->arrival;
     c->value = k->value;

@@ -102,6 +102,16 @@ static bool replay_is_text(const planner* p, const crd_connection_spec* c)
     return false;
 }
 
+// What the unit gives goes through a coupling to one that runs.
+static bool is_late(const planner* p, int unit)
+{
+    for (int i = 0; i < p->s->connection_count; i++) {
+        const crd_connection_spec* c = &p->s->connections[i];
+        if (c->from_unit == unit && c->coupling && !is_played(p, c->to_unit)) { return true; }
+    }
+    return false;
+}
+
 static crd_status missing(const planner* p, const crd_connection_spec* c)
 {
     char list[400] = "", at[300] = "";
@@ -126,11 +136,25 @@ static crd_status missing(const planner* p, const crd_connection_spec* c)
 
 // ---- scripts -----------------------------------------------------------------------------------
 
-static crd_status add_script(planner* p, const crdi_exchange_link* k, bool values)
+// What a played unit has answered to is what was sent to it then, whatever is sent to it now.
+static crd_script with_commands(const crdi_exchange_link* k, bool played, crd_script s)
+{
+    if (!played || !k->acted) { return s; }
+    s.times = k->coupled ? k->input_time : k->arrival;
+    s.time_count = k->coupled ? k->input_count : k->count;
+    s.sent = k->sent;
+    s.acted = s.time_count > 0 ? k->acted : NULL;
+    return s;
+}
+
+static crd_status add_script(planner* p, const crd_connection_spec* c, const crdi_exchange_link* k)
 {
     if (p->plan.script_count == p->x->link_count) { return CRD_OK; } // an input with two sources
-    if (!k->coupled) {
-        p->scripts[p->plan.script_count++] = (crd_script){.to = k->to, .past = &k->past};
+    crd_script* out = &p->scripts[p->plan.script_count++];
+    const bool to = is_played(p, c->to_unit);
+    if (!c->coupling) {
+        const crd_history* past = !k->coupled && k->past.count ? &k->past : NULL;
+        *out = with_commands(k, to, (crd_script){.to = k->to, .past = past});
         return CRD_OK;
     }
     crd_script_sample* samples = crdi_arena_new(&p->s->arena, (size_t)k->count, sizeof *samples);
@@ -142,11 +166,12 @@ static crd_status add_script(planner* p, const crdi_exchange_link* k, bool value
                                          .value = k->value[i],
                                          .sequence = n >= 0 && n < 0x1p53 ? (int64_t)n : -1};
     }
-    p->scripts[p->plan.script_count++] = (crd_script){.to = k->to,
-                                                      .samples = samples,
-                                                      .count = k->count,
-                                                      .values = values,
-                                                      .start = k->input_count ? k->input[0] : 0};
+    *out = with_commands(k, to,
+                         (crd_script){.to = k->to,
+                                      .samples = samples,
+                                      .count = k->count,
+                                      .values = is_played(p, c->from_unit),
+                                      .start = k->input_count ? k->input[0] : 0});
     return CRD_OK;
 }
 
@@ -154,13 +179,14 @@ static crd_status script_connection(planner* p, const crd_connection_spec* c, co
 {
     for (int i = 0; i < f->count; i++) {
         const crdi_exchange_link* k = f->links[i];
-        if (!c->coupling && (k->coupled || k->past.count == 0)) { continue; }
+        const bool answered = is_played(p, c->to_unit) && k->acted;
+        if (!c->coupling && !answered && (k->coupled || k->past.count == 0)) { continue; }
         if (c->coupling && !k->coupled) {
             return crdi_fail(p->s->ctx, CRD_E_RANGE,
                              "%s: %s -> %s had no coupling in the recorded run, but has one in %s",
                              p->x->path, k->from, k->to, p->s->file);
         }
-        const crd_status st = add_script(p, k, is_played(p, c->from_unit));
+        const crd_status st = add_script(p, c, k);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -230,7 +256,7 @@ static crd_status replace_unit(planner* p, int unit, const found* of)
         if (output) {
             pass_as_recorded(c, of[i].links[0]);
             c->from = name;
-        } else {
+        } else if (!is_played(p, c->from_unit)) {
             convert_as_recorded(c, of[i].links[0]);
         }
     }
@@ -248,7 +274,7 @@ fail:
     return st;
 }
 
-// Between two units that are played nothing happens.
+// Of what passes between two units that are played only commands of couplings are of use.
 static void drop_connections(planner* p, found* of)
 {
     crd_system* s = p->s;
@@ -256,7 +282,7 @@ static void drop_connections(planner* p, found* of)
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
         const bool from = is_played(p, c->from_unit), to = is_played(p, c->to_unit);
-        if ((from && to) || ((from || to) && of[i].count == 0)) { continue; }
+        if ((from || to) && of[i].count == 0) { continue; }
         of[n] = of[i];
         s->connections[n++] = *c;
     }
@@ -431,7 +457,7 @@ static crd_status plan(planner* p)
         const bool from = is_played(p, c->from_unit), to = is_played(p, c->to_unit);
         if (from && to) {
             known = true;
-            continue;
+            if (!is_late(p, c->to_unit)) { continue; }
         }
         CRD_TRY(find_links(p, c, &of[i]));
         known = known || of[i].count > 0;
@@ -445,9 +471,10 @@ static crd_status plan(planner* p)
             }
             continue;
         }
+        if (of[i].count == 0 && from && to) { continue; }
         if (of[i].count == 0 && (from || to || c->coupling)) { CRD_TRY(missing(p, c)); }
-        if (c->coupling || from) { CRD_TRY(script_connection(p, c, &of[i])); }
-        if (from && of[i].links[0]->twice) { CRD_TRY(note_twice(p, c)); }
+        if (c->coupling || from || to) { CRD_TRY(script_connection(p, c, &of[i])); }
+        if (from && !to && of[i].links[0]->twice) { CRD_TRY(note_twice(p, c)); }
     }
     if (!known) {
         return crdi_fail(s->ctx, CRD_E_RANGE,
