@@ -11,7 +11,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs wheel install clean \
         tidy format help setup fmus
 
 all: build
@@ -91,6 +91,9 @@ test-fuzz-minute: build/build.ninja
 test-fuzz: build/build.ninja ## every fuzz target for FUZZ_SECONDS (default 60)
 	@sh cmake/setup.sh fuzz
 	@$(fuzzers) && JOBS=$(JOBS) sh tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+wheel: build build/venv/ready ## the Python module as a wheel in build/dist, out of the library in build/
+	@CARDAN_WHEEL_BUILD='$(CURDIR)/build' build/venv/bin/python python/build_wheel.py build/dist
 
 docs: build/venv/ready ## the documentation as a site in build/site, searchable offline
 	@build/venv/bin/mkdocs build --quiet && echo "build/site/index.html"

@@ -332,7 +332,7 @@ class Context:
             raise failure(status, self.sentence(), places)
 
     def sentence(self) -> str:
-        return lib.crd_error_text(self.handle).decode("utf-8", "replace")
+        return str(lib.crd_error_text(self.handle).decode("utf-8", "replace"))
 
     def text(self, write: Callable[[Any], int]) -> str:
         """What a function of the library appends to a text."""

@@ -161,7 +161,7 @@ class Run:
         if status < 0 or self._error is not None:
             self._alive()
             self._check(status)
-        return lib.crd_master_ended(self._master) == 0
+        return bool(lib.crd_master_ended(self._master) == 0)
 
     def steps(self, every: int = 1) -> Iterator[float]:
         """The time before each step, which is made when the loop comes back; finishes the run at the end."""
@@ -272,7 +272,7 @@ class Run:
 
     def __getitem__(self, name: str) -> "Array":
         """A recorded signal, "t" or "time" for its times. Of a finished run without a copy, else as it is now."""
-        found = self._arrays.get(name)
+        found: Optional["Array"] = self._arrays.get(name)
         if found is not None:
             return found
         t = self._table()
@@ -302,7 +302,7 @@ class Run:
 
     def to_pandas(self) -> Any:
         """The record as a DataFrame over time."""
-        import pandas
+        import pandas  # type: ignore[import-untyped,unused-ignore]
         return pandas.DataFrame({n: self[n] for n in self.names}, index=pandas.Index(self["t"], name="time"))
 
     @property
@@ -400,6 +400,6 @@ class _Memory:
 
     @staticmethod
     def from_address(at: int, rows: int, owner: Run) -> Any:
-        room = (c.c_double * rows).from_address(at)
+        room: Any = (c.c_double * rows).from_address(at)
         room._owner = owner
         return room

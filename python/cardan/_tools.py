@@ -28,7 +28,8 @@ class Compensated:
 
 def algorithms() -> List[str]:
     """Names of the coupling algorithms, in the recommended order of tables."""
-    names, found = lib.crd_element_algorithms(), []
+    names = lib.crd_element_algorithms()
+    found: List[str] = []
     while names[len(found)]:
         found.append(names[len(found)].decode())
     return found
