@@ -29,32 +29,14 @@ static crd_dcp_bench_state state_of(const place* p, int i)
 
 static void open_bench(place* p, crdi_testbench_kind kind)
 {
-    static const uint32_t ip = 0x7F000000, mask = 0xFF000000;
     const int i = p->count++;
-    char path[512];
+    char file[64];
     crdi_testbench_options o = crdi_testbench_defaults(kind);
     o.address = (crd_dcp_address){0x7F000001, (uint16_t)(9081 + i), CRD_DCP_UDP};
     o.speed_up = 1000;
     o.soc = p->soc;
-    p->kinds[i] = kind;
-    crd_dcp_address at = o.address;
-    check_ok(testnet_join(p->network, 0x7F000001, &p->nets[i]));
-    check_ok(crd_dcp_net_listen(p->nets[i], &at));
-    crd_dcp_slave_options opt = crd_dcp_slave_defaults();
-    opt.allowed_ip = &ip;
-    opt.allowed_mask = &mask;
-    opt.allowed_count = 1;
-    check_ok(crdi_testbench_create(p->bench_ctx, &o, &p->benches[i]));
-    const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
-    check_ok(crdi_testbench_start(p->benches[i], &link, &opt));
-    testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
-    crd_text text;
-    crd_text_init(&text, p->bench_ctx);
-    check_ok(crd_dcp_write(crdi_testbench_description(p->benches[i]), &text));
-    snprintf(path, sizeof path, TEST_BUILD_DIR "/%s.dcpx", crdi_testbench_kind_name((int)kind));
-    FILE* f = fopen(path, "wb");
-    check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
-    crd_text_clear(&text);
+    snprintf(file, sizeof file, "%s.dcpx", crdi_testbench_kind_name((int)kind));
+    start_bench(p, i, &o, file);
 }
 
 static void open_place_with(place* p, const crdi_testbench_kind* kinds, int count, double soc)
@@ -65,7 +47,6 @@ static void open_place_with(place* p, const crdi_testbench_kind* kinds, int coun
         open_bench(p, kinds[i]);
     }
     crdi_testbench_observe(p->benches[0], observe, p);
-    crdi_session_has_thread = false; // see pass
 }
 
 static void open_place(place* p, const crdi_testbench_kind* kinds, int count)
@@ -87,15 +68,6 @@ static void go(place* p, double seconds)
 {
     if (crd_master_advance(p->m, (int64_t)(seconds / 0.01 + 0.5)) < 0) {
         fail_msg("%s", crd_error_text(p->ctx));
-    }
-}
-
-// Time passes, and nobody drives.
-static void pass(place* p, double seconds)
-{
-    const double until = testnet_now(p->network) + seconds;
-    while (testnet_now(p->network) < until) {
-        testnet_advance(p->network, until);
     }
 }
 

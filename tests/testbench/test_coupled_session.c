@@ -79,27 +79,9 @@ static void write_file(const char* path, const char* text, size_t length)
 
 static void open_bench(place* p, int i, const crdi_testbench_options* o)
 {
-    static const uint32_t ip = 0x7F000000, mask = 0xFF000000;
-    static const char* const files[] = {TEST_BUILD_DIR "/coupled_em.dcpx",
-                                        TEST_BUILD_DIR "/coupled_ice.dcpx"};
-    crd_dcp_address at = o->address;
-    check_ok(testnet_join(p->network, 0x7F000001, &p->nets[i]));
-    check_ok(crd_dcp_net_listen(p->nets[i], &at));
-    crd_dcp_slave_options opt = crd_dcp_slave_defaults();
-    opt.allowed_ip = &ip;
-    opt.allowed_mask = &mask;
-    opt.allowed_count = 1;
-    check_ok(crdi_testbench_create(p->bench_ctx, o, &p->benches[i]));
-    const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
-    check_ok(crdi_testbench_start(p->benches[i], &link, &opt));
-    testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
+    start_bench(p, i, o, i == EM ? "coupled_em.dcpx" : "coupled_ice.dcpx");
     traces[i] = (trace){.p = p, .bench = i};
     crdi_testbench_observe(p->benches[i], observe, &traces[i]);
-    crd_text text;
-    crd_text_init(&text, p->bench_ctx);
-    check_ok(crd_dcp_write(crdi_testbench_description(p->benches[i]), &text));
-    write_file(files[i], text.data, text.length);
-    crd_text_clear(&text);
 }
 
 static crdi_testbench_options options_of(int i)
