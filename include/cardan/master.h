@@ -246,6 +246,7 @@ typedef struct crd_coupling_report {
     double ahead;        ///< s that estimates are of a later time at the source: the way there
     double scale;        ///< largest magnitude of the signal; 0: it is not known, nor what follows
     double relative;     ///< RMS over the run of what the unit was told less the signal / scale
+    double signal_rms;   ///< of the signal over the run; 0: as `scale`
     double error_rms;    ///< estimated error of the source's output (linearised); NaN: not known
 } crd_coupling_report;
 
@@ -261,6 +262,7 @@ typedef struct crd_flow_report {
     bool hold_only;              ///< the unit took constants
     double step;                 ///< mean length of a step, s
     double scale;                ///< what is small against this is small
+    double signal_rms;           ///< of the output over the run
     double rms, max;             ///< connection defect over the run; NaN: it broke
     double max_time;             ///< at the end of which step
     double output_rms;           ///< output defect from mid-step samples; NaN: not measured
@@ -348,6 +350,11 @@ typedef struct crd_guard_report {
     int loops, mapped; ///< loops of units; those with a map
 } crd_guard_report;
 
+/// What the coupling has made of the results, as far as it is known: DOUBTFUL from 5 % of a
+/// signal's RMS on (estimates are good to a factor of two), SPOILT from 50 % on.
+typedef enum crd_trust { CRD_TRUST_GOOD, CRD_TRUST_DOUBTFUL, CRD_TRUST_SPOILT } crd_trust;
+CRD_API const char* crd_trust_name(crd_trust t); ///< "good", "doubtful", "spoilt"
+
 typedef struct crd_master_report {
     crd_end end;
     const char* end_unit;           ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
@@ -373,10 +380,14 @@ typedef struct crd_master_report {
     crd_control_report control;
     crd_iteration_report iteration;
     crd_guard_report guard;
-    double worst_defect;    ///< largest `relative` of flows and couplings; NaN: one broke, or none
-    double worst_error;     ///< largest error_rms / scale of both; NaN: none is known
-    double worst_energy;    ///< largest |relative| of the bonds; NaN: none
-    const char* error_note; ///< why errors are not estimated, "" if they are
+    double worst_defect; ///< largest `relative` of flows and couplings; NaN: one broke, or none
+    double worst_error;  ///< largest error_rms / scale of both; NaN: none is known
+    double worst_part; ///< largest error_rms / signal_rms (or a scale that is given) of both; where
+                       ///< errors are not known what defects in loops have added up to at worst
+    const char* worst_part_of; ///< whose, "": none is known
+    crd_trust trust;
+    double worst_energy;       ///< largest |relative| of the bonds; NaN: none
+    const char* error_note;    ///< why errors are not estimated, "" if they are
     const char* const* advice; ///< sentences: what dominates and what would help
     int advice_count;
     const struct crd_pace_report* pace; ///< never NULL; ->on tells

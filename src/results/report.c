@@ -72,6 +72,7 @@ static bool is_poor(const crdi_json* verdict)
     return (known && !(defect < limit)) || crdi_report_adds_up(verdict) ||
            crdi_json_get_number(verdict, "worst_energy") >= limit ||
            crdi_json_get_number(verdict, "worst_error") >= limit ||
+           strcmp(crdi_json_get_text(verdict, "trust"), "doubtful") == 0 ||
            crdi_json_get_number(crdi_json_get_object(verdict, "iteration"), "failed") > 0;
 }
 
@@ -90,7 +91,8 @@ static crdi_state judge_run(const crdi_report_part* p)
     const crdi_json* watch = crdi_json_get_object(p->verdict, "guard");
     const char* guard = crdi_json_get_text(watch, "state");
     if (strcmp(end, "failed") == 0 || strcmp(end, "guard") == 0 || strcmp(guard, "diverged") == 0 ||
-        strcmp(guard, "limit") == 0) {
+        strcmp(guard, "limit") == 0 ||
+        strcmp(crdi_json_get_text(p->verdict, "trust"), "spoilt") == 0) {
         return CRDI_BAD;
     }
     bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;

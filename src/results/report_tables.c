@@ -124,9 +124,9 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
     if (crdi_report_adds_up(p->verdict)) {
         n += (size_t)snprintf(more + n, sizeof more - n, ", errors not known");
     }
-    const double error = crdi_json_get_number(p->verdict, "worst_error");
-    if (error >= CRDI_MUCH_ERROR) {
-        snprintf(more + n, sizeof more - n, ", estimated error %s %%",
+    const double error = crdi_json_get_number(p->verdict, "worst_part");
+    if (error >= 0.5 * CRDI_MUCH_ERROR) {
+        snprintf(more + n, sizeof more - n, ", estimated error %s %% of RMS",
                  crdi_number_text(number, 100 * error, 2));
     }
     crdi_doc_verdict(d, p->state);

@@ -227,12 +227,14 @@ class Guard(Quality):
         return self.report("run.mf4").splitlines()[2], j
 
     def test_defects_that_add_up_are_not_green(self):
-        said, j = self.mark("hold.yaml", "--step", "1 ms", "--stop-time", "20")  # energy x 10 by 20 s
-        self.assertLess(j["worst_defect"], 0.01)
-        self.assertGreater(j["worst_error"], 0.1)
-        self.assertEqual(said[0], "\u26a0", said)
-        self.assertIn("estimated error", said)
-        self.assertIn("defects have added up", j["advice"][0])
+        for stop, code, mark, trust in (("3", 0, "\u26a0", "doubtful"), ("20", 3, "\u2716", "spoilt")):  # energy x 10 by 20 s
+            said, j = self.mark("hold.yaml", "--step", "1 ms", "--stop-time", stop, code=code)
+            self.assertLess(j["worst_defect"], 0.02)
+            self.assertGreater(j["worst_part"], 0.1)
+            self.assertEqual((said[0], j["trust"]), (mark, trust), said)
+            self.assertIn("of RMS", said)
+            self.assertIn("defects have added up", j["advice"][0])
+        self.assertRegex(j["error"], r"^by the estimate \S+ is wrong by \d+ % of its RMS")
         said, _ = self.mark("hold.yaml", "--step", "100 us", "--stop-time", "1", "--predict", "auto")
         self.assertEqual(said[0], "\u2714", said)
 
@@ -248,15 +250,16 @@ class Guard(Quality):
         with open(self.path("hold.yaml"), encoding="utf-8") as f:
             text = f.read()
         ends = ("first.x2", "first.v2", "second.f")
-        for algorithm, delay, code, mark in (("foh", "5 ms", 0, "\u26a0"), ("zoh", "10 ms", 3, "\u2716")):
+        for algorithm, delay, code, mark in (("eros", "5 ms", 0, "\u26a0"), ("foh", "5 ms", 3, "\u2716"),
+                                             ("zoh", "10 ms", 3, "\u2716")):
             late = text
             for end in ends:
                 late = late.replace(end + " }", end + ", " + link % (algorithm, delay))
             self.write("late.yaml", late)
             said, j = self.mark("late.yaml", "--step", "1 ms", "--stop-time", "20", code=code)
             self.assertEqual(said[0], mark, said)
-            self.assertEqual(len([c for c in j["couplings"] if c["error_rms"] > 0.1 * c["scale"]]), 3, j["couplings"])
-            self.assertGreater(j["worst_error"], 0.1)
+            self.assertEqual(len([c for c in j["couplings"] if c["error_rms"] > 0.02 * c["signal_rms"]]), 3, j["couplings"])
+            self.assertGreater(j["worst_part"], 0.1)
         j = self.cardan_json("run", "late.yaml", "-q", "-o", "none", "--step", "1 ms", "--stop-time", "1",
                              "--max-defect", "1 %", code=3)
         self.assertIn("--max-defect = 1 %", j["error"])
@@ -463,12 +466,15 @@ class Energy(Quality):
 
     def late(self, algorithm, correct):
         self.write("late.yaml", LATE.replace("ALGORITHM", algorithm).replace("CORRECT", correct))
-        j = self.cardan_json("run", "late.yaml", "-q", "-o", "late.csv")
+        done = self.cardan("run", "late.yaml", "-q", "-o", "late.csv", "--json", code=(0, 3))
+        j = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 3 if j["trust"] == "spoilt" else 0)
         return j, j["bonds"][0], self.stored("late.csv") - 1e4
 
     def test_a_late_bond_says_what_it_creates(self):
         j, bond, gained = self.late("zoh", "none")
         self.assertGreater(gained, 1e9)
+        self.assertEqual(j["trust"], "spoilt")
         self.assertAlmostEqual(bond["energy"], gained, delta=0.05 * gained)
         self.assertAlmostEqual(bond["mu"], 5.5, delta=0.1)  # ten steps on the way, one held
         self.assertTrue(any("correct: balance" in a for a in j["advice"]), j["advice"])

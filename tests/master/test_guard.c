@@ -309,7 +309,7 @@ static void the_map_of_gauss_seidel_is_what_runs(void** state)
 static crdi_growth_watch stretches(double (*f)(double), double from)
 {
     crdi_growth_watch w;
-    crdi_growth_start(&w, 0);
+    crdi_growth_start(&w, 0, 0);
     for (int i = 0; i < 1600; i++) {
         crdi_growth_note(&w, f(from + (1 - from) * (i + 1) / 1600.0), i / 100);
     }
@@ -354,8 +354,8 @@ static void who_began_to_move_is_no_measure_for_others(void** state)
     crdi_growth_watch seen, other;
     double size = 1e-17;
     crdi_growth alarm = CRDI_GROWTH_NONE;
-    crdi_growth_start(&seen, size);
-    crdi_growth_start(&other, 100);
+    crdi_growth_start(&seen, size, 0);
+    crdi_growth_start(&other, 100, 0);
     for (int n = 0; n < 200 && alarm == CRDI_GROWTH_NONE; n++, size *= -1.9) {
         crdi_growth_step(&other, 0.01, 100, 0, 0);
         alarm = crdi_growth_step(&seen, size, size, 0, 0);
@@ -374,7 +374,7 @@ static crdi_growth growing(double angle)
     crdi_growth_watch w;
     crdi_growth most = CRDI_GROWTH_NONE;
     double y = 1;
-    crdi_growth_start(&w, y);
+    crdi_growth_start(&w, y, 0);
     for (int n = 1; n <= 300; n++) {
         const double next = exp(0.03 * n) * cos(angle * n);
         const crdi_growth alarm = crdi_growth_step(&w, 0.5 * (y - next), next, 0, 0);

@@ -111,6 +111,7 @@ static crdi_prediction* add_flow(fake* k, int from, int variable, int to, crd_pr
                            .target = &k->members[to],
                            .gain = 1,
                            .size = 1,
+                           .square = 0.5,
                            .predict = CRD_PREDICTION_AUTO};
     static double taken;
     f->slope[0] = &taken;
@@ -136,6 +137,7 @@ static void add_watch(fake* k, int from, int variable, int element, int to, doub
                                     .integral = 0.5 * rms * rms,
                                     .max = 3 * rms,
                                     .size = 2,
+                                    .square = 2,
                                     .max_time = 0.25};
 }
 
@@ -350,6 +352,35 @@ static void a_smaller_step_is_advised_with_its_number(void** state)
     r = judge(k);
     check_int(r->advice_count, 1);
     check_text(r->advice[0], "all defects are below 1 % of the signals");
+    drop(k);
+}
+
+// Errors of a loop that nobody can look into: at worst every defect pushes with the motion.
+static void defects_of_an_unknown_loop_add_up(void** state)
+{
+    fake* k = make(*state);
+    crdi_prediction* f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 3e-3);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR2, 1e-4);
+    f->way = 4 * 10; // ten periods: 0.3 % may have become 0.3 % * 31
+    const crd_master_report* r = judge(k);
+    check_near(r->worst_part, 3e-3 * 0.785 * 40, 1e-9);
+    check_int(r->trust, CRD_TRUST_GOOD);
+    f->way = 4 * 11;
+    r = judge(k);
+    check_int(r->trust, CRD_TRUST_DOUBTFUL);
+    check_text(r->worst_part_of, "first.f");
+    check_advises(r, "at worst the defects of first.f have added up to 10 % of its RMS");
+    // it has died away: its RMS is a tenth of its largest value, and so is the way that counts
+    f->square = 0.005;
+    f->way = 4 * 1;
+    r = judge(k);
+    check_near(r->worst_part, 3e-2 * 0.785 * 4, 1e-9);
+    drop(k);
+    k = make(*state); // outside of loops nothing adds up
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 3e-3)->way = 4 * 1000;
+    r = judge(k);
+    check(isnan(r->worst_part));
+    check_int(r->trust, CRD_TRUST_GOOD);
     drop(k);
 }
 
@@ -627,6 +658,7 @@ int main(void)
         cmocka_unit_test(what_is_not_monitored_is_not_reported),
         cmocka_unit_test(bonds_come_by_what_is_left_of_their_energy),
         cmocka_unit_test(a_smaller_step_is_advised_with_its_number),
+        cmocka_unit_test(defects_of_an_unknown_loop_add_up),
         cmocka_unit_test(the_slower_unit_is_the_one_to_change),
         cmocka_unit_test(a_controlled_run_gets_another_tolerance),
         cmocka_unit_test(held_signals_that_change_little_are_to_be_predicted),

@@ -118,7 +118,7 @@ static void put_flow(crdi_result* j, const crd_flow_report* f)
     crdi_put(j, TEXT("from", f->from), TEXT("to", f->to), TEXT("unit", f->unit),
              TEXT("predict", crd_prediction_name(f->predict)), AS(TEXT("used", f->used), used),
              REAL("share", f->share), INT("order", f->order), BOOL("constant", f->hold_only));
-    crdi_put(j, REAL("step", f->step), REAL("scale", f->scale),
+    crdi_put(j, REAL("step", f->step), REAL("scale", f->scale), REAL("signal_rms", f->signal_rms),
              AS(REAL("defect_rms", f->rms), isnan(f->rms) ? "not finite" : NULL),
              REAL("defect_max", f->max), REAL("defect_max_time", f->max_time),
              REAL("output_defect_rms", f->output_rms), REAL("relative", f->relative),
@@ -291,7 +291,8 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
     quality_put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
     put_guard(crdi_object(out, "guard"), &r->guard);
     crdi_put(out, REAL("worst_defect", r->worst_defect), REAL("worst_energy", r->worst_energy),
-             REAL("worst_error", r->worst_error), TEXT("error_note", r->error_note));
+             REAL("worst_error", r->worst_error), REAL("worst_part", r->worst_part),
+             TEXT("trust", crd_trust_name(r->trust)), TEXT("error_note", r->error_note));
     crdi_put_texts(out, "advice", r->advice, r->advice_count);
     show_flows(aside, r, flows);
     show_bonds(aside, r, bonds);
@@ -385,6 +386,12 @@ crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r,
 crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
 {
     const crd_guard_report* g = &r->guard;
-    if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) { return CRD_OK; }
+    if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) {
+        if (r->trust < CRD_TRUST_SPOILT) { return CRD_OK; }
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "by the estimate %s is wrong by %.2g %% of its RMS: the coupling has "
+                         "spoilt the result; a shorter step or another prediction would help",
+                         r->worst_part_of, 100 * r->worst_part);
+    }
     return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);
 }

@@ -298,7 +298,7 @@ static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c
     crdi_put(j, TEXT("from", c->from), TEXT("to", c->to), REAL("step", c->step));
     put_tap(j, c, &c->taps[0]);
     crdi_put(j, REAL("scale", c->scale > 0 ? c->scale : (double)NAN), REAL("relative", c->relative),
-             REAL("error_rms", c->error_rms));
+             REAL("signal_rms", c->signal_rms), REAL("error_rms", c->error_rms));
     crdi_put(j, REAL("k_mean", c->k_mean), INT("k_max", c->k_max), REAL("ahead", c->ahead));
     crdi_put(j, INT("sent", c->sent), INT("lost", c->lost), INT("repeated", c->repeated),
              INT("filled", n->filled), INT("late", n->late), INT("too_late", n->too_late),

@@ -29,6 +29,8 @@ void crdi_observe(crdi_observed* w, double t, double h)
         w->max_time = t;
     }
     w->size = fmax(w->size, fabs(y));
+    w->square += h * y * y;
+    w->way += fabs(y - w->last);
     w->last = y;
 }
 

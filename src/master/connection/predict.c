@@ -629,6 +629,8 @@ static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t,
     if (counts && f->middle) { crd_defect_add(f->output, t, h, f->output_rms, f->output_rms); }
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
+    f->square += h * f->end.y[0] * f->end.y[0];
+    f->way += fabs(f->end.y[0] - f->past.sample[0].y[0]);
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
     if (f->network) {

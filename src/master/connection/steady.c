@@ -56,6 +56,8 @@ void crdi_steady_leave(crdi_steady* r, crdi_prediction* f, double t, int64_t n)
     }
     f->end.y[0] = r->y[0];
     f->connection.integral += r->integral;
+    f->square += r->square;
+    f->way += r->way;
     f->connection.time += t - f->time;
     f->connection.steps += steps;
     f->connection.rms_max = r->rms_max;
@@ -90,6 +92,8 @@ static inline bool steady_step(crdi_steady* r, double t, double h)
         r->max_time = t;
     }
     r->size = fabs(y[0]) > r->size ? fabs(y[0]) : r->size;
+    r->square += y[0] * y[0] * h;
+    r->way += fabs(change);
     memcpy(r->y, y, sizeof y);
     r->left--;
     r->steps++;

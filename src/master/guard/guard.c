@@ -154,7 +154,7 @@ static crd_status note_off(crd_master* m)
     if (g->loop_count == 0) { return CRD_OK; }
     g->note = crdi_arena_format(&m->arena,
                                 "off: nobody watches whether the coupling of the loop %s%s "
-                                "holds; this run is not judged",
+                                "holds",
                                 g->loops[0].names, g->loop_count > 1 ? ", and of others," : "");
     return g->note ? CRD_OK : CRD_E_MEMORY;
 }
@@ -172,6 +172,12 @@ static crd_status note_unknown(crd_master* m)
         return g->note ? CRD_OK : CRD_E_MEMORY;
     }
     return CRD_OK;
+}
+
+void crdi_guard_watch_anew(const crd_master* m, crdi_guarded* p)
+{
+    const double usual = crdi_variable_at(m->plan, &p->of->from)->nominal;
+    crdi_growth_start(&p->watch, p->gain * *p->from + p->offset, 1e-12 * fabs(p->gain) * usual);
 }
 
 crd_status crdi_guard_start(crd_master* m)
@@ -192,8 +198,7 @@ crd_status crdi_guard_start(crd_master* m)
         if (!g->blind && will_diverge(m, l)) { flag(m, l); }
     }
     for (int i = 0; i < g->guarded_count; i++) {
-        crdi_guarded* p = &g->guarded[i];
-        crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
+        crdi_guard_watch_anew(m, &g->guarded[i]);
     }
     CRD_TRY(g->blind ? note_off(m) : note_unknown(m));
     if (g->spec.action == CRD_GUARD_LADDER) { CRD_TRY(crdi_ladder_plan(m)); }
@@ -356,6 +361,14 @@ static bool looks_like_coupling(const crdi_guarded* p, crdi_growth alarm)
     return rate > fastest_plant || (alarm == CRDI_GROWTH_UNRESOLVED && rate > 0.008 && !mild);
 }
 
+// The part of a signal that is error, as the defects of the run make it; NaN: it is not known.
+static double part_of_error(const crd_master* m, const crdi_guarded* p)
+{
+    double rms = NAN, max = NAN;
+    crdi_estimate_of(m, p->of->from.member, p->of->from.slot, &rms, &max);
+    return fabs(p->gain) * max / p->watch.size;
+}
+
 // Units are asked where they are now, unless the start has said it already.
 static void decide(crd_master* m, crdi_guarded* p, crdi_growth alarm)
 {
@@ -373,7 +386,7 @@ static void decide(crd_master* m, crdi_guarded* p, crdi_growth alarm)
         l->suspect = will_diverge(m, l);
     } else if (looks_like_coupling(p, alarm) || creating_bond(m, l)) {
         warn(m, l, p);
-    } else {
+    } else if (!(part_of_error(m, p) < 0.1)) { // known, and small: a plant, or steps that grow
         wonder(m, l, p->watch.rate, m->clock.time);
     }
     crdi_growth_calm(&p->watch);
@@ -442,14 +455,6 @@ void crdi_guard_step(crd_master* m)
     if (g->limited && !g->stopped) { crdi_guard_watch_limits(m); }
 }
 
-// The part of a signal that is error, as the defects of the run make it; NaN: it is not known.
-static double part_of_error(const crd_master* m, const crdi_guarded* p)
-{
-    double rms = NAN, max = NAN;
-    crdi_estimate_of(m, p->of->from.member, p->of->from.slot, &rms, &max);
-    return fabs(p->gain) * max / p->watch.size;
-}
-
 // The coupling did that: it is error for the most part, whatever the units would do by themselves;
 // or a good part of it, and coupled exactly they would not grow like that.
 static bool is_error(crd_master* m, const crdi_guarded* p, double grown)
@@ -470,9 +475,11 @@ static bool is_doubtful(const crd_master* m, const crdi_guard_loop* l, const crd
 static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double grown)
 {
     crdi_guard* g = &m->guard;
-    const int blocks = stretch(m) + 1;
-    if (crdi_growth_is_even(&p->watch, blocks)) { freeze_scales(m, l, p); }
+    const bool even = crdi_growth_is_even(&p->watch, stretch(m) + 1);
+    if (even) { freeze_scales(m, l, p); }
     const bool error = is_error(m, p, grown);
+    // As t^3 does, and samples follow it: what begins to move out of rest.
+    if (!error && !even && !crdi_growth_is_rough(&p->watch)) { return; }
     if (!error && grown < beyond_use) {
         wonder(m, l, 0, m->clock.time);
         return;
@@ -508,7 +515,8 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
         p->watch.rate = log(grown) / steps * (double)p->every;
-        if (creating_bond(m, l) || log(grown) / steps > fastest_plant) {
+        const bool even = crdi_growth_is_even(&p->watch, stretch(m) + 1);
+        if (creating_bond(m, l) || (even && log(grown) / steps > fastest_plant)) {
             warn(m, l, p);
             g->state = CRD_GUARD_DIVERGED;
         } else {

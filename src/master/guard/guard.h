@@ -112,6 +112,7 @@ void crdi_guard_step(crd_master* m);             ///< after a step that counts
 void crdi_guard_finish(crd_master* m);           ///< at the end: what grew without a word
 bool crdi_guard_sees_rough(const crd_master* m); ///< samples do not follow a loop's signals
 crd_guard_report crdi_guard_get_report(const crd_master* m);
+void crdi_guard_watch_anew(const crd_master* m, crdi_guarded* p); ///< from this sample on
 void crdi_guard_stop(crd_master* m); ///< the run ends with this step, for what the text says
 /// The map of the loop that a connection belongs to, and its link there; NULL: not known.
 const crdi_macro* crdi_guard_map_of(const crd_master* m, const crdi_connection* k, int* link);

@@ -115,7 +115,7 @@ static void begin_anew(crd_master* m, crdi_guard_loop* l)
     for (int i = l->first; i < l->first + l->count; i++) {
         crdi_guarded* p = &m->guard.guarded[i];
         rate = fmax(rate, p->watch.rate / (double)p->every);
-        crdi_growth_start(&p->watch, p->gain * *p->from + p->offset);
+        crdi_guard_watch_anew(m, p);
     }
     l->unknown = "it was changed in the run";
     l->rate = 0.5 * rate;

@@ -10,9 +10,9 @@ double crdi_growth_defect(const crdi_growth_watch* w, double u, double y)
     return u - (8 * w->y[0] + 5 * y - w->y[1]) * (1.0 / 12);
 }
 
-void crdi_growth_start(crdi_growth_watch* w, double y)
+void crdi_growth_start(crdi_growth_watch* w, double y, double nothing)
 {
-    *w = (crdi_growth_watch){.y = {y}, .count = 1, .size = fabs(y)};
+    *w = (crdi_growth_watch){.y = {y}, .count = 1, .size = fabs(y), .nothing = nothing};
 }
 
 static double larger(double a, double b)
@@ -208,11 +208,11 @@ void crdi_growth_calm(crdi_growth_watch* w)
     }
 }
 
-// From the last stretch back, as long as each was smaller than the next.
+// From the last stretch back, as long as each was smaller than the next, and more than rounding.
 static int first_that_grew(const crdi_growth_watch* w, int blocks)
 {
     int i = blocks - 1;
-    while (i > 0 && w->block[i - 1] < 0.9 * w->block[i]) {
+    while (i > 0 && w->block[i - 1] < 0.9 * w->block[i] && w->block[i - 1] > w->nothing) {
         i--;
     }
     return i;

@@ -37,6 +37,7 @@ typedef struct crdi_growth_watch {
     double y[4]; // newest first
     int count;
     double size;                 // largest |y|
+    double nothing;              // what is smaller is rounding
     double calm;                 // of the alarm: largest |y| before the growth that is seen
     int window, back;            // of the alarm: where that stands, window < 0: in no window
     double rate;                 // of the alarm: ln of the growth per step
@@ -48,8 +49,9 @@ typedef struct crdi_growth_watch {
     double block[CRDI_WATCH_BLOCKS]; // largest |y| of each stretch
 } crdi_growth_watch;
 
-/// Before the first step: the sample there.
-void crdi_growth_start(crdi_growth_watch* w, double y);
+/// Before the first step: the sample there. No growth begins below `nothing`: at rest there is
+/// rounding.
+void crdi_growth_start(crdi_growth_watch* w, double y, double nothing);
 /// The size of a sample, nothing else.
 void crdi_growth_note(crdi_growth_watch* w, double y, int block);
 /// A step with its defect and the sample at its end. `expected`: ln of the growth per step that a

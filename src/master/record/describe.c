@@ -406,6 +406,7 @@ static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
     put_tap(w, r, &r->taps[0]);
     crdi_json_put_number(w, "scale", r->scale > 0 ? r->scale : (double)NAN);
     crdi_json_put_number(w, "relative", r->relative);
+    crdi_json_put_number(w, "signal_rms", r->signal_rms);
     crdi_json_put_number(w, "error_rms", r->error_rms);
     crdi_json_put_number(w, "k_mean", r->k_mean);
     crdi_json_put_integer(w, "k_max", r->k_max);
@@ -451,6 +452,7 @@ static void put_flow(crdi_json_writer* w, const crd_flow_report* r)
     crdi_json_put_number(w, "defect_max_time", r->max_time);
     crdi_json_put_number(w, "output_defect_rms", r->output_rms);
     crdi_json_put_number(w, "relative", r->relative);
+    crdi_json_put_number(w, "signal_rms", r->signal_rms);
     crdi_json_put_number(w, "error_rms", r->error_rms);
     crdi_json_put_number(w, "error_max", r->error_max);
     crdi_json_put_number(w, "error_bound", r->error_bound);
@@ -588,6 +590,8 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
     crdi_json_put_number(w, "worst_defect", r->worst_defect);
     crdi_json_put_number(w, "worst_error", r->worst_error);
+    crdi_json_put_number(w, "worst_part", r->worst_part);
+    crdi_json_put_text(w, "trust", crd_trust_name(r->trust));
     crdi_json_put_number(w, "worst_energy", r->worst_energy);
     crdi_json_put_text(w, "error_note", r->error_note);
     crdi_json_begin_list(w, "advice");

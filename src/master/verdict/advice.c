@@ -23,8 +23,6 @@
 // the last twentieth of the run, means that it grows.
 #define GROWTH 5.0
 #define NEAR_END 0.95
-// An estimated error of this part of its signal: the report calls such a run doubtful, too.
-#define MUCH_ERROR 0.1
 // Jumps in this part of all steps: then it is jumps that make the defect.
 #define OFTEN 0.01
 
@@ -100,19 +98,19 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
 // Defects may be small and add up all the same.
 static void say_error(crdi_judge* j, const crd_master_report* r)
 {
-    const char* of = "";
-    if (!(r->worst_error >= MUCH_ERROR)) { return; }
-    for (int i = 0; i < r->flow_count; i++) {
-        if (r->flows[i].error_rms / r->flows[i].scale == r->worst_error) { of = r->flows[i].from; }
-    }
-    for (int i = 0; i < r->coupling_count; i++) {
-        const crd_coupling_report* c = &r->couplings[i];
-        if (c->error_rms / c->scale == r->worst_error) { of = c->from; }
+    if (r->trust == CRD_TRUST_GOOD) { return; }
+    if (*r->error_note) {
+        say(j,
+            "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "
+            "run "
+            "with half the step would tell (cardan compare --richardson)",
+            r->worst_part_of, advice_percent(r->worst_part).text);
+        return;
     }
     say(j,
-        "the estimated error of %s is %s of its scale: defects have added up, and results are "
+        "the estimated error of %s is %s of its RMS: defects have added up, and results are "
         "wrong by that much",
-        of, advice_percent(r->worst_error).text);
+        r->worst_part_of, advice_percent(r->worst_part).text);
 }
 
 // What makes the estimate too small, or too large, by more than a factor of two in one of ten runs

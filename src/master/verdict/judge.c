@@ -145,6 +145,13 @@ static double run_time(const crd_master* m)
     return crd_master_time(m) - m->plan->times.start;
 }
 
+// Of the integral of a square.
+static double root_mean(const crd_master* m, double integral)
+{
+    const double time = run_time(m);
+    return time > 0 ? sqrt(integral / time) : 0;
+}
+
 static double larger(double a, double b)
 {
     return isnan(b) ? a : fmax(a, b); // b may not be measured
@@ -179,6 +186,7 @@ static void report_prediction(const crd_master* m, const crdi_prediction* f, crd
     r->predict = f->of->spec->predict;
     r->step = c->steps > 0 && c->time > 0 ? c->time / (double)c->steps : step_between(m, f->of);
     r->scale = crdi_prediction_scale(f);
+    r->signal_rms = root_mean(m, f->square);
     const bool any = c->steps > 0 || c->broken > 0;
     r->rms = any ? crd_defect_rms(c) : 0;
     r->max = c->broken ? (double)NAN : c->max;
@@ -192,8 +200,7 @@ static void report_prediction(const crd_master* m, const crdi_prediction* f, crd
 
 static double observed_rms(const crd_master* m, const crdi_observed* w)
 {
-    const double time = run_time(m);
-    return time > 0 ? sqrt(w->integral / time) : 0;
+    return root_mean(m, w->integral);
 }
 
 void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r)
@@ -202,6 +209,7 @@ void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling
     double max = (double)NAN;
     if (!k->observed) { return; }
     r->scale = crdi_observed_scale(k->observed);
+    r->signal_rms = root_mean(m, k->observed->square);
     r->relative = observed_rms(m, k->observed) / r->scale;
     crdi_estimate_of(m, k->from.member, k->from.slot, &r->error_rms, &max);
     r->error_rms *= fabs(k->gain);
@@ -215,6 +223,7 @@ static void report_observed(const crd_master* m, const crdi_observed* w, crd_flo
     r->order = crd_predictor_order(CRD_PREDICT_HOLD);
     r->step = step_between(m, w->of);
     r->scale = crdi_observed_scale(w);
+    r->signal_rms = root_mean(m, w->square);
     r->rms = observed_rms(m, w);
     r->max = isnan(r->rms) ? (double)NAN : w->max;
     r->max_time = w->max_time;
@@ -342,11 +351,98 @@ static void find_worst(crd_master_report* r)
     }
 }
 
+// Estimates are good to a factor of two: what is wrong by a tenth shows as a twentieth.
+static const double much_error = 0.05, mostly_error = 0.5;
+// Of what defects can do at worst.
+static const double add_up_to = 0.1;
+
+// What is small against the size is small. Below a billionth of what is usual it is rounding.
+static double size_of(const crd_master* m, const crdi_connection* k, double rms)
+{
+    const double usual = fabs(k->gain) * crdi_variable_at(m->plan, &k->from)->nominal;
+    return k->spec->scale > 0 ? k->spec->scale : fmax(rms, 1e-9 * usual);
+}
+
+static void weigh(crd_master_report* r, double part, const char* of)
+{
+    if (!(part > r->worst_part) && !isnan(r->worst_part)) { return; }
+    if (isnan(part)) { return; }
+    r->worst_part = part;
+    r->worst_part_of = of;
+}
+
+// Estimated errors by the RMS of their signals: who has died away, or began with a peak, may be
+// wrong by a third and by little of the largest value.
+static void weigh_errors(const crd_master* m, crd_master_report* r)
+{
+    const crdi_judge* j = m->verdict.judge;
+    for (int i = 0; i < r->flow_count; i++) {
+        const crd_flow_report* f = &r->flows[i];
+        weigh(r, f->error_rms / size_of(m, j->links[j->order[i]], f->signal_rms), f->from);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        if (!(c->scale > 0)) { continue; }
+        const crdi_connection* k = m->connections.coupled[i].of;
+        weigh(r, c->error_rms / size_of(m, k, c->signal_rms), c->from);
+    }
+}
+
+// What a defect can do to a loop that nobody knows: at worst it always pushes with the motion. The
+// error is then half the angle that the signal has turned by, w T / 2, or 1 / (2 zeta) where it
+// dies away; both are pi / 4 of the way that it has made, by its largest magnitude.
+static double add_up(double part, double way, double size)
+{
+    return size > 0 ? part * fmax(1, 0.785 * way / size) : (double)NAN;
+}
+
+static void weigh_defects(const crd_master* m, crd_master_report* r)
+{
+    const crdi_judge* j = m->verdict.judge;
+    for (int i = 0; i < r->flow_count; i++) {
+        const crdi_connection* k = j->links[j->order[i]];
+        const crd_flow_report* f = &r->flows[i];
+        const bool seen = k->prediction != NULL;
+        if (j->loop[k->from.member] != j->loop[k->to.member] || !isnan(f->error_rms)) { continue; }
+        const double way = seen ? k->prediction->way : k->observed->way,
+                     size = seen ? k->prediction->size : k->observed->size;
+        const double part = larger(f->rms, f->output_rms) / size_of(m, k, f->signal_rms);
+        weigh(r, add_up(part, way, size), f->from);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        const crdi_connection* k = m->connections.coupled[i].of;
+        if (!(c->scale > 0) || j->loop[k->from.member] != j->loop[k->to.member] ||
+            !isnan(c->error_rms)) {
+            continue;
+        }
+        const double part = c->relative * c->scale / size_of(m, k, c->signal_rms);
+        weigh(r, add_up(part, k->observed->way, k->observed->size), c->from);
+    }
+}
+
+static void weigh_all(const crd_master* m, crd_master_report* r)
+{
+    weigh_errors(m, r);
+    const double part = r->worst_part;
+    r->trust = part >= mostly_error ? CRD_TRUST_SPOILT
+               : part >= much_error ? CRD_TRUST_DOUBTFUL
+                                    : CRD_TRUST_GOOD;
+    if (!isnan(part)) { return; }
+    weigh_defects(m, r);
+    if (r->worst_part >= add_up_to) { r->trust = CRD_TRUST_DOUBTFUL; }
+}
+
+const char* crd_trust_name(crd_trust t)
+{
+    return t == CRD_TRUST_SPOILT ? "spoilt" : t == CRD_TRUST_DOUBTFUL ? "doubtful" : "good";
+}
+
 void crdi_verdict_report(crd_master* m)
 {
     crd_master_report* r = &m->verdict.report;
-    r->worst_defect = r->worst_energy = r->worst_error = (double)NAN;
-    r->error_note = "";
+    r->worst_defect = r->worst_energy = r->worst_error = r->worst_part = (double)NAN;
+    r->error_note = r->worst_part_of = "";
     if (!judge_make_room(m)) { return; }
     crdi_judge* j = m->verdict.judge;
     for (int i = 0; i < j->count; i++) {
@@ -360,6 +456,7 @@ void crdi_verdict_report(crd_master* m)
     r->flows = m->verdict.flows;
     r->flow_count = j->count;
     find_worst(r);
+    weigh_all(m, r);
     report_bonds(m, r);
     report_steps(m, r);
     const bool any = j->count || r->coupling_count || r->guard.loops > 0;

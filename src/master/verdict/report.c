@@ -229,6 +229,8 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .worst_defect = NAN,
         .worst_energy = NAN,
         .worst_error = NAN,
+        .worst_part = NAN,
+        .worst_part_of = "",
         .error_note = "",
         .pace = crdi_pacing_report(m),
         .exchange =
