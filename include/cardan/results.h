@@ -267,6 +267,11 @@ CRD_API crd_status crd_table_read(crd_context* ctx, const char* path, crd_table*
 CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
                                    const char* name_in_messages, crd_table** out);
 CRD_API void crd_table_destroy(crd_table* t);
+/// A table as a result file, by its ending as crd_recorder_create. Columns of texts are left out,
+/// and so are those whose times are not the first raster's where the format knows one raster only.
+/// CRD_E_IO, CRD_E_UNSUPPORTED.
+CRD_API crd_status crd_table_write(crd_context* ctx, const crd_table* t, const char* path,
+                                   const crd_attachment* attachments, int attachment_count);
 /// -1 when absent. The first of several: rasters of an MF4 file may have signals of the same name.
 CRD_API int crd_table_find(const crd_table* t, const char* name);
 /// Value of a column at time t. hold: last row at or before t. Before the first row the first
@@ -490,6 +495,10 @@ typedef struct crd_report_options {
 /// with the same name share a plot. Memory stays bounded however long the recordings are.
 CRD_API crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
                                     int run_count, const crd_report_options* opt);
+/// What ran (the text of CRD_ATTACHMENT_RUN) as a drawing of units and connections: appends an SVG
+/// that stands alone, nothing if there is too little or too much to draw. CRD_E_FORMAT.
+CRD_API crd_status crd_report_drawing(crd_context* ctx, const char* what, size_t length,
+                                      crd_text* out);
 
 #ifdef __cplusplus
 }

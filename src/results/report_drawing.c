@@ -563,3 +563,15 @@ fail:
     crd_arena_clear(&w.arena);
     return st;
 }
+
+crd_status crd_report_drawing(crd_context* ctx, const char* what, size_t length, crd_text* out)
+{
+    crd_arena room;
+    crdi_json* read = NULL;
+    crd_arena_init(&room, ctx);
+    crd_status st = crdi_json_parse_most(&room, what, length, CRDI_JSON_RUN_BYTES,
+                                         (crdi_json_source){.file = CRD_ATTACHMENT_RUN}, &read);
+    if (st == CRD_OK) { st = crdi_report_drawing(ctx, read, true, out); }
+    crd_arena_clear(&room);
+    return st;
+}

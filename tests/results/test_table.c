@@ -242,6 +242,46 @@ static void files_that_are_not_there_are_not_found(void** state)
     crd_table_destroy(NULL);
 }
 
+static void a_table_that_was_written_is_read_as_it_was(void** state)
+{
+    static const char* const ends[] = {"csv", "mf4", "mat"};
+    static const double time[] = {0, 0.1, 0.2}, x[] = {1, 1.0 / 3, NAN}, n[] = {0, -7, 12};
+    static const double late[] = {0, 0.2};
+    crd_table_column columns[] = {
+        {.name = "x", .unit = "m", .values = x, .time = time, .rows = 3, .type = CRD_FLOAT64},
+        {.name = "word", .unit = "", .time = time, .rows = 3, .type = CRD_STRING},
+        {.name = "n", .unit = "", .values = n, .time = time, .rows = 3, .type = CRD_INT32},
+        {.name = "slow", .unit = "", .values = x, .time = late, .rows = 2, .type = CRD_FLOAT64},
+    };
+    crd_table t = {.path = "", .rows = 3, .column_count = 3, .time = time, .columns = columns};
+    const crd_attachment note = {
+        .name = "a.txt", .mime = "text/plain", .data = "hello", .length = 5};
+    for (int i = 0; i < 3; i++) {
+        char path[256];
+        snprintf(path, sizeof path, TEST_BUILD_DIR "/table_written.%s", ends[i]);
+        crd_table* back = NULL;
+        check_ok(crd_table_write(*state, &t, path, &note, 1));
+        check_ok(crd_table_read(*state, path, &back));
+        check_int(back->rows, 3);
+        const int at_x = crd_table_find(back, "x"), at_n = crd_table_find(back, "n");
+        check(at_x >= 0 && at_n >= 0 && crd_table_find(back, "word") < 0);
+        check(memcmp(back->columns[at_x].values, x, 2 * sizeof(double)) == 0);
+        check(isnan(back->columns[at_x].values[2]));
+        check(memcmp(back->columns[at_n].values, n, sizeof n) == 0);
+        check(memcmp(back->time, time, sizeof time) == 0);
+        crd_table_destroy(back);
+        unlink(path);
+    }
+    t.column_count = 4; // two rasters
+    check_status(crd_table_write(*state, &t, TEST_BUILD_DIR "/table_written.csv", NULL, 0),
+                 CRD_E_UNSUPPORTED);
+    check_ok(crd_table_write(*state, &t, TEST_BUILD_DIR "/table_written.mf4", NULL, 0));
+    unlink(TEST_BUILD_DIR "/table_written.mf4");
+    t.column_count = 3;
+    check_status(crd_table_write(*state, &t, TEST_BUILD_DIR "/nowhere/a.csv", NULL, 0), CRD_E_IO);
+    check_status(crd_table_write(*state, &t, "a.xyz", NULL, 0), CRD_E_UNSUPPORTED);
+}
+
 static void every_allocation_may_fail(void** state)
 {
     const char* path = TEST_BUILD_DIR "/table_memory.csv";
@@ -284,6 +324,7 @@ int main(void)
         TEST(values_are_held_or_interpolated),
         TEST(hints_do_not_change_values),
         TEST(files_that_are_not_there_are_not_found),
+        TEST(a_table_that_was_written_is_read_as_it_was),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
