@@ -488,6 +488,25 @@ CRD_API crd_status crd_master_set(crd_master* m, int handle, const double* value
 /// instead where it is given. A restored state goes on.
 CRD_API void crd_master_cancel(crd_master* m);
 
+/// Many runs of one system at once, for learners: handles are the same in all of them, as the same
+/// names were looked up in the same order.
+typedef struct crd_batch {
+    crd_master* const* runs;
+    int count;
+    const int* set; ///< handles that are set before the steps
+    int set_count;
+    const int* get; ///< handles that are read behind them
+    int get_count;
+    int64_t ticks;        ///< macro steps of each run; 0: nothing is set, values are read only
+    const bool* skip;     ///< (count) runs that are left alone; NULL: none
+    const double* values; ///< a row for each run, arrays element by element
+    double* out;          ///< likewise
+    int32_t* ends;        ///< (count) crd_end, or the status of a run that failed
+} crd_batch;
+/// One after the other, on the thread that calls. Returns how many failed, each with its sentence
+/// in its own context; the others went on.
+CRD_API int crd_master_advance_batch(const crd_batch* b);
+
 // ---- the record in memory ----------------------------------------------------------------------
 
 /// The rows so far, of what the system's results would have, whole numbers as doubles, texts

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 P = c.c_void_p
 S = c.c_char_p
@@ -196,13 +196,18 @@ _FUNCTIONS = {
 }
 
 
+def declare(functions: Mapping[str, Any], of: Any = None) -> None:
+    """Functions of the library: what they return and take."""
+    for name, (result, arguments) in functions.items():
+        f = getattr(of or lib, name)
+        f.restype, f.argtypes = result, arguments
+
+
 def _load() -> Any:
     path = _find()
     try:
         lib = c.CDLL(path)
-        for name, (result, arguments) in _FUNCTIONS.items():
-            f = getattr(lib, name)
-            f.restype, f.argtypes = result, arguments
+        declare(_FUNCTIONS, lib)
     except (OSError, AttributeError) as e:
         raise ImportError(f"libcardan could not be loaded from {path}: {e}; "
                           "CARDAN_LIBRARY names another file") from e

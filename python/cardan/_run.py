@@ -95,7 +95,8 @@ class Run:
     0.45
     """
 
-    def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True) -> None:
+    def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True,
+                 record: bool = True) -> None:
         self._ctx: Optional[_lib.Context] = _lib.Context()
         self._master: Optional[int] = None
         self._system: Optional[int] = None
@@ -106,7 +107,7 @@ class Run:
         self._arrays: Dict[str, Any] = {}
         try:
             self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
-            o = _lib.MasterOptions(columns=True, snapshots=snapshots)
+            o = _lib.MasterOptions(columns=record, snapshots=snapshots, no_statistics=not record)
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
             self._master = made.value

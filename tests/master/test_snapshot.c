@@ -331,6 +331,70 @@ static void a_unit_that_cannot_be_saved_is_named(void** state)
     crd_system_destroy(s);
 }
 
+// x' = u from 0: each of three runs goes its own way, the one that fails says so and the others go
+// on.
+static void a_batch_is_its_runs_one_by_one(void** state)
+{
+    crd_master* runs[3];
+    crd_system* systems[3];
+    int in = -1, out = -1;
+    for (int i = 0; i < 3; i++) {
+        crd_unit_spec u = crd_unit_spec_defaults();
+        check_ok(crd_system_create(*state, &systems[i]));
+        u.source = CRD_UNIT_NATIVE;
+        u.name = "a";
+        u.model = &euler_model;
+        check_ok(crd_system_add_unit(systems[i], &u, NULL));
+        systems[i]->run.step = 0.1;
+        systems[i]->run.stop = i == 2 ? 0.5 : 10;
+        crd_master_options o = crd_master_defaults();
+        o.snapshots = true;
+        check_ok(crd_master_create(*state, systems[i], &o, &runs[i]));
+        check_ok(crd_master_initialize(runs[i]));
+        check_ok(crd_master_find(runs[i], "a.u", &in));
+        check_ok(crd_master_find(runs[i], "a.y", &out));
+    }
+    double u[3] = {1, 2, 3}, y[3] = {9, 9, 9};
+    int32_t ends[3] = {0};
+    bool skip[3] = {false, true, false};
+    const crd_batch b = {.runs = runs,
+                         .count = 3,
+                         .set = &in,
+                         .set_count = 1,
+                         .get = &out,
+                         .get_count = 1,
+                         .ticks = 10,
+                         .skip = skip,
+                         .values = u,
+                         .out = y,
+                         .ends = ends};
+    check_int(crd_master_advance_batch(&b), 0);
+    check_near(y[0], 1, 1e-12);
+    check_near(y[1], 9, 0); // left alone
+    check_near(y[2], 1.5, 1e-12);
+    check_int(ends[0], CRD_END_NONE);
+    check_int(ends[2], CRD_END_STOP_TIME);
+    skip[1] = false;
+    u[0] = NAN;
+    check_int(crd_master_advance_batch(&b), 1);
+    check_int(ends[0], CRD_E_RANGE);
+    check_near(y[1], 2, 1e-12);
+    check_near(y[2], 1.5, 1e-12); // it has ended
+    check_ok(crd_master_reset(runs[2]));
+    crd_batch look = b;
+    look.ticks = 0;
+    check_int(crd_master_advance_batch(&look), 0);
+    check_near(y[0], 1, 1e-12);
+    check_near(y[2], 0, 0);
+    check_int(ends[2], CRD_END_NONE);
+    look.get = (int[]){77};
+    check_int(crd_master_advance_batch(&look), 3);
+    for (int i = 0; i < 3; i++) {
+        crd_master_destroy(runs[i]);
+        crd_system_destroy(systems[i]);
+    }
+}
+
 int main(int argc, char** argv)
 {
     if (argc > 2) {
@@ -339,6 +403,8 @@ int main(int argc, char** argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(values_pass_by_handle, check_set_up, check_tear_down),
+        cmocka_unit_test_setup_teardown(a_batch_is_its_runs_one_by_one, check_set_up,
+                                        check_tear_down),
         cmocka_unit_test_setup_teardown(a_unit_that_cannot_be_saved_is_named, check_set_up,
                                         check_tear_down),
         cmocka_unit_test_setup_teardown(a_resumed_run_is_the_uninterrupted_one_to_the_last_bit,
