@@ -221,7 +221,7 @@ class System:
         if way == "iterate":
             run["iterate"] = "true"
         if way == "control":
-            run["control"] = repr(10 ** draw.uniform(-5, -1.5))
+            run["control"] = repr(10 ** draw.uniform(-3 if self.predict == "hold" else -5, -1.5))
             del run["step"]
         element = ""
         if way == "element":

@@ -23,6 +23,21 @@ run: { step: 5 ms, stop: 2 s, predict: PREDICT }
 """
 
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+CRANE = """
+cardan: 1
+units:
+  mechanics: { fmu: mech.fmu }
+  hydraulics: { fmu: hyd.fmu }
+connections:
+  - mechanics.s -> hydraulics.s
+  - mechanics.sd -> hydraulics.sd
+  - hydraulics.p1 -> mechanics.p1
+  - hydraulics.p2 -> mechanics.p2
+run: { step: 1 ms, stop: 10 s, predict: hold }
+"""
+
+
 class Quality(EndToEnd):
     def setUp(self):
         super().setUp()
@@ -274,6 +289,26 @@ class Guard(Quality):
             # without monitors nothing tells the coupling from a plant, but 3e10-fold is of no use
             self.assertEqual(j["guard"]["state"], "diverged", args)
             self.assertNotEqual(said[0], "\u2714")
+
+    def test_what_starts_out_of_rest_is_no_explosion(self):
+        """The crane of Rodriguez (2021) in its first steps, and cars that set off by hand, also near the end of the run."""
+        self.write("crane.yaml", CRANE.replace("mech.fmu", fmu("hc_pd_mech")).replace("hyd.fmu", fmu("hc_pd_hyd")))
+        for stop in ("5 ms", "10 ms", "20 ms", "50 ms"):
+            j = self.cardan_json("run", "crane.yaml", "--stop-time", stop, "-q", "-o", "none")
+            self.assertEqual((stop, j["guard"]["state"]), (stop, "calm"), j["guard"])
+        with open(os.path.join(EXAMPLES, "powertrain", "by_hand.yaml"), encoding="utf-8") as f:
+            text = f.read().replace("../../build/fmus/fmi2/pt_engine.fmu", fmu("pt_engine"))
+        for name in ("controller", "machine", "battery", "vehicle"):
+            text = text.replace(f"../../build/fmus/fmi2/pt_{name}.fmu", fmu("pt_" + name))
+        text = text.replace("  pace: realtime\n", "")  # the virtual clock
+        before, after = text.index("  human:"), text.index("  oil:")
+        for times, values, stop in (([0, 1, 1.3, 12], [0, 0, 5500, 5500], "5"), ([0, 3, 8], [0, 0, 1500], "8"),
+                                    ([0, 1.3, 1.8, 2.1, 2.6, 2.9, 3.4, 3.7, 6.7, 6.75, 9],
+                                     [0, -4000, -4000, 2500, 2500, 300, 300, -4000, -4000, 5500, 5500], "8")):
+            hand = f"  human: {{ signals: {{ force: {{ shape: table, times: {times}, values: {values}, unit: N }} }} }}\n"
+            self.write("car.yaml", text[:before] + hand + text[after:])
+            j = self.cardan_json("run", "car.yaml", "--stop-time", stop, "-q", "-o", "none")
+            self.assertEqual((stop, j["guard"]["state"]), (stop, "calm"), j["guard"])
 
     def test_a_unit_that_may_give_nan_is_recorded(self):
         shutil.copy(fmu("faulty"), self.folder)

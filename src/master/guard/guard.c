@@ -15,7 +15,10 @@ static const double grown_enough = 5;
 static const double much_energy = 0.1;
 // Eigenvalues are good to some 1e-13 of the map's norm: what grows slower per step is not told.
 static const double slowest = 1e-7;
-enum { SAMPLES = 64 }; // of a stretch, at least, where only sizes are noted
+enum {
+    SAMPLES = 64,     // of a stretch, at least, where only sizes are noted
+    LEAST_STEPS = 10, // of a run, before which evenness means nothing
+};
 static const char* const not_asked = "nobody has asked its units";
 // Of the growth that is measured, this part has to be the coupling's by the map.
 static const double enough = 0.3;
@@ -464,22 +467,28 @@ static bool is_error(crd_master* m, const crdi_guarded* p, double grown)
     return part > 0.5 || log(grown) > 2 * fmax(crdi_estimate_growth(m), 0) * time + worth_saying;
 }
 
-// Slower growth of units of which nothing is known. What explodes does so evenly.
+// Slower growth of units of which nothing is known. What explodes does so evenly, and swings: to
+// become ten-fold a loop has to turn many times.
 static bool is_doubtful(const crd_master* m, const crdi_guard_loop* l, const crdi_guarded* p,
                         int blocks)
 {
-    return l->unknown && !(part_of_error(m, p) < 0.1) && crdi_growth_is_even(&p->watch, blocks);
+    return l->unknown && m->clock.n >= LEAST_STEPS && !(part_of_error(m, p) < 0.1) &&
+           crdi_growth_is_even(&p->watch, blocks) && crdi_growth_swings(&p->watch);
+}
+
+// Evenly, or samples do not follow it: not as t^3 grows, which begins to move out of rest.
+static bool explodes(crd_master* m, const crdi_guarded* p)
+{
+    return crdi_growth_is_even(&p->watch, stretch(m) + 1) || crdi_growth_is_rough(&p->watch);
 }
 
 // There is no map that would tell, but an estimate may.
 static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double grown)
 {
     crdi_guard* g = &m->guard;
-    const bool even = crdi_growth_is_even(&p->watch, stretch(m) + 1);
-    if (even) { freeze_scales(m, l, p); }
+    if (crdi_growth_is_even(&p->watch, stretch(m) + 1)) { freeze_scales(m, l, p); }
     const bool error = is_error(m, p, grown);
-    // As t^3 does, and samples follow it: what begins to move out of rest.
-    if (!error && !even && !crdi_growth_is_rough(&p->watch)) { return; }
+    if (!error && !explodes(m, p)) { return; }
     if (!error && grown < beyond_use) {
         wonder(m, l, 0, m->clock.time);
         return;
@@ -511,7 +520,7 @@ static void look_back(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, double
     const double steps = (double)m->clock.n;
     p->watch.calm = p->watch.size / grown;
     p->watch.window = -1;
-    if (g->state == CRD_GUARD_WARNED && (l->done || l->rung)) {
+    if (g->state == CRD_GUARD_WARNED && (l->done || l->rung) && explodes(m, p)) {
         g->state = CRD_GUARD_DIVERGED; // it was said, and it went on
     } else if (l->unknown || !crdi_guard_look_again(m, l)) {
         p->watch.rate = log(grown) / steps * (double)p->every;

@@ -247,6 +247,15 @@ double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* 
     return larger(calm, 1e-12 * w->size);
 }
 
+bool crdi_growth_swings(const crdi_growth_watch* w)
+{
+    int i = CRDI_WATCH_WINDOWS - 1;
+    while (i > 0 && w->windows[i].count < 3) {
+        i--;
+    }
+    return swings(&w->windows[i]);
+}
+
 // R of a tone is the square of its angle per step: 0.4 are ten steps a period.
 bool crdi_growth_is_rough(const crdi_growth_watch* w)
 {

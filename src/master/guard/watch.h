@@ -68,6 +68,8 @@ double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* 
 double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks);
 /// Whether that went on evenly, as what explodes does, or became slower, as t^4 does.
 bool crdi_growth_is_even(const crdi_growth_watch* w, int blocks);
+/// Whether its defect changed its sign more than once in the last long windows.
+bool crdi_growth_swings(const crdi_growth_watch* w);
 /// Whether its samples rang, or had noise, all along the last long window.
 bool crdi_growth_is_rough(const crdi_growth_watch* w);
 /// All stretches are full: two become one.
