@@ -25,14 +25,17 @@ crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_
                       .per = basis_per_command(commands),
                       .count = crd_command_weights_count(commands),
                       .rows = 256};
+    b->all = b->count + OF_PRODUCT * commands;
     while (b->rows < 6 * ((int64_t)k_max + 1)) { // learning looks back by k, commands ahead
         b->rows *= 2;
     }
     const size_t rows = (size_t)b->rows;
-    b->psi = crdi_new_array(ctx, rows * (size_t)b->count, sizeof *b->psi);
+    b->psi = crdi_new_array(ctx, rows * (size_t)b->all, sizeof *b->psi);
     b->given = crdi_new_array(ctx, rows * (size_t)commands, sizeof *b->given);
     b->steps = crdi_new_array(ctx, rows, sizeof *b->steps);
-    if (!b->psi || !b->given || !b->steps) { return CRD_E_MEMORY; }
+    b->rates = crdi_new_array(ctx, rows * (size_t)commands, sizeof *b->rates);
+    b->rated = crdi_new_array(ctx, rows, sizeof *b->rated);
+    if (!b->psi || !b->given || !b->steps || !b->rates || !b->rated) { return CRD_E_MEMORY; }
     crdi_basis_reset(b, step);
     return CRD_OK;
 }
@@ -42,6 +45,8 @@ void crdi_basis_clear(crdi_basis* b, crd_context* ctx)
     crd_free(ctx, b->psi);
     crd_free(ctx, b->given);
     crd_free(ctx, b->steps);
+    crd_free(ctx, b->rates);
+    crd_free(ctx, b->rated);
 }
 
 void crdi_basis_reset(crdi_basis* b, double step)
@@ -50,16 +55,20 @@ void crdi_basis_reset(crdi_basis* b, double step)
         b->pull[f] = -expm1(-step / basis_tau[f]);
     }
     for (int64_t i = 0; i < b->rows; i++) {
-        b->steps[i] = INT64_MIN;
+        b->steps[i] = b->rated[i] = INT64_MIN;
     }
     memset(b->good, 0, sizeof b->good);
+    for (int a = 0; a < CRD_COMMANDS_MAX; a++) {
+        b->low[a] = b->rate[a] = INFINITY;
+        b->high[a] = -INFINITY;
+    }
     b->any = false;
     b->newest = b->ready = b->calls = b->not_finite = b->outside = 0;
 }
 
 static double* basis_row(const crdi_basis* b, int64_t n)
 {
-    return &b->psi[(n & (b->rows - 1)) * b->count];
+    return &b->psi[(n & (b->rows - 1)) * b->all];
 }
 
 static const double* basis_given(const crdi_basis* b, int64_t n)
@@ -84,7 +93,21 @@ static void basis_settle(crdi_basis* b, int64_t n, const double* u)
             *psi++ = product;
         }
     }
+    for (int a = 0; a < b->commands; a++) {
+        *psi++ = u[a];
+        *psi++ = u[a];
+    }
     b->ready = n;
+}
+
+// The rates of a step are those of when it was first made: what is told late changes none.
+static const double* basis_rate(const crdi_basis* b, int64_t n)
+{
+    const int64_t place = n & (b->rows - 1);
+    double* rate = &b->rates[place * b->commands];
+    if (b->rated[place] != n) { memcpy(rate, b->rate, (size_t)b->commands * sizeof *rate); }
+    b->rated[place] = n;
+    return rate;
 }
 
 // Features of step n from those of n - 1.
@@ -109,6 +132,11 @@ static void basis_advance(crdi_basis* b, int64_t n)
             psi[0] = before[0] + b->pull[0] * (product - before[0]);
             psi[1] = before[1] + b->pull[1] * (product - before[1]);
         }
+    }
+    const double* rate = basis_rate(b, n);
+    for (int a = 0; a < b->commands; a++, before += OF_PRODUCT, psi += OF_PRODUCT) {
+        psi[0] = before[0] + crdi_clamp(acted[a] - before[0], -rate[a], rate[a]);
+        psi[1] = before[1] + b->pull[0] * (before[0] - before[1]);
     }
     b->ready = n;
 }
@@ -137,6 +165,16 @@ void crdi_basis_move(crdi_basis* b, int64_t newest)
         if (basis_given(b, n)) { u = basis_given(b, n); }
     }
     basis_settle(b, first, u);
+}
+
+void crdi_basis_set_rate(crdi_basis* b, double part, int64_t n)
+{
+    const double* u = crdi_basis_at(b, n);
+    for (int a = 0; a < b->commands; a++, u += b->per) {
+        b->low[a] = fmin(b->low[a], *u);
+        b->high[a] = fmax(b->high[a], *u);
+        b->rate[a] = b->high[a] > b->low[a] ? part * (b->high[a] - b->low[a]) : INFINITY;
+    }
 }
 
 void crdi_basis_tell(crdi_basis* b, const double* u, int64_t n)

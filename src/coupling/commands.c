@@ -57,13 +57,15 @@ struct crdi_commands {
     double donor_low, donor_high;
 
     int nx, linear; // features in use; the first of them are of single commands
-    int* active;    // (nx) which
-    double *w, *w0; // (nx) weights; what they are pulled to
-    double *G, *b;  // (nx x nx) upper triangle, (nx)
-    double *x, *matrix, *scale, *c;
-    double dd;                                // sum of the squared changes that were learned from
-    double error;                             // usual |error|
-    double largest;                           // change of the signal so far; an outlier doubles it
+    int slot, room; // then products, then one command at its rate: from `slot` to `room`, or none
+    int* active;    // (room) which
+    double *w, *w0; // (room) weights; what they are pulled to
+    double *G, *b;  // (room x room) upper triangle, (room)
+    double *x, *matrix, *scale, *c, *spare;
+    double slope;   // largest change of the signal in a step so far; an outlier doubles it
+    double dd;      // sum of the squared changes that were learned from
+    double error;   // usual |error|
+    double largest; // change of the signal so far; an outlier doubles it
     int64_t updates, trained_at;              // the latter: from where on it may speak
     int phase;                                // of the solution under way
     double *chosen_xe, *chosen_xx, chosen_ee; // of each product with the error, of itself
@@ -140,14 +142,15 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     q->linear = o->commands * q->basis.per;
     const int room = q->linear + WIDE_ROOM > WIDE ? q->linear + WIDE_ROOM : WIDE;
     const int most = room - (room - q->linear) % 2; // products have two features
-    q->nx = q->smith ? 1 : q->basis.count < most ? q->basis.count : most;
-    const size_t nx = (size_t)q->nx;
+    q->nx = q->slot = q->smith ? 1 : q->basis.count < most ? q->basis.count : most;
+    q->room = q->slot + (q->smith ? 0 : 2);
+    const size_t nx = (size_t)q->room, all = (size_t)q->basis.all;
     q->y = crdi_new_array(ctx, rows, sizeof *q->y);
     q->arrived = crdi_new_array(ctx, rows, sizeof *q->arrived);
     q->said = crdi_new_array(ctx, SAID * rows, sizeof *q->said);
     q->said_for = crdi_new_array(ctx, rows, sizeof *q->said_for);
     q->active = crdi_new_array(ctx, nx, sizeof *q->active);
-    q->w = crdi_new_array(ctx, 6 * nx + 2 * nx * nx + 4 * count, sizeof *q->w);
+    q->w = crdi_new_array(ctx, 8 * nx + 3 * nx * nx + 2 * all + 2 * count, sizeof *q->w);
     if (!q->y || !q->arrived || !q->said || !q->said_for || !q->active || !q->w) {
         return CRD_E_MEMORY;
     }
@@ -158,9 +161,10 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     q->c = q->scale + nx;
     q->G = q->c + nx;
     q->matrix = q->G + nx * nx;
-    q->chosen_xe = q->matrix + nx * nx;
-    q->chosen_xx = q->chosen_xe + count;
-    q->full = q->chosen_xx + count;
+    q->spare = q->matrix + nx * nx;
+    q->chosen_xe = q->spare + nx * nx + 2 * nx;
+    q->chosen_xx = q->chosen_xe + all;
+    q->full = q->chosen_xx + all;
     if (o->command_weights && !q->smith) {
         q->donor = q->full + count;
         memcpy(q->donor, o->command_weights->w, count * sizeof *q->donor);
@@ -209,8 +213,8 @@ void crdi_commands_destroy(crdi_commands* q)
 static void commands_take_donor(crdi_commands* q)
 {
     int used = q->linear;
-    for (int j = q->linear; j < q->basis.count && q->nx < q->basis.count; j += 2) {
-        if (used < q->nx && (q->donor[j] != 0 || q->donor[j + 1] != 0)) {
+    for (int j = q->linear; j < q->basis.count && q->slot < q->basis.count; j += 2) {
+        if (used < q->slot && (q->donor[j] != 0 || q->donor[j + 1] != 0)) {
             q->active[used] = j;
             q->active[used + 1] = j + 1;
             used += 2;
@@ -226,15 +230,16 @@ static void commands_take_donor(crdi_commands* q)
 // What was learned; the donor's weights if there are any.
 static void commands_unlearn(crdi_commands* q)
 {
-    const size_t nx = (size_t)q->nx, count = (size_t)q->basis.count;
-    memset(q->w, 0, (6 * nx + 2 * nx * nx + 3 * count) * sizeof *q->w);
+    const size_t nx = (size_t)q->room, count = (size_t)q->basis.count, all = (size_t)q->basis.all;
+    memset(q->w, 0, (8 * nx + 3 * nx * nx + 2 * all + count) * sizeof *q->w);
+    q->nx = q->slot;
     for (int i = 0; i < q->nx; i++) { // of more than there is room for, no product at first
-        q->active[i] = i < q->linear || q->nx == q->basis.count ? i : -1;
+        q->active[i] = i < q->linear || q->slot == q->basis.count ? i : -1;
     }
-    q->dd = q->error = q->largest = q->chosen_ee = 0;
+    q->dd = q->error = q->largest = q->slope = q->chosen_ee = 0;
     q->updates = q->alarms = 0;
     q->phase = 0;
-    q->trained_at = 2 * q->nx;
+    q->trained_at = 2 * q->slot;
     q->judge = (judge){0};
     memset(q->changes, 0, sizeof q->changes);
     if (q->smith) {
@@ -330,39 +335,41 @@ static double evidence_of_donor(const crdi_commands* q, int i)
 }
 
 // w = w0 + S (S G S + mu I)^-1 S (b - G w0), S = diag(G)^-1/2: with so little known at the
-// beginning the ridge decides, and what the commands do not excite stays as it was given.
-static void solve_begin(crdi_commands* q)
+// beginning the ridge decides, and what the commands do not excite stays as it was given. Of the
+// first n features: the matrix, S, and the right side.
+static void solve_begin(const crdi_commands* q, int n, double* matrix, double* scale, double* c)
 {
-    const int n = q->nx;
     const double mu = 1e-5 + 250 / ((double)q->updates * (double)q->updates);
     for (int i = 0; i < n; i++) {
-        const double g = q->G[i * n + i];
-        q->scale[i] = g > smallest_energy ? 1 / sqrt(g) : 0;
-        q->c[i] = q->b[i];
+        const double g = q->G[i * q->room + i];
+        scale[i] = g > smallest_energy ? 1 / sqrt(g) : 0;
+        c[i] = q->b[i];
     }
     for (int i = 0; i < n; i++) {
-        double* row = &q->matrix[i * n];
-        const double *G = &q->G[i * n], w0 = q->w0[i], s = q->scale[i];
+        double* row = &matrix[i * n];
+        const double *G = &q->G[i * q->room], w0 = q->w0[i], s = scale[i];
         double sum = G[i] * w0;
         row[i] = s > 0 ? 1 + mu : 1;
         if (q->donor && s > 0) { row[i] += fmin(1e12, evidence_of_donor(q, i) / G[i]); }
         for (int j = i + 1; j < n; j++) {
-            row[j] = s * q->scale[j] * G[j];
+            row[j] = s * scale[j] * G[j];
             sum += G[j] * q->w0[j];
-            q->c[j] -= G[j] * w0;
+            c[j] -= G[j] * w0;
         }
-        q->c[i] = (q->c[i] - sum) * s;
+        c[i] = (c[i] - sum) * s;
     }
 }
 
-static void solve_end(crdi_commands* q)
+// The factor is there: c becomes the weights. False: they are no numbers.
+static bool solve_end(const crdi_commands* q, int n, const double* matrix, const double* scale,
+                      double* c)
 {
-    crdi_cholesky_solve(q->nx, q->matrix, q->c);
-    for (int i = 0; i < q->nx; i++) {
-        q->c[i] = q->w0[i] + q->scale[i] * q->c[i];
-        if (!(fabs(q->c[i]) < 1e280)) { return; } // the old ones stay
+    crdi_cholesky_solve(n, matrix, c);
+    for (int i = 0; i < n; i++) {
+        c[i] = q->w0[i] + scale[i] * c[i];
+        if (!(fabs(c[i]) < 1e280)) { return false; }
     }
-    memcpy(q->w, q->c, (size_t)q->nx * sizeof *q->w);
+    return true;
 }
 
 // One of SOLVE_EVERY parts of a solution.
@@ -372,11 +379,13 @@ static void solve_a_part(crdi_commands* q)
     const int parts = SOLVE_EVERY - 2, phase = q->phase;
     q->phase = (phase + 1) % SOLVE_EVERY;
     if (phase == 0) {
-        solve_begin(q);
+        solve_begin(q, n, q->matrix, q->scale, q->c);
         return;
     }
-    if (phase == SOLVE_EVERY - 1) {
-        solve_end(q);
+    if (phase == SOLVE_EVERY - 1) { // else the old ones stay
+        if (solve_end(q, n, q->matrix, q->scale, q->c)) {
+            memcpy(q->w, q->c, (size_t)n * sizeof *q->w);
+        }
         return;
     }
     for (int i = panels * (phase - 1) / parts; i < panels * phase / parts; i++) {
@@ -398,7 +407,7 @@ static double part_to_forget(const crdi_commands* q, double weight)
 {
     double fresh = 0;
     for (int i = 0; i < q->nx; i++) {
-        const double xx = weight * q->x[i] * q->x[i], g = q->G[i * q->nx + i];
+        const double xx = weight * q->x[i] * q->x[i], g = q->G[i * q->room + i];
         fresh += xx < g ? xx / g : xx > 0;
     }
     return fmin(1, command_memory / q->nx * fresh) / command_memory;
@@ -409,7 +418,7 @@ static void add_products(crdi_commands* q, double weight, double d, double keep)
     const int n = q->nx;
     const double* x = q->x;
     for (int i = 0; i < n; i++) {
-        double* restrict row = &q->G[i * n];
+        double* restrict row = &q->G[i * q->room];
         const double xi = weight * x[i];
         for (int j = i; j < n; j++) {
             row[j] = keep * row[j] + xi * x[j];
@@ -427,7 +436,7 @@ static double weight_of_error(crdi_commands* q, double e, double d)
     if (change > q->largest) {
         q->largest = q->largest > 0 ? fmin(change, 2 * q->largest) : change;
     }
-    if (q->updates <= 2 * q->nx) {
+    if (q->updates <= 2 * q->slot) {
         q->error += (size - q->error) / (double)q->updates;
         return 1;
     }
@@ -436,13 +445,22 @@ static double weight_of_error(crdi_commands* q, double e, double d)
     return size > most ? most / size : 1;
 }
 
-// ---- more commands than there is room for products ---------------------------------------------
+// ---- features that are chosen ------------------------------------------------------------------
+
+// Of more commands than there is room for, products; and always one command at its rate, if that
+// explains what the others do not: a machine that is asked for more than it can change in time.
+
+// The first feature that may be chosen.
+static int choose_from(const crdi_commands* q)
+{
+    return q->slot < q->basis.count ? q->linear : q->basis.count;
+}
 
 static void choose_watch(crdi_commands* q, const double* now, const double* before, double e)
 {
     const double keep = 1 - 1.0 / 300;
     q->chosen_ee = keep * q->chosen_ee + e * e;
-    for (int j = q->linear; j < q->basis.count; j += 2) {
+    for (int j = choose_from(q); j < q->basis.all; j += 2) {
         const double x = now[j] - before[j];
         q->chosen_xe[j] = keep * q->chosen_xe[j] + x * e;
         q->chosen_xx[j] = keep * q->chosen_xx[j] + x * x;
@@ -459,12 +477,12 @@ static bool is_active(const crdi_commands* q, int feature)
     return false;
 }
 
-// The product that explains most of what is left, or -1.
-static int best_candidate(const crdi_commands* q)
+// The one from `from` on and before `to` that explains most of what is left, or -1.
+static int best_candidate(const crdi_commands* q, int from, int to)
 {
     double best = choose_above;
     int found = -1;
-    for (int j = q->linear; j < q->basis.count; j += 2) {
+    for (int j = from; j < to; j += 2) {
         const double norm = sqrt(q->chosen_xx[j]) * sqrt(q->chosen_ee);
         const double corr = norm > 0 ? fabs(q->chosen_xe[j]) / norm : 0;
         if (corr > best && !is_active(q, j)) {
@@ -480,10 +498,10 @@ static int worst_place(const crdi_commands* q)
 {
     double least = INFINITY;
     int place = q->linear;
-    for (int i = q->linear; i + 1 < q->nx; i += 2) {
+    for (int i = q->linear; i + 1 < q->slot; i += 2) {
         double says = 0;
         for (int j = i; j < i + 2; j++) {
-            says += q->w[j] * q->w[j] * q->G[j * q->nx + j];
+            says += q->w[j] * q->w[j] * q->G[j * q->room + j];
         }
         if (q->active[i] < 0) { return i; }
         if (says < least) {
@@ -496,11 +514,9 @@ static int worst_place(const crdi_commands* q)
 
 // A zero row leaves G positive semidefinite; without energy on the diagonal the weights would
 // explode.
-static void choose_product(crdi_commands* q)
+static void choose_for(crdi_commands* q, int place, int feature)
 {
-    const int n = q->nx, feature = best_candidate(q);
-    if (feature < 0) { return; }
-    const int place = worst_place(q);
+    const int n = q->room;
     for (int i = place; i < place + 2; i++) {
         q->active[i] = feature + i - place;
         for (int j = 0; j < n; j++) {
@@ -510,6 +526,17 @@ static void choose_product(crdi_commands* q)
         q->b[i] = q->w[i] = q->w0[i] = 0;
     }
     q->phase = 0;
+}
+
+static void choose(crdi_commands* q)
+{
+    const int count = q->basis.count, product = best_candidate(q, choose_from(q), count);
+    if (product >= 0) { choose_for(q, worst_place(q), product); }
+    if (q->nx > q->slot) { return; }
+    const int limited = best_candidate(q, count, q->basis.all);
+    if (limited < 0) { return; }
+    choose_for(q, q->slot, limited);
+    q->nx = q->room;
 }
 
 // ---- a sample ----------------------------------------------------------------------------------
@@ -537,9 +564,9 @@ static void commands_learn(crdi_commands* q, int64_t i)
     q->judge.quiet++;
     const double weight = weight_of_error(q, e, d);
     add_products(q, weight, d, 1 - part_to_forget(q, weight));
-    if (q->nx < q->basis.count) {
+    if (q->slot < q->basis.count || q->nx == q->slot) {
         choose_watch(q, now, then, e);
-        if (q->updates % CHOOSE_EVERY == 0) { choose_product(q); }
+        if (q->updates % CHOOSE_EVERY == 0) { choose(q); }
     }
     if (q->phase > 0 || q->updates >= SOLVE_EVERY) { solve_a_part(q); }
 }
@@ -575,7 +602,7 @@ static void commands_judge(crdi_commands* q, int64_t i)
     if (worse && j->fast_with / fast > 4 * j->slow_with && j->quiet >= 100) {
         j->quiet = 0;
         q->alarms++;
-        for (int n = 0; n < q->nx * q->nx; n++) {
+        for (int n = 0; n < q->room * q->room; n++) {
             q->G[n] *= 0.2;
         }
         for (int n = 0; n < q->nx; n++) {
@@ -590,6 +617,16 @@ static void commands_widen(crdi_commands* q, double y)
 {
     q->low = fmin(q->low, y);
     q->high = fmax(q->high, y);
+}
+
+// The largest change in a step, as a part of the range: what commands at their rates go by.
+static void commands_note_slope(crdi_commands* q, double change, int64_t steps)
+{
+    const double slope = fabs(change) / (double)steps, range = q->high - q->low;
+    if (slope > q->slope) { q->slope = q->slope > 0 ? fmin(slope, 2 * q->slope) : slope; }
+    if (q->slope > 0 && range > 0 && q->basis.any) {
+        crdi_basis_set_rate(&q->basis, q->slope / range, q->newest);
+    }
 }
 
 static void commands_push_residual(crdi_commands* q, int64_t i, double r)
@@ -629,6 +666,7 @@ void crdi_commands_push(crdi_commands* q, double y, double stamp, int64_t steps,
     // In increments: it does not jump when the weights change.
     const bool near = i - q->last < q->basis.rows / 2;
     double change = near ? y - q->y[q->last & mask] : 0;
+    if (near && i > q->last) { commands_note_slope(q, change, i - q->last); }
     if (near && q->basis.any) { change -= commands_answer(q, q->last, i); }
     q->r = fabs(q->r + change) < 1e200 ? q->r + change : 0;
     q->last = i;
@@ -688,6 +726,10 @@ static void feature_owners(const crdi_basis* b, int feature, int owner[2])
         owner[0] = owner[1] = feature / b->per;
         return;
     }
+    if (feature >= b->count) {
+        owner[0] = owner[1] = (feature - b->count) / 2;
+        return;
+    }
     for (int a = 0; a < b->commands; a++) {
         for (int c = a; c < b->commands; c++, j += 2) {
             if (feature != j && feature != j + 1) { continue; }
@@ -725,7 +767,7 @@ static void commands_parts(const crdi_commands* q, double* part)
 
 static int commands_original(const crdi_commands* q, int a)
 {
-    const int n = q->nx, per = q->basis.per, i = a * per;
+    const int n = q->room, per = q->basis.per, i = a * per;
     const double aa = q->G[i * n + i];
     for (int b = 0; b < a && aa > smallest_energy; b++) {
         const int j = b * per;
@@ -754,12 +796,28 @@ crd_coupling_commands crdi_commands_get(const crdi_commands* q)
     return s;
 }
 
+// Weights of the basis without the command at its rate, which is of this run: what they would be
+// without it. In `spare`; NULL: they cannot be told.
+static const double* weights_without_rate(const crdi_commands* q)
+{
+    const int n = q->slot;
+    double *c = q->spare, *scale = c + n, *matrix = scale + n;
+    solve_begin(q, n, matrix, scale, c);
+    bool fine = true;
+    for (int p = 0; p < n && fine; p += CRDI_CHOLESKY_PANEL) {
+        fine = crdi_cholesky_panel(n, matrix, p);
+    }
+    return fine && solve_end(q, n, matrix, scale, c) ? c : NULL;
+}
+
 bool crdi_commands_weights(const crdi_commands* q, crd_command_weights* out)
 {
     if (q->smith || q->updates < q->trained_at) { return false; }
+    const double* w = q->nx > q->slot ? weights_without_rate(q) : q->w;
+    if (!w) { return false; }
     memset(q->full, 0, (size_t)q->basis.count * sizeof *q->full);
-    for (int i = 0; i < q->nx; i++) {
-        if (q->active[i] >= 0) { q->full[q->active[i]] = q->w[i]; }
+    for (int i = 0; i < q->slot; i++) {
+        if (q->active[i] >= 0) { q->full[q->active[i]] = w[i]; }
     }
     *out = (crd_command_weights){.basis = CRD_COMMAND_BASIS,
                                  .step = q->step,

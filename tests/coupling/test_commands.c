@@ -75,13 +75,12 @@ static void machine_loses_78_per_cent(void** state)
     check_plant(context_of(state), PLANT_MACHINE, 0.22);
 }
 
-// Driven to its limits: 78 % are not reached, 0.26 to 0.40 of the hold's error is left. Noise,
-// latency and the heat that no command tells leave 0.05 only (the plant itself without its heat as
-// model): it is the structure. Without the slew rate such a model leaves 0.36 to 0.43, without the
-// limit of the torque 0.29 to 0.42; least squares over all of the basis at once 0.25 to 0.33.
-static void weakened_machine_loses_55_per_cent(void** state)
+// Driven to its limits: 78 % are not reached, 0.21 to 0.32 of the hold's error is left, as its slew
+// rate is followed and the limit of its torque is not. Noise, latency and the heat that no command
+// tells leave 0.05 only (the plant itself without its heat as model).
+static void weakened_machine_loses_67_per_cent(void** state)
 {
-    check_plant(context_of(state), PLANT_WEAKENED, 0.45);
+    check_plant(context_of(state), PLANT_WEAKENED, 0.33);
 }
 
 static void hydraulic_loses_55_per_cent(void** state)
@@ -378,7 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         coupling_unit_test(engine_loses_60_per_cent),
         coupling_unit_test(machine_loses_78_per_cent),
-        coupling_unit_test(weakened_machine_loses_55_per_cent),
+        coupling_unit_test(weakened_machine_loses_67_per_cent),
         coupling_unit_test(hydraulic_loses_55_per_cent),
         coupling_unit_test(commands_that_say_nothing_cost_nothing),
         coupling_unit_test(garbage_in_commands_does_no_harm),
