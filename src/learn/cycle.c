@@ -29,17 +29,18 @@ typedef struct learner {
     int length;          // of the transforms, a power of two
     int bins;            // up to the band limit
     int half;            // bins on each side that the response is smoothed over
-    double* response;    // (bins x n x n) complex, row k column i
+    double* response;    // (bins x n x n) complex, row k column i: S F S^-1, F = G + 1
     double* noise;       // (n x bins) power of what does not repeat, over neighbours
     double *wish, *best; // (n x count) corrections: next, of the best run
     double *error, *first,
         *now;             // (n x count) sent - received: of the best run, the first, the newest
     double* spectra;      // (n x length) complex
     double *input, *work; // (length) complex
-    double *matrix, *normal, *x; // (n x n), (n x n), (n) complex
+    double *at, *matrix, *normal, *x; // (n), (n x n), (n x n), (n) complex
     int32_t* pivots;
     crdi_repeat_pass pass;
     double gain;
+    bool follows; // F is believed
 } learner;
 
 crdi_repeat_options crdi_repeat_defaults(void)
@@ -271,7 +272,7 @@ static void smooth_column(learner* l, int i)
             *noise = fmin(*noise, 0.5 * (1 - coherence) * answer);
             const double scale =
                 power > 0 ? known * l->c->signals[i].scale / l->c->signals[k].scale / power : 0;
-            to[2 * (k * n + i)] = scale * re - (k == i ? 1 : 0); // A = S G S^-1
+            to[2 * (k * n + i)] = scale * re;
             to[2 * (k * n + i) + 1] = scale * im;
         }
     }
@@ -357,11 +358,25 @@ static void weigh(learner* l, int k)
     }
 }
 
+// A = S G S^-1 = -1 + S F S^-1 at bin q.
+static const double* response_at(learner* l, int q)
+{
+    const int n = l->n;
+    const double* F = l->response + 2 * (size_t)q * (size_t)(n * n);
+    for (int i = 0; i < 2 * n * n; i++) {
+        l->matrix[i] = l->follows ? F[i] : 0;
+    }
+    for (int i = 0; i < n; i++) {
+        l->matrix[2 * i * (n + 1)] -= 1;
+    }
+    return l->matrix;
+}
+
 // wish = best - gain S^-1 (A^H A + damping I)^-1 A^H S E
 static crd_status improve(learner* l)
 {
     const int n = l->n;
-    double* at = l->matrix; // one bin of all signals
+    double* at = l->at; // one bin of all signals
     for (int k = 0; k < n; k++) {
         double* x = l->spectra + 2 * (size_t)k * (size_t)l->length;
         load(l, l->error + (size_t)k * (size_t)l->count, x);
@@ -376,7 +391,7 @@ static crd_status improve(learner* l)
             at[2 * k] = x[0] / l->c->signals[k].scale;
             at[2 * k + 1] = x[1] / l->c->signals[k].scale;
         }
-        const crd_status st = solve(l, l->response + 2 * (size_t)q * (size_t)(n * n), at);
+        const crd_status st = solve(l, response_at(l, q), at);
         if (st < 0) { return crdi_fail(l->ctx, st, "the identified response is not finite"); }
         for (int k = 0; k < n; k++) {
             double* x = l->spectra + 2 * ((size_t)k * (size_t)l->length + (size_t)q);
@@ -397,7 +412,10 @@ static crd_status improve(learner* l)
 }
 
 // A run that got worse is undone: the best one counts again, with half the gain. Two runs in a row
-// that gained less than a fiftieth end it.
+// that gained less than a fiftieth end it. Where the first one leaves more than half of the error,
+// F is not what a correction meets: things move (an engine starts a little later), and the answer
+// to a small disturbance is none to a large one. Then what was sent in the last run is played back,
+// F = 0, until a run gets worse by that.
 static crd_status learn(learner* l)
 {
     crdi_repeat* c = l->c;
@@ -408,6 +426,8 @@ static crd_status learn(learner* l)
         if (st == CRD_E_CONVERGENCE) { error = INFINITY; } // it exploded: the worst there is
         if (st < 0 && st != CRD_E_CONVERGENCE) { return st; }
         const bool better = error < c->best;
+        if (run == 2) { l->follows = error < 0.5 * c->best; }
+        if (!better) { l->follows = true; }
         idle = error < 0.98 * c->best ? 0 : idle + 1;
         if (better) {
             c->best = error;
@@ -437,7 +457,8 @@ static crd_status make_room(learner* l)
     l->spectra = crdi_arena_new(a, 2 * n * size, sizeof *l->spectra);
     l->input = crdi_arena_new(a, 2 * size, sizeof *l->input);
     l->work = crdi_arena_new(a, 2 * size, sizeof *l->work);
-    l->matrix = crdi_arena_new(a, 2 * n, sizeof *l->matrix);
+    l->at = crdi_arena_new(a, 2 * n, sizeof *l->at);
+    l->matrix = crdi_arena_new(a, 2 * n * n, sizeof *l->matrix);
     l->normal = crdi_arena_new(a, 2 * n * n, sizeof *l->normal);
     l->x = crdi_arena_new(a, 2 * n, sizeof *l->x);
     l->pivots = crdi_arena_new(a, n, sizeof *l->pivots);
@@ -586,7 +607,8 @@ crd_status crdi_repeat_learn(crd_context* ctx, const crdi_repeat_options* o,
                  .c = c,
                  .n = c->signal_count,
                  .count = c->count,
-                 .gain = 0};
+                 .gain = 0,
+                 .follows = true};
     crd_arena_init(&l.arena, ctx);
     CRD_TRY(plan(&l));
     CRD_TRY(make_run(&l, NULL, "hold", false, &c->first));

@@ -119,7 +119,6 @@ static void learn(const testnet_faults* faults, double most)
     }
     crd_master_destroy(m);
     crdi_repeat_options o = crdi_repeat_defaults();
-    o.runs = 8;
     if (crdi_repeat_learn(p.ctx, &o, run_once, &p, &c) < 0) {
         fail_msg("%s", crd_error_text(p.ctx));
     }
@@ -134,6 +133,9 @@ static void learn(const testnet_faults* faults, double most)
     for (int k = 0; k < c.signal_count; k++) {
         printf("  %s latency %g steady %g\n", c.signals[k].to, c.signals[k].latency,
                c.signals[k].steady);
+    }
+    for (int i = c.figure_count - 4; i < c.figure_count && most < 0.1; i++) { // after run 2
+        check(c.figures[i].error < c.figures[i - 1].error);
     }
     if (!(c.best <= most * c.first)) { fail_msg("%g of %g", c.best, c.first); }
     crd_arena_clear(&c.arena);
@@ -151,7 +153,7 @@ static void a_cycle_is_learned_over_two_benches(void** state)
 static void jitter_each_way_leaves_what_it_does(void** state)
 {
     (void)state;
-    learn(&(testnet_faults){.delay = 22e-3, .jitter = 5e-3}, 0.4);
+    learn(&(testnet_faults){.delay = 22e-3, .jitter = 5e-3}, 0.25);
 }
 
 int main(void)
