@@ -389,7 +389,8 @@ static void what_only_was_rounding_when_its_loop_grew_has_its_own_size(void** st
         }
         g.s->run.guard.action = CRD_GUARD_WARN;
         run(&g);
-        print_message("%s at %g: %s\n", crd_guard_state_name(g.r->guard.state), g.r->guard.time, g.r->guard.text);
+        print_message("%s at %g: %s\n", crd_guard_state_name(g.r->guard.state), g.r->guard.time,
+                      g.r->guard.text);
         if (i == 0) { check(g.r->guard.state >= CRD_GUARD_WARNED && g.r->guard.time < 4); }
         for (int k = 0; k < g.r->flow_count; k++) {
             const crd_flow_report* w = &g.r->flows[k];
