@@ -187,6 +187,13 @@ typedef struct crd_master_options {
     /// States will be saved and restored: units are told that they may be set back, and the state
     /// after the initialisation is kept for crd_master_reset. An FMU may be slower for it.
     bool snapshots;
+    /// Of crd_master_initialize: goes on from this file (crd_master_save_file), in place of the
+    /// state that it has found. Rows begin behind it. Implies `snapshots`. NULL: from the start.
+    const char* resume;
+    /// Of crd_master_run: the state at `save_at` (the end of the first step there; NaN or 0: when
+    /// the run has come to its end) goes to this file. Implies `snapshots`. NULL: none.
+    const char* save_file;
+    double save_at; ///< s
     /// A run of a cycle that is being learned (shared/learn_cycle.h); borrowed. NULL: none
     struct crdi_repeat_pass* pass;
 } crd_master_options;
@@ -538,6 +545,13 @@ CRD_API crd_status crd_master_restore(crd_master* m, const crd_snapshot* state);
 /// To the state after the initialisation. Inputs and parameters that were set since are as they
 /// were then.
 CRD_API crd_status crd_master_reset(crd_master* m);
+/// The same as a file, for `resume` of the options in any process of this user: of the same system
+/// (another stop time is fine), with the same version of the library and the same `snapshots`.
+/// Between steps; a result file may be open. Every unit must be able to write its state down: FMUs
+/// that can be serialised, circuits, twins, signals, recordings, models whose state is bytes
+/// without addresses (behind `kept`). CRD_E_UNSUPPORTED says which cannot. Files are sealed with a
+/// key of the user, ~/.config/cardan/state.key or $CARDAN_STATE_KEY. CRD_E_IO.
+CRD_API crd_status crd_master_save_file(crd_master* m, const char* path);
 CRD_API double crd_snapshot_time(const crd_snapshot* s);
 CRD_API size_t crd_snapshot_size(const crd_snapshot* s); ///< bytes, without those of FMUs
 CRD_API void crd_snapshot_destroy(crd_snapshot* s);      ///< before its master, or with it

@@ -124,6 +124,10 @@ typedef struct crd_unit_state_ops {
     crd_status (*save)(crd_unit* u, void** state); ///< `*state` NULL: a new one, else used again
     crd_status (*restore)(crd_unit* u, void* state);
     void (*free)(crd_unit* u, void** state);
+    /// The state as bytes that mean the same in another process, appended to `out`. NULL, or
+    /// CRD_E_UNSUPPORTED: it cannot.
+    crd_status (*write)(crd_unit* u, crd_text* out);
+    crd_status (*read)(crd_unit* u, const void* bytes, size_t size); ///< of an initialised unit
 } crd_unit_state_ops;
 
 /// Derivatives, where `info` says so.

@@ -37,7 +37,7 @@ class MasterOptions(c.Structure):
         ("stop", P), ("progress", P), ("progress_user", P), ("guard_crashes", c.c_bool), ("last_words", P),
         ("last_words_user", P), ("no_statistics", c.c_bool), ("defect_goal", c.c_double), ("energy_goal", c.c_double),
         ("open_end", c.c_bool), ("clock", P), ("scripts", P), ("script_count", c.c_int), ("columns", c.c_bool),
-        ("snapshots", c.c_bool), ("pass", P),
+        ("snapshots", c.c_bool), ("resume", S), ("save_file", S), ("save_at", c.c_double), ("pass", P),
     ]
 
 
@@ -175,6 +175,7 @@ _FUNCTIONS = {
     "crd_master_save": (STATUS, [P, c.POINTER(P)]),
     "crd_master_restore": (STATUS, [P, P]),
     "crd_master_reset": (STATUS, [P]),
+    "crd_master_save_file": (STATUS, [P, S]),
     "crd_snapshot_time": (c.c_double, [P]),
     "crd_snapshot_size": (c.c_size_t, [P]),
     "crd_snapshot_destroy": (None, [P]),

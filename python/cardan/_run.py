@@ -4,9 +4,10 @@ from __future__ import annotations
 import contextlib
 import ctypes as c
 import json
+import os
 import time as clock
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union, overload
 
 import numpy as np
 
@@ -96,7 +97,7 @@ class Run:
     """
 
     def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True,
-                 record: bool = True) -> None:
+                 record: bool = True, resume: Optional[bytes] = None) -> None:
         self._ctx: Optional[_lib.Context] = _lib.Context()
         self._master: Optional[int] = None
         self._system: Optional[int] = None
@@ -107,7 +108,7 @@ class Run:
         self._arrays: Dict[str, Any] = {}
         try:
             self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
-            o = _lib.MasterOptions(columns=record, snapshots=snapshots, no_statistics=not record)
+            o = _lib.MasterOptions(columns=record, snapshots=snapshots, no_statistics=not record, resume=resume)
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
             self._master = made.value
@@ -326,9 +327,21 @@ class Run:
 
     # ---- going back ------------------------------------------------------------------------------
 
-    def save(self) -> State:
-        """The state of the whole run, to go back to."""
+    @overload
+    def save(self) -> State: ...
+
+    @overload
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None: ...
+
+    def save(self, path: Union[str, "os.PathLike[str]", None] = None) -> Optional[State]:
+        """The state of the whole run, to go back to; with `path` as a file, for `System.resume` in any process.
+
+        Files are sealed with a key of the user, ~/.config/cardan/state.key or the file $CARDAN_STATE_KEY.
+        """
         self._alive()
+        if path is not None:
+            self._check(lib.crd_master_save_file(self._master, _lib.encode(path, "path")))
+            return None
         state = c.c_void_p()
         self._check(lib.crd_master_save(self._master, c.byref(state)))
         return State(self, state)

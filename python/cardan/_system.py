@@ -201,6 +201,12 @@ class System:
         """A run that stands at its beginning, to be advanced step by step. Named arguments as in `options`."""
         return Run(self, {k: _plain(v, f"run.{k}") for k, v in options.items()}, snapshots)
 
+    def resume(self, path: Path, **options: Any) -> Run:
+        """A run that goes on from a file of `Run.save(path)`, to the last bit: of the same system, with the same
+        version; `stop=` may be another one. Its record begins behind the state."""
+        return Run(self, {k: _plain(v, f"run.{k}") for k, v in options.items()}, True,
+                   resume=_lib.encode(path, "path"))
+
     def run(self, **options: Any) -> Run:
         """Runs to the end: `sys.run(stop=10, step="1 ms")`. Ctrl-C ends it cleanly; what was computed is in `e.run`."""
         run = self.start(snapshots=False, **options)

@@ -77,6 +77,11 @@ struct crdi_commands {
     judge judge;
 };
 
+void crdi_commands_moving(const crdi_commands* q, crdi_note_moving* note, void* user)
+{
+    if (q->residual) { crdi_coupling_moving(q->residual, note, user); }
+}
+
 // ---- create ------------------------------------------------------------------------------------
 
 crd_status crdi_commands_check(crd_context* ctx, const crd_coupling_options* o)

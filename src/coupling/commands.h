@@ -2,6 +2,7 @@
 // learned while it runs, and how far it is believed.
 #pragma once
 #include "coupling/coupling.h"
+#include "shared/coupling.h"
 
 typedef struct crdi_commands crdi_commands;
 
@@ -23,3 +24,5 @@ void crdi_commands_push_late(crdi_commands* q, double y, int age);
 double crdi_commands_predict(crdi_commands* q, double alone, int k);
 crd_coupling_commands crdi_commands_get(const crdi_commands* q);
 bool crdi_commands_weights(const crdi_commands* q, crd_command_weights* out);
+
+void crdi_commands_moving(const crdi_commands* q, crdi_note_moving* note, void* user);

@@ -9,6 +9,7 @@
 #include "coupling/networks.h"
 #include "coupling/timeline.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 
 enum { STALE = INT_MIN };
 
@@ -63,6 +64,12 @@ crd_coupling_options crd_coupling_defaults(void)
                                   .detect_high = 1,
                                   .reaction = CRD_REACT_REBASE,
                                   .command_mixture = true};
+}
+
+void crdi_coupling_moving(const crd_coupling* c, crdi_note_moving* note, void* user)
+{
+    note(user, (const void*)&c->history.newest);
+    if (c->commands) { crdi_commands_moving(c->commands, note, user); }
 }
 
 // ---- create ------------------------------------------------------------------------------------

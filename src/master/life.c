@@ -179,9 +179,14 @@ static crd_status initialize(crd_master* m)
     crdi_coupled_start(m);
     crdi_paired_start(m);
     if (m->exchange) { crdi_exchange_record(m); }
-    CRD_TRY(crdi_record_rows(m));
+    const char* from = m->plan->opt.resume;
+    if (!from) { CRD_TRY(crdi_record_rows(m)); }
     crdi_life_look_for_end(m);
     CRD_TRY(crdi_snapshot_start(m));
+    if (from) {
+        CRD_TRY(crdi_state_resume(m, from));
+        crdi_life_look_for_end(m);
+    }
 fail:
     return st;
 }
@@ -417,16 +422,43 @@ static crd_status run_reported(crd_master* m)
     return st;
 }
 
+// So that the step behind which the state is saved is the last of its chunk.
+static int64_t chunk_until_saved(const crd_master* m, int64_t chunk, const bool* saved)
+{
+    if (*saved || !(m->plan->opt.save_at > 0)) { return chunk; }
+    const double ticks = floor((m->plan->opt.save_at - crd_master_time(m)) / m->plan->times.tick);
+    return m->plan->controlled || !(ticks > 1) ? 1 : ticks < (double)chunk ? (int64_t)ticks : chunk;
+}
+
+static crd_status save_when_due(crd_master* m, bool* saved)
+{
+    const crd_master_options* o = &m->plan->opt;
+    const double t = crd_master_time(m);
+    const double slack = 1e-9 * m->plan->times.tick + 4 * DBL_EPSILON * fabs(t);
+    const bool due = o->save_at > 0 ? t >= o->save_at - slack : m->life.end == CRD_END_STOP_TIME;
+    if (*saved || !due) {
+        if (!*saved && m->life.end != CRD_END_NONE) {
+            crdi_log(m->ctx, CRD_LOG_WARNING, "%s is not written: the run ended at t = %.10g s",
+                     o->save_file, t);
+        }
+        return CRD_OK;
+    }
+    *saved = true;
+    return crd_master_save_file(m, o->save_file);
+}
+
 // In chunks of about 20 ms, between which the progress is shown.
 static crd_status run_steps(crd_master* m)
 {
     crd_status st = m->plan->paced ? crdi_events_note_failure(m, crdi_pacing_enter(m)) : CRD_OK;
     if (st < 0) { m->life.end = CRD_END_FAILED; }
     int64_t chunk = 1, now = crdi_now_ns(), shown = now;
+    bool saved = !m->plan->opt.save_file;
     const int64_t begin = now;
     while (st >= 0 && m->life.end == CRD_END_NONE) {
         const int64_t before = now;
-        st = crd_master_advance(m, chunk);
+        st = crd_master_advance(m, chunk_until_saved(m, chunk, &saved));
+        if (st >= 0) { st = save_when_due(m, &saved); }
         now = crdi_now_ns();
         if (now - before < CHUNK_NS / 2 && chunk < INT32_MAX) { chunk *= 2; }
         if (now - before > CHUNK_NS && chunk > 1) { chunk /= 2; }

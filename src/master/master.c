@@ -63,6 +63,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
                         .controlled = sys->run.control.on,
                         .iterated = sys->run.iterate.on,
                         .estimated = sys->run.monitor & CRD_MONITOR_DEFECT};
+    if (plan->opt.resume || plan->opt.save_file) { plan->opt.snapshots = true; }
     if (!plan->opt.stop) { plan->opt.stop = &m->cancelled; }
     plan->held = crdi_context_in(&m->arena);
     if (!plan->held) { CRD_TRY(CRD_E_MEMORY); }

@@ -54,3 +54,5 @@ void crdi_handles_free(crd_master* m); ///< before the units
 // snapshot.c
 crd_status crdi_snapshot_start(crd_master* m); ///< the state after the initialisation, if wanted
 void crdi_snapshots_free(crd_master* m);       ///< before the units
+// state.c
+crd_status crdi_state_resume(crd_master* m, const char* path); ///< after crdi_snapshot_start

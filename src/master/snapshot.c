@@ -5,40 +5,10 @@
 //
 // Not part of it, and left as they are: what measures the machine and not the run (threads, times
 // of units), lanes, states that units have saved to take steps back, files.
-#include "master/master.h"
+#include "master/snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct span {
-    void* at;
-    size_t size;
-} span;
-
-// Of a unit, beside what it saves itself.
-typedef struct unit_part {
-    void* state;
-    int64_t events, remarks, waited;
-    double next_event, made;
-    bool wants_stop;
-} unit_part;
-
-struct crd_snapshot {
-    crd_master* of;
-    crd_snapshot *before, *after; // in the list of the master
-    double time;
-    crd_end end;
-    int end_member;
-    bool wish;
-    span* spans; // (span_count)
-    int span_count;
-    size_t span_room;
-    char* data; // (size), span after span
-    size_t size, data_room;
-    unit_part* units; // (members)
-    void** held;      // (2 members) room for what a restored state leaves alone
-    crdi_columns_mark* rows;
-};
 
 // ---- what can be saved -------------------------------------------------------------------------
 
@@ -61,17 +31,18 @@ static const char* why_not(const crdi_member* p)
     return NULL;
 }
 
-crd_status crd_master_can_save(crd_master* m)
+crd_status crdi_snapshot_check(crd_master* m, bool file)
 {
     const crdi_connections* c = &m->connections;
-    const char* what = !m->plan->opt.snapshots  ? "the master was created without `snapshots`"
-                       : m->plan->paced         ? "the run keeps the clock, which does not go back"
-                       : m->live                ? "somebody watches the run and may steer it"
-                       : m->exchange            ? "exchanged samples go to a file"
-                       : crdi_record_is_open(m) ? "results go to a file, which does not go back; "
-                                                  "keep them in memory (`columns`)"
-                       : m->plan->opt.pass      ? "a cycle is being learned"
-                                                : NULL;
+    const char* what = !m->plan->opt.snapshots ? "the master was created without `snapshots`"
+                       : m->plan->paced        ? "the run keeps the clock, which does not go back"
+                       : m->live               ? "somebody watches the run and may steer it"
+                       : m->exchange           ? "exchanged samples go to a file"
+                       : crdi_record_is_open(m) && !file
+                           ? "results go to a file, which does not go back; "
+                             "keep them in memory (`columns`)"
+                       : m->plan->opt.pass ? "a cycle is being learned"
+                                           : NULL;
     if (what) { return crdi_fail(m->ctx, CRD_E_UNSUPPORTED, "the run cannot be saved: %s", what); }
     for (int i = 0; i < m->plan->member_count; i++) {
         const crdi_member* p = &m->plan->members[i];
@@ -91,16 +62,21 @@ crd_status crd_master_can_save(crd_master* m)
     return CRD_OK;
 }
 
+crd_status crd_master_can_save(crd_master* m)
+{
+    return crdi_snapshot_check(m, false);
+}
+
 // ---- what there is to copy ---------------------------------------------------------------------
 
 static crd_status add_span(crd_snapshot* s, void* at, size_t size)
 {
     if (size == 0) { return CRD_OK; }
-    span* list =
+    crdi_span* list =
         crdi_grow(s->of->ctx, s->spans, &s->span_room, (size_t)s->span_count + 1, sizeof *list);
     if (!list) { return CRD_E_MEMORY; }
     s->spans = list;
-    list[s->span_count++] = (span){at, size};
+    list[s->span_count++] = (crdi_span){at, size};
     s->size += size;
     return CRD_OK;
 }
@@ -135,7 +111,7 @@ static crd_status list_spans(crd_snapshot* s)
 {
     crd_master* m = s->of;
     crd_status st = CRD_OK;
-    const span parts[] = {
+    const crdi_span parts[] = {
         {&m->clock, sizeof m->clock},         {&m->connections, sizeof m->connections},
         {&m->control, sizeof m->control},     {&m->energy, sizeof m->energy},
         {&m->guard, sizeof m->guard},         {&m->verdict, sizeof m->verdict},
@@ -179,7 +155,7 @@ static void pass_units(void* with)
     crd_master* m = a->s->of;
     for (int i = 0; i < m->plan->member_count && a->st >= 0; i++) {
         crd_unit* u = m->plan->members[i].unit;
-        unit_part* p = &a->s->units[i];
+        crdi_unit_part* p = &a->s->units[i];
         m->running = i;
         a->st = a->back ? u->ops->state->restore(u, p->state) : u->ops->state->save(u, &p->state);
         if (a->st < 0) { break; }
@@ -191,8 +167,8 @@ static void pass_units(void* with)
             u->remarks = p->remarks;
             u->waited = p->waited;
         } else {
-            *p = (unit_part){p->state,      u->events, u->remarks,   u->waited,
-                             u->next_event, u->made,   u->wants_stop};
+            *p = (crdi_unit_part){p->state,      u->events, u->remarks,   u->waited,
+                                  u->next_event, u->made,   u->wants_stop};
         }
         m->running = -1;
     }
@@ -238,12 +214,12 @@ static crd_status snapshot_create(crd_master* m, crd_snapshot** out)
     return CRD_OK;
 }
 
-crd_status crd_master_save(crd_master* m, crd_snapshot** state)
+crd_status crdi_snapshot_take(crd_master* m, bool file, crd_snapshot** state)
 {
     crd_status st = CRD_OK;
     crd_snapshot* s = *state;
     CRD_TRY(check_moment(m, "saved"));
-    CRD_TRY(crd_master_can_save(m));
+    CRD_TRY(crdi_snapshot_check(m, file));
     if (s && s->of != m) {
         return crdi_fail(m->ctx, CRD_E_STATE, "the state to be used again is one of another run");
     }
@@ -264,6 +240,11 @@ crd_status crd_master_save(crd_master* m, crd_snapshot** state)
 fail:
     if (s && s != *state) { crd_snapshot_destroy(s); }
     return st;
+}
+
+crd_status crd_master_save(crd_master* m, crd_snapshot** state)
+{
+    return crdi_snapshot_take(m, false, state);
 }
 
 double crd_snapshot_time(const crd_snapshot* s)
@@ -306,8 +287,8 @@ void crdi_snapshots_free(crd_master* m)
 
 // ---- restore -----------------------------------------------------------------------------------
 
-// States that units have saved for steps that are taken back: newer than those of the copy.
-static void hold_states(const crd_snapshot* s, bool back)
+// Newer than those of the copy.
+void crdi_snapshot_hold(const crd_snapshot* s, bool back)
 {
     crd_master* m = s->of;
     for (int i = 0; i < m->plan->member_count; i++) {
@@ -329,9 +310,9 @@ crd_status crd_master_restore(crd_master* m, const crd_snapshot* state)
     for (crd_snapshot* s = m->snapshots; s; s = s->after) {
         crdi_columns_branch(m, s->rows);
     }
-    hold_states(state, false);
+    crdi_snapshot_hold(state, false);
     copy_data(state, true);
-    hold_states(state, true);
+    crdi_snapshot_hold(state, true);
     CRD_TRY(snapshot_units((crd_snapshot*)state, true));
     crdi_columns_restore(m, state->rows);
     crdi_tuning_restart(m);
@@ -354,6 +335,8 @@ crd_status crd_master_reset(crd_master* m)
 
 crd_status crdi_snapshot_start(crd_master* m)
 {
-    if (!m->plan->opt.snapshots || crd_master_can_save(m) < 0) { return CRD_OK; } // reset says why
-    return crd_master_save(m, &m->start);
+    if (!m->plan->opt.snapshots || crdi_snapshot_check(m, true) < 0) {
+        return CRD_OK;
+    } // said later
+    return crdi_snapshot_take(m, true, &m->start);
 }

@@ -67,6 +67,14 @@ void crdi_scratch_abandon(void);
 /// SHA-256 of a regular file as 64 digits; false, and "": it cannot be read to its end.
 bool crdi_file_hash(const char* path, char hex[65]);
 
+// ---- seals -------------------------------------------------------------------------------------
+
+/// Appends the seal of what is in `t` with the user's key: $CARDAN_STATE_KEY, else
+/// ~/.config/cardan/state.key, made if there is none. CRD_E_IO, CRD_E_FORMAT: no key.
+crd_status crdi_seal(crd_text* t);
+/// Takes the seal off: `*size` bytes are left. CRD_E_FORMAT: it does not fit.
+crd_status crdi_seal_open(crd_context* ctx, const char* name, const char* data, size_t* size);
+
 // ---- writing -----------------------------------------------------------------------------------
 
 typedef struct crdi_archive_writer crdi_archive_writer;

@@ -64,3 +64,7 @@ typedef struct crdi_pair_answer {
 void crdi_pair_answer_note(crdi_pair_answer* a, const crd_pair_port* p, double mean); ///< each step
 /// -1 wrong to 1 right; 0: not known yet.
 double crdi_pair_answer_of(const crdi_pair_answer* a);
+
+/// Told where the addresses stand that change while it runs.
+typedef void crdi_note_moving(void* user, const void* at);
+void crdi_coupling_moving(const crd_coupling* c, crdi_note_moving* note, void* user);

@@ -23,6 +23,20 @@ crd_status crdi_source_save(crd_unit* u, void** state)
     return CRD_OK;
 }
 
+crd_status crdi_source_write(crd_unit* u, crd_text* out)
+{
+    crdi_text_put(out, &((crdi_source*)u)->time, sizeof(double));
+    return CRD_OK;
+}
+
+crd_status crdi_source_read(crd_unit* u, const void* bytes, size_t size)
+{
+    double t = 0;
+    if (size != sizeof t) { return crdi_unit_fail_size(u, size, sizeof t); }
+    memcpy(&t, bytes, sizeof t);
+    return u->ops->state->restore(u, &t);
+}
+
 void crdi_source_free_state(crd_unit* u, void** state)
 {
     crd_free(u->ctx, *state);

@@ -161,6 +161,13 @@ static crd_status add_settings(crd_unit* u, bool structural)
     return CRD_OK;
 }
 
+crd_status crdi_unit_fail_size(crd_unit* u, size_t size, size_t expected)
+{
+    return crdi_fail(u->ctx, CRD_E_FORMAT,
+                     "the saved state is one of another unit: it has %zu bytes, expected %zu", size,
+                     expected);
+}
+
 crd_status crdi_unit_send(crd_unit* u, bool structural)
 {
     for (int32_t i = 0; i < u->core->setting_count; i++) {

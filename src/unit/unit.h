@@ -94,6 +94,9 @@ const char* crdi_unit_place_text(crd_place place, char* buffer, size_t size);
 // Smallest and largest value of an integer type; UInt64 is not among them.
 void crdi_unit_integer_range(crd_type t, int64_t* low, int64_t* high);
 
+// A state in a file is not as long as this unit's.
+crd_status crdi_unit_fail_size(crd_unit* u, size_t size, size_t expected);
+
 // ---- sources -----------------------------------------------------------------------------------
 
 // A unit without inputs whose state is the time: put first by signals and recordings.
@@ -106,6 +109,8 @@ crd_status crdi_source_nothing(crd_unit* u);
 crd_status crdi_source_set(crd_unit* u, const crd_binding* b, const crd_values* v);
 crd_status crdi_source_save(crd_unit* u, void** state); // the state is the time, a double
 void crdi_source_free_state(crd_unit* u, void** state);
+crd_status crdi_source_write(crd_unit* u, crd_text* out);
+crd_status crdi_source_read(crd_unit* u, const void* bytes, size_t size); // by ops->state->restore
 
 // What sources have in common of the table of functions.
 #define CRDI_SOURCE_OPS                                                                            \

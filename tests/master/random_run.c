@@ -290,6 +290,7 @@ static void make_model(random_unit* p, bool linear)
                            .partial = linear ? model_partial : NULL,
                            .derivatives = linear ? model_derivatives : NULL,
                            .user = p,
+                           .kept = sizeof(random_unit*), // `of`: elsewhere in another process
                            .stateless = !t->save};
     make_rows(p);
 }

@@ -8,20 +8,77 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- a run as numbers --------------------------------------------------------------------------
 
 typedef struct {
     double* rows; // all columns with their times, one after the other
     size_t count;
-    double last;        // of the first column
-    double verdict[64]; // numbers of the report
+    double last;         // of the first column
+    double verdict[128]; // numbers of the report
     int verdicts;
 } outcome;
 
 static void add_number(outcome* o, double x)
 {
-    if (o->verdicts < 64) { o->verdict[o->verdicts++] = x; }
+    if (o->verdicts < 128) { o->verdict[o->verdicts++] = x; }
+}
+
+static void add_text(outcome* o, const char* text)
+{
+    uint32_t sum = 2166136261U;
+    for (; text && *text; text++) {
+        sum = (sum ^ (unsigned char)*text) * 16777619U;
+    }
+    add_number(o, sum);
+}
+
+// How it goes so far: what the verdict and the guard know.
+static void add_verdict(outcome* o, crd_master* m)
+{
+    const crd_master_report* r = crd_master_get_report(m);
+    add_number(o, (double)r->steps);
+    add_number(o, (double)r->guard.state);
+    add_number(o, r->guard.time);
+    add_number(o, r->guard.growth);
+    add_number(o, r->guard.loops);
+    add_number(o, r->guard.mapped);
+    add_text(o, r->guard.text);
+    add_text(o, r->guard.note);
+    add_number(o, r->worst_defect);
+    add_number(o, r->worst_error);
+    add_number(o, r->worst_energy);
+    add_number(o, (double)r->control.rejected);
+    add_number(o, (double)r->iteration.sweeps);
+    for (int i = 0; i < r->flow_count && i < 8; i++) {
+        add_text(o, r->flows[i].to);
+        add_text(o, r->flows[i].used);
+        add_number(o, r->flows[i].rms);
+        add_number(o, r->flows[i].max);
+        add_number(o, r->flows[i].error_rms);
+        add_number(o, r->flows[i].share);
+        add_number(o, (double)r->flows[i].switches);
+    }
+    for (int i = 0; i < r->coupling_count && i < 4; i++) {
+        add_number(o, (double)r->couplings[i].lost);
+        add_number(o, r->couplings[i].k_mean);
+        add_number(o, r->couplings[i].taps[0].metrics.rms);
+    }
+    for (int i = 0; i < r->bond_count && i < 4; i++) {
+        add_number(o, r->bonds[i].energy);
+        add_number(o, r->bonds[i].work);
+    }
+    for (int i = 0; i < r->unit_count; i++) {
+        add_number(o, (double)r->units[i].steps);
+    }
+}
+
+static outcome verdict_of(crd_master* m)
+{
+    outcome o = {0};
+    add_verdict(&o, m);
+    return o;
 }
 
 static outcome outcome_of(crd_master* m)
@@ -37,29 +94,8 @@ static outcome outcome_of(crd_master* m)
         }
     }
     o.last = t->columns[0].values[t->columns[0].rows - 1];
-    const crd_master_report* r = crd_master_get_report(m);
-    add_number(&o, (double)r->steps);
-    add_number(&o, (double)r->rows);
-    add_number(&o, (double)r->guard.state);
-    add_number(&o, r->worst_defect);
-    add_number(&o, r->worst_error);
-    add_number(&o, r->worst_energy);
-    add_number(&o, (double)r->control.rejected);
-    add_number(&o, (double)r->iteration.sweeps);
-    for (int i = 0; i < r->flow_count && i < 8; i++) {
-        add_number(&o, r->flows[i].rms);
-        add_number(&o, r->flows[i].error_rms);
-        add_number(&o, r->flows[i].share);
-    }
-    for (int i = 0; i < r->coupling_count && i < 4; i++) {
-        add_number(&o, (double)r->couplings[i].lost);
-        add_number(&o, r->couplings[i].k_mean);
-        add_number(&o, r->couplings[i].taps[0].metrics.rms);
-    }
-    for (int i = 0; i < r->bond_count && i < 4; i++) {
-        add_number(&o, r->bonds[i].energy);
-        add_number(&o, r->bonds[i].work);
-    }
+    add_number(&o, (double)crd_master_get_report(m)->rows);
+    add_verdict(&o, m);
     return o;
 }
 
@@ -113,10 +149,14 @@ static void check_branches(crd_context* ctx, const crd_system* s, int64_t at, ui
     crd_snapshot *first = NULL, *second = NULL;
     check_ok(crd_master_advance(m, at));
     check_ok(crd_master_save(m, &first));
+    const outcome then = verdict_of(m);
     to_end(m, 7);
     outcome a = outcome_of(m);
     check_same(&expected, &a, "saved on its way", seed);
     check_ok(crd_master_restore(m, first));
+    const outcome again =
+        verdict_of(m); // of the guard, too: at the end it may be the same by chance
+    check_same(&then, &again, "just restored", seed);
     check_ok(crd_master_advance(m, 1 + at / 2));
     check_ok(crd_master_save(m, &second));
     to_end(m, 100);
@@ -140,6 +180,94 @@ static void check_branches(crd_context* ctx, const crd_system* s, int64_t at, ui
     free(a.rows);
     free(b.rows);
     free(d.rows);
+}
+
+// ---- files, and other processes ----------------------------------------------------------------
+
+static const char* self;         // this program
+static const char* resume_file;  // in a process that goes on from a file
+static const char* resumed_file; // what it found goes there
+
+static void write_outcome(crd_master* m, const char* path)
+{
+    FILE* f = fopen(path, "wb");
+    check(f != NULL);
+    const outcome o = verdict_of(m);
+    const crd_table* t = crd_master_table(m);
+    fwrite(&o, sizeof o, 1, f);
+    for (int i = 0; i < t->column_count; i++) {
+        const crd_table_column* c = &t->columns[i];
+        fwrite(&c->rows, sizeof c->rows, 1, f);
+        fwrite(c->time, sizeof(double), (size_t)c->rows, f);
+        if (c->values) { fwrite(c->values, sizeof(double), (size_t)c->rows, f); }
+    }
+    check_int(fclose(f), 0);
+}
+
+// The rows of a resumed run are the last ones of the whole run, and its verdict is the same.
+static void check_resumed(crd_master* whole, const char* path, uint64_t seed)
+{
+    FILE* f = fopen(path, "rb");
+    check(f != NULL);
+    outcome o;
+    const outcome expected = verdict_of(whole);
+    check_int(fread(&o, sizeof o, 1, f), 1);
+    o.rows = NULL;
+    check_same(&expected, &o, "resumed in another process", seed);
+    const crd_table* t = crd_master_table(whole);
+    for (int i = 0; i < t->column_count; i++) {
+        const crd_table_column* c = &t->columns[i];
+        int64_t rows = 0;
+        check_int(fread(&rows, sizeof rows, 1, f), 1);
+        check(rows > 0 && rows < c->rows);
+        double* x = malloc((size_t)rows * sizeof *x);
+        for (int k = 0; k < (c->values ? 2 : 1); k++) {
+            check_int(fread(x, sizeof *x, (size_t)rows, f), rows);
+            const double* y = (k ? c->values : c->time) + (c->rows - rows);
+            for (int64_t n = 0; n < rows; n++) {
+                if (memcmp(&x[n], &y[n], sizeof *x) != 0) {
+                    fail_msg("seed %llu, column %s, row %lld behind the state: %.17g and %.17g",
+                             (unsigned long long)seed, c->name, (long long)n, x[n], y[n]);
+                }
+            }
+        }
+        free(x);
+    }
+    fclose(f);
+}
+
+static void go_on_from_file(crd_context* ctx, const crd_system* s)
+{
+    crd_master_options o = crd_master_defaults();
+    crd_master* m = NULL;
+    o.columns = true;
+    o.resume = resume_file;
+    check_ok(crd_master_create(ctx, s, &o, &m));
+    check_ok(crd_master_initialize(m));
+    to_end(m, 13);
+    write_outcome(m, resumed_file);
+    crd_master_destroy(m);
+}
+
+// `what`: arguments of this program that make the same system and call go_on_from_file.
+static void check_file(crd_context* ctx, const crd_system* s, int64_t at, const char* what,
+                       uint64_t seed)
+{
+    char state[64], found[64], line[512];
+    snprintf(state, sizeof state, "/tmp/crd_state_%ld", (long)getpid());
+    snprintf(found, sizeof found, "/tmp/crd_resumed_%ld", (long)getpid());
+    crd_master* m = begin(ctx, s, true);
+    check_ok(crd_master_advance(m, at));
+    if (crd_master_save_file(m, state) < 0) {
+        fail_msg("seed %llu: %s", (unsigned long long)seed, crd_error_text(ctx));
+    }
+    to_end(m, 1000);
+    snprintf(line, sizeof line, "%s %s %s %s > /dev/null", self, what, state, found);
+    if (system(line) != 0) { fail_msg("seed %llu: %s failed", (unsigned long long)seed, line); }
+    check_resumed(m, found, seed);
+    crd_master_destroy(m);
+    unlink(state);
+    unlink(found);
 }
 
 // ---- random systems ----------------------------------------------------------------------------
@@ -188,7 +316,15 @@ static void change(void* user, crd_system* s)
                                  : NULL;
     if (run) { check_ok(crd_system_amend(s, run, strlen(run), "random", 1)); }
     crd_context* ctx = crd_context_create(NULL);
-    check_branches(ctx, s, 1 + (int64_t)(draw(&r) % (uint64_t)(d->steps / 2)), d->seed);
+    const int64_t at = 1 + (int64_t)(draw(&r) % (uint64_t)(d->steps / 2));
+    if (resume_file) {
+        go_on_from_file(ctx, s);
+    } else {
+        char what[64];
+        snprintf(what, sizeof what, "--random %llu", (unsigned long long)d->seed);
+        check_branches(ctx, s, at, d->seed);
+        check_file(ctx, s, at, what, d->seed);
+    }
     crd_context_destroy(ctx);
 }
 
@@ -201,7 +337,7 @@ static void a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(void** state)
         random_traits t = random_traits_of((uint64_t)i);
         t.save = true;
         t.steps = 60;
-        t.growth = NAN;
+        t.growth = i % 4 == 0 ? 3 : NAN; // some grow, which the guard has to see in time
         drawn d = {.seed = (uint64_t)i, .steps = t.steps, .multirate = t.multirate};
         random_linear* s = random_linear_create((uint64_t)i, &t);
         (void)random_linear_run(s, &(random_run){.change = change, .user = &d});
@@ -210,6 +346,79 @@ static void a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(void** state)
 }
 
 // ---- systems of the examples: FMUs, circuits, twins, pairs, bonds ------------------------------
+
+static crd_system* load_example(crd_context* ctx, const char* file, double stop)
+{
+    char path[512];
+    crd_system* s = NULL;
+    snprintf(path, sizeof path, "%s/../examples/%s", TEST_SOURCE_DIR, file);
+    if (strstr(file, "twin")) {
+        snprintf(path, sizeof path, "%s/master/%s", TEST_SOURCE_DIR, file);
+    }
+    check_ok(crd_system_load(ctx, path, &s));
+    s->results.path = s->results.exchange = NULL;
+    s->run.stop = stop;
+    s->run.isolate = CRD_ISOLATE_NONE;
+    return s;
+}
+
+// A pair of wave ports holds an address that moves: not yet in files, and said.
+static void check_refused(crd_context* ctx, const crd_system* s)
+{
+    crd_master* m = begin(ctx, s, true);
+    check_ok(crd_master_advance(m, 17));
+    check_int(crd_master_save_file(m, "/nowhere/state"), CRD_E_UNSUPPORTED);
+    crd_master_destroy(m);
+}
+
+static void check_resume_fails(crd_context* ctx, const crd_system* s, const char* path,
+                               const char* text)
+{
+    crd_master_options o = crd_master_defaults();
+    crd_master* m = NULL;
+    o.columns = true;
+    o.resume = path;
+    check_ok(crd_master_create(ctx, s, &o, &m));
+    check(crd_master_initialize(m) < 0);
+    check_contains(crd_error_text(ctx), text);
+    crd_master_destroy(m);
+}
+
+// Of another system, with any bit changed, cut off, or no state at all.
+static void what_does_not_fit_is_refused(void** state)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/crd_refused_%ld", (long)getpid());
+    crd_system* s = load_example(*state, "oscillator/oscillator.yaml", 0.1);
+    crd_master* m = begin(*state, s, true);
+    check_ok(crd_master_advance(m, 5));
+    check_ok(crd_master_save_file(m, path));
+    crd_master_destroy(m);
+    check_ok(crd_system_set(s, 0, "v1", "3", (crd_place){"", 0}));
+    check_resume_fails(*state, s, path, "another system");
+    crd_system_destroy(s);
+    s = load_example(*state, "oscillator/oscillator.yaml", 0.1);
+    crd_text bytes;
+    crd_text_init(&bytes, *state);
+    const crdi_file_need need = {.what = "a state", .most = 1 << 24};
+    check_ok(crdi_file_read(*state, path, &need, &bytes));
+    for (size_t i = 0; i < 5; i++) {
+        bytes.data[20 + i * (bytes.length - 21) / 4] ^= 1;
+        check_ok(crdi_file_write(*state, path, &bytes));
+        check_resume_fails(*state, s, path, "was changed");
+        bytes.data[20 + i * (bytes.length - 21) / 4] ^= 1;
+    }
+    bytes.length /= 2;
+    check_ok(crdi_file_write(*state, path, &bytes));
+    check_resume_fails(*state, s, path, "cut off");
+    bytes.length = 3;
+    check_ok(crdi_file_write(*state, path, &bytes));
+    check_resume_fails(*state, s, path, "no saved state");
+    check_resume_fails(*state, s, "/nowhere/state", "/nowhere/state");
+    crd_text_clear(&bytes);
+    unlink(path);
+    crd_system_destroy(s);
+}
 
 static void examples_resume_to_the_last_bit(void** state)
 {
@@ -225,16 +434,18 @@ static void examples_resume_to_the_last_bit(void** state)
         {"systems/cooling.yaml", 60},
         {"systems/stop.yaml", 0.5},
         {"systems/ecar.yaml", 5},
+        {"twin.yaml", 60},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        char path[512];
-        crd_system* s = NULL;
-        snprintf(path, sizeof path, "%s/../examples/%s", TEST_SOURCE_DIR, of[i].file);
-        check_ok(crd_system_load(*state, path, &s));
-        s->results.path = s->results.exchange = NULL;
-        s->run.stop = of[i].stop;
-        s->run.isolate = CRD_ISOLATE_NONE;
+        crd_system* s = load_example(*state, of[i].file, of[i].stop);
         check_branches(*state, s, 17, i);
+        if (strstr(of[i].file, "shaft_pair")) {
+            check_refused(*state, s);
+        } else {
+            char what[256];
+            snprintf(what, sizeof what, "--example %s %.17g", of[i].file, of[i].stop);
+            check_file(*state, s, 17, what, i);
+        }
         crd_system_destroy(s);
     }
 }
@@ -397,6 +608,26 @@ static void a_batch_is_its_runs_one_by_one(void** state)
 
 int main(int argc, char** argv)
 {
+    self = argv[0];
+    if (argc == 5 && strcmp(argv[1], "--random") == 0) {
+        from_seed = atoi(argv[2]);
+        seeds = 1;
+        resume_file = argv[3], resumed_file = argv[4];
+        a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(NULL);
+        return 0;
+    }
+    if (argc == 6 && strcmp(argv[1], "--example") == 0) {
+        crd_context* ctx = crd_context_create(NULL);
+        crd_system* s = load_example(ctx, argv[2], atof(argv[3]));
+        resume_file = argv[4], resumed_file = argv[5];
+        go_on_from_file(ctx, s);
+        crd_system_destroy(s);
+        crd_context_destroy(ctx);
+        return 0;
+    }
+    static char key[64]; // not that of who tests
+    snprintf(key, sizeof key, "/tmp/crd_state_key_%ld", (long)getpid());
+    setenv("CARDAN_STATE_KEY", key, 1);
     if (argc > 2) {
         from_seed = atoi(argv[1]);
         seeds = atoi(argv[2]);
@@ -409,8 +640,12 @@ int main(int argc, char** argv)
                                         check_tear_down),
         cmocka_unit_test_setup_teardown(a_resumed_run_is_the_uninterrupted_one_to_the_last_bit,
                                         check_set_up, check_tear_down),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, check_set_up,
+                                        check_tear_down),
         cmocka_unit_test_setup_teardown(examples_resume_to_the_last_bit, check_set_up,
                                         check_tear_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(key);
+    return failed;
 }

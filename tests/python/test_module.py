@@ -207,6 +207,40 @@ class GoingBack(unittest.TestCase):
             run.advance(5)
             self.assertTrue((before == kept).all())
 
+    def in_a_file(self, make, code, stop=0.2):
+        """Resumed in this process and in another one: the same bits as an uninterrupted run."""
+        with tempfile.TemporaryDirectory() as d:
+            os.environ["CARDAN_STATE_KEY"] = os.path.join(d, "key")
+            file = os.path.join(d, "state")
+            with make().start(stop=stop) as run:
+                run.advance(7)
+                self.assertIsNone(run.save(file))
+                while run.advance(5):
+                    pass
+            with make().resume(file, stop=stop) as again:
+                while again.advance(3):
+                    pass
+            for n in run.names:
+                self.assertEqual(run[n][8:].tobytes(), again[n].tobytes(), n)
+            sentence = subprocess.run(
+                [sys.executable, "-c", f"import sys; sys.argv = ['x', {BUILD!r}]; sys.path.insert(0, {HERE!r})\n"
+                 f"from test_module import *\nwith {code}.resume({file!r}, stop={stop}) as r:\n"
+                 "    r.complete()\nfor n in r.names: print(n, r[n].tobytes().hex())"],
+                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+            self.assertEqual(sentence.stderr, "")
+            self.assertEqual(sentence.stdout.splitlines(), [f"{n} {again[n].tobytes().hex()}" for n in again.names])
+            with open(file, "r+b") as f:
+                f.seek(200)
+                f.write(b"!")
+            with self.assertRaises(cardan.FormatError) as e:
+                make().resume(file)
+            self.assertIn("was changed", str(e.exception))
+
+    def test_files(self):
+        self.in_a_file(lambda: cardan.System(OSCILLATOR), "cardan.System(OSCILLATOR)")
+        self.in_a_file(lag_system, "lag_system()", stop=2)
+        self.assertRaises(cardan.NotFound, lambda: lag_system().resume("/nowhere/state"))
+
     def test_who_cannot_be_saved_is_named(self):
         with cardan.System().add("r", fmu=os.path.join(FMUS, "resource.fmu"), isolate="none").start() as run:
             try:

@@ -18,7 +18,8 @@ typedef struct run_options {
     double start_time, stop_time, step, interval, tolerance, control;
     double max_defect, max_energy, max_error, max_lateness;
     const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full,
-        *save_weights;
+        *save_weights, *save_state, *resume;
+    double save_at;
     crdi_input input;
     crdi_watch_options live;
     crdi_guarding guarding;
@@ -325,6 +326,10 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     for (int i = 0; i < o->set.count; i++) {
         CRD_TRY(crdi_apply_set(s, o->set.items[i]));
     }
+    if (!isnan(o->save_at) && !o->save_state) {
+        CRD_TRY(crdi_fail(s->ctx, CRD_E_RANGE,
+                          "--at says when the state is saved, expected --save-state FILE too"));
+    }
     CRD_TRY(apply_variables(s, &o->variables));
     CRD_TRY(choose_output(s, subject, o));
     CRD_TRY(crdi_connect_input(s, &o->input));
@@ -484,6 +489,9 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     set_if_given(s->run.guard.max_defect, &opt.defect_goal);
     set_if_given(s->run.guard.max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
+    opt.resume = o->resume;
+    opt.save_file = o->save_state;
+    set_if_given(o->save_at, &opt.save_at);
     if (line || p.mode == PROGRESS_JSON) {
         opt.progress = run_show_progress;
         opt.progress_user = &p;
@@ -591,6 +599,13 @@ static const crdi_option rows[] = {
              "at the end, what elements that know the commands have learned, one file for each "
              "connection: FOLDER/UNIT.INPUT.json, for 'weights' of an element; nothing of a run "
              "that fails"),
+    OPT_FILE(run_options, save_state, "save-state", "",
+             "write the state of the whole run to this file, at the end or --at TIME; the run goes "
+             "on. Files are sealed with a key of the user (~/.config/cardan/state.key)"),
+    OPT_TIME(run_options, save_at, "at", CRDI_POSITIVE,
+             "with --save-state: when, in simulated time"),
+    OPT_FILE(run_options, resume, "resume", "",
+             "go on from a saved state of the same system, to the last bit; rows begin behind it"),
     OPT_LIST(run_options, variables, "variables", "PATTERN",
              "variables to record, with * and ?; all outputs unless given"),
     OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,

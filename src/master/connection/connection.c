@@ -122,6 +122,20 @@ void crdi_connections_own(crd_master* m, crd_context* ctx)
     m->connections.swap_ctx = ctx;
 }
 
+void crdi_connections_moving(crd_master* m, crdi_note_moving* note, void* user)
+{
+    crdi_connections* c = &m->connections;
+    note(user, (const void*)&c->worst);
+    for (int i = 0; i < c->coupled_count; i++) {
+        for (int k = 0; k < c->coupled[i].estimator_count; k++) {
+            crdi_coupling_moving(c->coupled[i].estimators[k].element, note, user);
+        }
+    }
+    for (int i = 0; i < c->pair_count; i++) {
+        crdi_paired_moving(&c->pairs[i], note, user);
+    }
+}
+
 void crdi_connections_free(crd_master* m)
 {
     crdi_connections* c = &m->connections;

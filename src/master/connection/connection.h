@@ -16,6 +16,7 @@
 #include "cardan/quality.h"
 #include "cardan/results.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 #include "shared/quality_level.h"
 #include "shared/unit.h"
 
@@ -416,6 +417,8 @@ void crdi_connections_start(crd_master* m); ///< before the first step
 /// An explosion must not be its own scale: from now on it is this one, unless one was given.
 void crdi_connections_freeze_scale(crd_master* m, const crdi_connection* k, double scale);
 void crdi_connections_free(crd_master* m);
+/// Where addresses stand that change in a run.
+void crdi_connections_moving(crd_master* m, crdi_note_moving* note, void* user);
 /// Elements that come while the run goes live in this context, which is freed with them.
 void crdi_connections_own(crd_master* m, crd_context* ctx);
 /// What a power bond adds to the value that is told, in the input's unit.

@@ -589,6 +589,13 @@ void crdi_paired_release(crd_master* m, const crdi_member* p)
     }
 }
 
+void crdi_paired_moving(const crdi_paired* w, crdi_note_moving* note, void* user)
+{
+    for (int i = 0; i < 2; i++) {
+        if (w->sides[i].over) { crdi_coupling_moving(w->sides[i].over->element, note, user); }
+    }
+}
+
 void crdi_paired_clear(crdi_paired* w)
 {
     for (int i = 0; i < 2; i++) {

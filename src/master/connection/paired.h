@@ -62,5 +62,6 @@ crd_status crdi_paired_begin(const struct crdi_member* p); ///< inputs are set, 
 void crdi_paired_done(const struct crdi_member* p);
 /// Before the unit of a member goes: what stands between it and its ports.
 void crdi_paired_release(crd_master* m, const struct crdi_member* p);
+void crdi_paired_moving(const crdi_paired* w, crdi_note_moving* note, void* user);
 void crdi_paired_clear(crdi_paired* w);
 void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)

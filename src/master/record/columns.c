@@ -153,7 +153,7 @@ void crdi_columns_restore(crd_master* m, const crdi_columns_mark* to)
 {
     for (int i = 0; i < crdi_columns_count(m); i++) {
         column_raster* p = &m->record.columns->rasters[i];
-        p->count = p->begun = to[i].intact;
+        p->count = p->begun = to ? to[i].intact : 0;
     }
     if (m->record.columns) { m->record.columns->branch++; }
 }

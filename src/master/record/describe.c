@@ -254,24 +254,30 @@ static void put_pace_settings(const crd_master* m, crdi_json_writer* w)
     crdi_json_end(w);
 }
 
-static void record_describe_put_run(const crd_master* m, crdi_json_writer* w)
+// How time is stepped, but for where it ends.
+static void put_grid(const crd_master* m, crdi_json_writer* w)
 {
     static const char* const schemes[] = {
         [CRD_SCHEME_JACOBI] = "jacobi",
         [CRD_SCHEME_GAUSS_SEIDEL] = "gauss-seidel",
         [CRD_SCHEME_GROUPS] = "groups",
     };
-    crdi_json_begin_object(w, "run");
     crdi_json_put_number(w, "start", m->plan->times.start);
-    crdi_json_put_number(w, "stop", m->plan->times.stop);
     crdi_json_put_number(w, "step", m->plan->times.tick);
     crdi_json_put_number(w, "tolerance", m->plan->times.tolerance);
     crdi_json_put_text(w, "scheme", schemes[m->plan->sys->run.scheme]);
+    put_control_settings(m, w);
+    put_iterate_settings(m, w);
+}
+
+static void record_describe_put_run(const crd_master* m, crdi_json_writer* w)
+{
+    crdi_json_begin_object(w, "run");
+    put_grid(m, w);
+    crdi_json_put_number(w, "stop", m->plan->times.stop);
     crdi_json_put_number(w, "threads",
                          m->plan->sys->run.threads > 0 ? (double)m->plan->sys->run.threads
                                                        : (double)NAN);
-    put_control_settings(m, w);
-    put_iterate_settings(m, w);
     put_pace_settings(m, w);
     crdi_json_end(w);
 }
@@ -290,6 +296,32 @@ static void put_bonds(const crd_master* m, crdi_json_writer* w)
         crdi_json_end(w);
     }
     crdi_json_end(w);
+}
+
+crd_status crdi_describe_fingerprint(crd_master* m, crd_text* out)
+{
+    crd_status st = CRD_OK;
+    crdi_json_writer writer, *w = &writer;
+    crdi_json_writer_init(w, out, CRDI_JSON_ROWS);
+    crdi_json_begin_object(w, NULL);
+    crdi_json_begin_object(w, "run");
+    put_grid(m, w);
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "units");
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crdi_json_begin_object(w, NULL);
+        CRD_TRY(record_describe_put_unit(m, w, &m->plan->members[i]));
+        crdi_json_end(w);
+    }
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "connections");
+    CRD_TRY(record_describe_put_connections(m, w));
+    crdi_json_end(w);
+    put_bonds(m, w);
+    crdi_json_end(w);
+    if (out->failed) { st = crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory"); }
+fail:
+    return st;
 }
 
 crd_status crd_master_describe_run(crd_master* m, crd_text* out)

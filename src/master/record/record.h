@@ -163,3 +163,7 @@ crd_status crdi_record_hash(crd_master* m, const char* path, const char** out);
 crd_status crdi_session_plan(crd_master* m);
 crd_status crdi_session_write(crd_master* m); ///< does not allocate
 void crdi_session_free(crd_master* m);
+
+// describe.c
+/// What must be equal for a state to fit, as JSON with a line for each unit and connection.
+crd_status crdi_describe_fingerprint(crd_master* m, crd_text* out);

@@ -22,6 +22,13 @@ typedef struct crdi_iteration {
     crd_iteration_report report;
 } crdi_iteration;
 
+void crdi_iteration_moving(crd_master* m, crdi_note_moving* note, void* user)
+{
+    if (!m->iteration) { return; }
+    note(user, (const void*)&m->iteration->worst);
+    note(user, (const void*)&m->iteration->report.failed_flow);
+}
+
 bool crdi_iteration_skips(const crd_master* m, const crdi_member* p)
 {
     return m->iteration && m->iteration->active && !crdi_member_saves(p);

@@ -20,6 +20,7 @@ crd_status crdi_lanes_plan(crd_master* m)
 {
     const size_t n = (size_t)m->plan->member_count;
     char* room = crdi_arena_new(&m->arena, n + 1, sizeof *m->lanes.lanes);
+    m->lanes.room = room;
     m->lanes.advance = crdi_arena_new(&m->arena, n, sizeof *m->lanes.advance);
     m->lanes.rows = crdi_arena_new(&m->arena, n, sizeof *m->lanes.rows);
     if (!room || !m->lanes.advance || !m->lanes.rows) { return CRD_E_MEMORY; }
@@ -46,6 +47,6 @@ crd_status crdi_lanes_plan(crd_master* m)
 
 void* crdi_lanes_room(const crd_master* m, size_t* size)
 {
-    *size = (size_t)m->plan->member_count * sizeof *m->lanes.lanes;
-    return m->lanes.lanes;
+    *size = ((size_t)m->plan->member_count + 1) * sizeof *m->lanes.lanes;
+    return m->lanes.room;
 }

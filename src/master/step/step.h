@@ -56,6 +56,7 @@ typedef struct crdi_life {
 /// What a step needs of units that take their values, advance and give their values in one call.
 typedef struct crdi_lanes {
     crd_lane* lanes;       // like plan->batch, close together
+    char* room;            // with what they take to stand on a cache line
     crd_advance** advance; // like plan->batch, NULL: the long way
     int* rows;             // like plan->batch: how many from here have the same function
     bool brief;            // every step is made once, by all, on this thread
@@ -163,6 +164,8 @@ void** crdi_solvers_state(const crd_master* m, int member); ///< saved by its un
 crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m);
 crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
 /// A unit that has made its step, in a later sweep; and whether this is one.
+/// Where addresses stand that change in a run.
+void crdi_iteration_moving(crd_master* m, crdi_note_moving* note, void* user);
 bool crdi_iteration_skips(const crd_master* m, const crdi_member* p);
 bool crdi_iteration_guesses(const crd_master* m);
 /// Steps are iterated, and the one under way was not given up: inputs are reconstructed.

@@ -391,6 +391,33 @@ static void free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
+static crd_status circuit_write(crd_unit* unit, crd_text* out)
+{
+    void* state = NULL;
+    const crd_status st = save(unit, &state);
+    if (st >= 0) {
+        const circuit_state* s = state;
+        crdi_text_put(out, s, sizeof *s + curves_size((crdi_circuit_unit*)unit) + s->size);
+    }
+    free_state(unit, &state);
+    return st;
+}
+
+static crd_status circuit_read(crd_unit* unit, const void* bytes, size_t size)
+{
+    crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
+    crd_status st = circuit_build(u);
+    if (st < 0) { return st; }
+    const size_t need = sizeof(circuit_state) + curves_size(u) + crd_circuit_state_size(u->circuit);
+    if (size != need) { return crdi_unit_fail_size(unit, size, need); }
+    void* state = crdi_new(unit->ctx, size); // aligned
+    if (!state) { return CRD_E_MEMORY; }
+    memcpy(state, bytes, size);
+    st = restore(unit, state);
+    crd_free(unit->ctx, state);
+    return st;
+}
+
 // ---- description -------------------------------------------------------------------------------
 
 // Names of a netlist have no case.
@@ -408,7 +435,8 @@ static const char* last_call(const crd_unit* unit)
     return ((const crdi_circuit_unit*)unit)->call;
 }
 
-static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_state_ops state_ops = {save, restore, free_state, circuit_write,
+                                             circuit_read};
 static const crd_unit_derivative_ops derivative_ops = {.set = set_derivatives,
                                                        .get = get_derivatives};
 

@@ -413,7 +413,31 @@ fail:
     return st;
 }
 
-static const crd_unit_state_ops state_ops = {cs_save, cs_restore, cs_free_state};
+static crd_status cs_read(crd_unit* unit, const void* bytes, size_t size)
+{
+    return crdi_fmi_unit_resume(unit, bytes, size);
+}
+
+static crd_status cs_write(crd_unit* unit, crd_text* out)
+{
+    void* state = NULL;
+    size_t size = 0;
+    crd_status st = CRD_OK;
+    if (!crdi_fmi_unit_can_keep(unit)) { return CRD_E_UNSUPPORTED; }
+    CRD_TRY(cs_save(unit, &state));
+    CRD_TRY(crd_fmi_serialized_size(((crdi_fmi_unit*)unit)->fmi, ((fmi_state*)state)->fmu_state,
+                                    &size));
+    const size_t room = size + 2 * sizeof(double);
+    char* to = crdi_text_room(out, room);
+    if (!to) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(crdi_fmi_unit_keep(unit, &state, (uint8_t*)to, room, &size));
+    out->length += size;
+fail:
+    cs_free_state(unit, &state);
+    return st;
+}
+
+static const crd_unit_state_ops state_ops = {cs_save, cs_restore, cs_free_state, cs_write, cs_read};
 static const crd_unit_derivative_ops derivative_ops = {
     crdi_fmi_unit_set_derivatives, crdi_fmi_unit_get_derivatives, crdi_fmi_unit_directional};
 static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, cs_join};

@@ -507,9 +507,62 @@ static crd_status me_restore(crd_unit* unit, void* state)
     return CRD_OK;
 }
 
+// t, next event, h, states and their nominal values, domains, what the FMU writes.
+static crd_status me_write(crd_unit* unit, crd_text* out)
+{
+    crdi_me_unit* u = (crdi_me_unit*)unit;
+    void* state = NULL;
+    size_t size = 0;
+    crd_status st = CRD_OK;
+    if (!u->base.d->can_get_set_state || !u->base.d->can_serialize_state) {
+        return CRD_E_UNSUPPORTED;
+    }
+    CRD_TRY(me_save(unit, &state));
+    const me_state* s = state;
+    CRD_TRY(crd_fmi_serialized_size(u->base.fmi, s->fmu_state, &size));
+    const double times[] = {s->t, s->next_event, s->h};
+    crdi_text_put(out, times, sizeof times);
+    crdi_text_put(out, s->x, 2 * (size_t)u->n * sizeof *s->x);
+    crdi_text_put(out, s->domain, (size_t)u->nz);
+    char* to = crdi_text_room(out, size);
+    if (!to) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(crd_fmi_serialize(u->base.fmi, s->fmu_state, (uint8_t*)to, size));
+    out->length += size;
+fail:
+    me_free_state(unit, &state);
+    return st;
+}
+
+static crd_status me_read(crd_unit* unit, const void* bytes, size_t size)
+{
+    crdi_me_unit* u = (crdi_me_unit*)unit;
+    const size_t states = 2 * (size_t)u->n * sizeof(double), zeros = (size_t)u->nz;
+    const size_t head = 3 * sizeof(double) + states + zeros;
+    const uint8_t* from = bytes;
+    double times[3];
+    void* state = NULL;
+    crd_status st = CRD_OK;
+    if (size < head) { return crdi_unit_fail_size(unit, size, head); }
+    CRD_TRY(me_save(unit, &state)); // room for it
+    me_state* s = state;
+    CRD_TRY(crd_fmi_free_state(u->base.fmi, &s->fmu_state));
+    CRD_TRY(crd_fmi_deserialize(u->base.fmi, from + head, size - head, &s->fmu_state));
+    memcpy(times, from, sizeof times);
+    memcpy(s->x, from + sizeof times, states);
+    memcpy(s->domain, from + sizeof times + states, zeros);
+    s->t = times[0];
+    s->next_event = times[1];
+    s->h = times[2];
+    s->sent = u->base.sent + 1; // what it was sent before does not count
+    CRD_TRY(me_restore(unit, s));
+fail:
+    me_free_state(unit, &state);
+    return st;
+}
+
 // ---- making it ---------------------------------------------------------------------------------
 
-static const crd_unit_state_ops state_ops = {me_save, me_restore, me_free_state};
+static const crd_unit_state_ops state_ops = {me_save, me_restore, me_free_state, me_write, me_read};
 static const crd_unit_derivative_ops derivative_ops = {
     crdi_fmi_unit_set_derivatives, me_get_derivatives, crdi_fmi_unit_directional};
 static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, NULL};

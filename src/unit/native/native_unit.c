@@ -300,6 +300,34 @@ static void native_free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
+static crd_status native_write(crd_unit* unit, crd_text* out)
+{
+    void* state = NULL;
+    const crd_status st = native_save(unit, &state);
+    if (st < 0) { return st; }
+    const native_state* s = state;
+    crdi_text_put(out, s, sizeof *s + ((crdi_native*)unit)->model->size + s->outside);
+    native_free_state(unit, &state);
+    return CRD_OK;
+}
+
+static crd_status native_read(crd_unit* unit, const void* bytes, size_t size)
+{
+    const crd_model* m = ((crdi_native*)unit)->model;
+    native_state head = {0};
+    if (size >= sizeof head) { memcpy(&head, bytes, sizeof head); }
+    const size_t least = sizeof head + m->size;
+    if (size < least || size - least != head.outside || (head.outside && !m->outside)) {
+        return crdi_unit_fail_size(unit, size, least);
+    }
+    void* state = crdi_new(unit->ctx, size); // aligned
+    if (!state) { return CRD_E_MEMORY; }
+    memcpy(state, bytes, size);
+    const crd_status st = native_restore(unit, state);
+    crd_free(unit->ctx, state);
+    return st;
+}
+
 // ---- description -------------------------------------------------------------------------------
 
 static int32_t native_find(const crd_unit* unit, const char* name)
@@ -319,7 +347,8 @@ static const char* native_last_call(const crd_unit* unit)
     return ((const crdi_native*)unit)->call;
 }
 
-static const crd_unit_state_ops state_ops = {native_save, native_restore, native_free_state};
+static const crd_unit_state_ops state_ops = {native_save, native_restore, native_free_state,
+                                             native_write, native_read};
 static const crd_unit_derivative_ops derivative_ops = {native_set_derivatives,
                                                        native_get_derivatives, native_directional};
 static const crd_unit_name_ops name_ops = {.item_at = native_item_at};

@@ -232,8 +232,8 @@ static int32_t replay_find(const crd_unit* unit, const char* name)
     return crdi_map_find(&((const replay_unit*)unit)->names, name);
 }
 
-static const crd_unit_state_ops state_ops = {crdi_source_save, replay_restore,
-                                             crdi_source_free_state};
+static const crd_unit_state_ops state_ops = {
+    crdi_source_save, replay_restore, crdi_source_free_state, crdi_source_write, crdi_source_read};
 static const crd_unit_derivative_ops derivative_ops = {.get = replay_get_derivatives};
 
 static const crd_unit_ops ops = {

@@ -82,8 +82,8 @@ static int32_t signal_find(const crd_unit* unit, const char* name)
     return -1;
 }
 
-static const crd_unit_state_ops state_ops = {crdi_source_save, signal_restore,
-                                             crdi_source_free_state};
+static const crd_unit_state_ops state_ops = {
+    crdi_source_save, signal_restore, crdi_source_free_state, crdi_source_write, crdi_source_read};
 static const crd_unit_derivative_ops derivative_ops = {.get = signal_get_derivatives};
 
 static const crd_unit_ops ops = {

@@ -23,13 +23,30 @@ static crd_status take_state(crdi_proxy* u, crdi_mail* m, void* into)
     return CRD_OK;
 }
 
-crd_status crdi_proxy_keep(crdi_proxy* u, double t)
+static crd_status fetch_state(crdi_proxy* u)
 {
     const crdi_proxy_call c = {.request = {.op = CRDI_OP_KEEP, .handle = -1}, .take = take_state};
+    return crdi_proxy_do(u, &c);
+}
+
+crd_status crdi_proxy_keep(crdi_proxy* u, double t)
+{
     if (u->base.spec->restart <= 0 || !crdi_fmi_unit_can_keep(u->inner)) { return CRD_OK; }
-    const crd_status st = crdi_proxy_do(u, &c);
+    const crd_status st = fetch_state(u);
     if (st >= 0) { u->kept_at = t; }
     return st;
+}
+
+crd_status crdi_proxy_write(crd_unit* unit, crd_text* out)
+{
+    crdi_proxy* u = (crdi_proxy*)unit;
+    if (!crdi_fmi_unit_can_keep(u->inner)) { return CRD_E_UNSUPPORTED; }
+    const double times[] = {u->kept_at, unit->next_event};
+    const crd_status st = fetch_state(u);
+    if (st < 0) { return st; }
+    crdi_text_put(out, times, sizeof times);
+    crdi_text_put(out, u->kept, u->kept_size);
+    return CRD_OK;
 }
 
 static void fill_state(crdi_mail* m, const void* with)
@@ -37,6 +54,33 @@ static void fill_state(crdi_mail* m, const void* with)
     const crdi_proxy* u = with;
     crdi_mail_put_u64(m, u->kept_size);
     crdi_mail_put(m, u->kept, u->kept_size);
+}
+
+static crd_status send_state(crdi_proxy* u)
+{
+    const crdi_proxy_call c = {
+        .request = {.op = CRDI_OP_RESUME, .handle = -1}, .fill = fill_state, .with = u};
+    return crdi_proxy_do(u, &c);
+}
+
+crd_status crdi_proxy_read(crd_unit* unit, const void* bytes, size_t size)
+{
+    crdi_proxy* u = (crdi_proxy*)unit;
+    double times[2];
+    if (size < sizeof times) { return crdi_unit_fail_size(unit, size, sizeof times); }
+    size -= sizeof times;
+    uint8_t* kept = crdi_grow(unit->ctx, u->kept, &u->kept_capacity, size + 1, 1);
+    if (!kept) { return CRD_E_MEMORY; }
+    memcpy(times, bytes, sizeof times);
+    memcpy(kept, (const char*)bytes + sizeof times, size);
+    u->kept = kept;
+    u->kept_size = size;
+    u->kept_at = times[0];
+    unit->next_event = times[1];
+    u->epoch++;
+    const crd_status st = send_state(u);
+    if (unit->spec->restart <= 0) { u->kept_size = 0; } // as it is without a state in a file
+    return st;
 }
 
 // ---- beginning anew ----------------------------------------------------------------------------
@@ -67,11 +111,7 @@ static crd_status begin_anew(crdi_proxy* u, double t)
     CRD_TRY(crdi_proxy_do(u, &exit));
     u->steps = true;
     u->epoch++;
-    if (u->kept_size) {
-        const crdi_proxy_call resume = {
-            .request = {.op = CRDI_OP_RESUME, .handle = -1}, .fill = fill_state, .with = u};
-        CRD_TRY(crdi_proxy_do(u, &resume));
-    }
+    if (u->kept_size) { CRD_TRY(send_state(u)); }
     put_back(u, true); // the step begins with them, too
 fail:
     return st;

@@ -245,6 +245,8 @@ void crdi_proxy_watch_gain(crdi_proxy* u, const crdi_channel_gain* g);
 // restart.c: the step that its worker did not survive, in another one; and what is needed for that.
 crd_status crdi_proxy_restart(crdi_proxy* u, double t, double h);
 crd_status crdi_proxy_keep(crdi_proxy* u, double t); // its state; nothing if it cannot, or need not
+crd_status crdi_proxy_write(crd_unit* unit, crd_text* out); // crd_unit_state_ops
+crd_status crdi_proxy_read(crd_unit* unit, const void* bytes, size_t size);
 // What was set goes to the worker, without waiting; under lock.
 void crdi_proxy_flush(crdi_proxy* u);
 

@@ -560,7 +560,8 @@ static uint32_t proxy_extent(const crd_unit* unit, int32_t variable, int axis)
     return crdi_unit_extent(((const crdi_proxy*)unit)->inner, variable, axis);
 }
 
-static const crd_unit_state_ops state_ops = {proxy_save, proxy_restore, proxy_free_state};
+static const crd_unit_state_ops state_ops = {proxy_save, proxy_restore, proxy_free_state,
+                                             crdi_proxy_write, crdi_proxy_read};
 static const crd_unit_derivative_ops derivative_ops = {crdi_proxy_set_rates, crdi_proxy_get_rates,
                                                        proxy_directional};
 static const crd_unit_lane_ops lane_ops = {crdi_proxy_prepare, crdi_proxy_unprepare,
