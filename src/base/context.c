@@ -96,6 +96,8 @@ static crd_context* context_create(const crd_context_options* o, size_t size)
     ctx->opt = *o;
     ctx->error = ctx->own;
     ctx->findings = NULL;
+    ctx->progress = NULL;
+    ctx->progress_user = NULL;
     ctx->size = size;
     ctx->error[0] = 0;
     return ctx;
@@ -108,11 +110,18 @@ crd_context* crd_context_create(const crd_context_options* opt)
     return context_create(&o, CRDI_ERROR);
 }
 
+static void inherit(crd_context* child, const crd_context* ctx)
+{
+    child->findings = ctx->findings;
+    child->progress = ctx->progress;
+    child->progress_user = ctx->progress_user;
+}
+
 // Each unit has one: there may be 100 000, and few have a long sentence to say.
 crd_context* crdi_context_child(const crd_context* ctx)
 {
     crd_context* child = context_create(&ctx->opt, CRDI_ERROR_SHORT);
-    if (child) { child->findings = ctx->findings; }
+    if (child) { inherit(child, ctx); }
     return child;
 }
 
@@ -123,7 +132,7 @@ crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* 
     opt.log_user = user;
     if (opt.level < CRD_LOG_WARNING) { opt.level = CRD_LOG_WARNING; }
     crd_context* tap = crd_context_create(&opt);
-    if (tap) { tap->findings = ctx->findings; }
+    if (tap) { inherit(tap, ctx); }
     return tap;
 }
 

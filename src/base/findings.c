@@ -12,6 +12,11 @@ void crdi_findings_collect(crd_context* ctx, crdi_findings* f)
     ctx->findings = f;
 }
 
+bool crdi_findings_wanted(const crd_context* ctx)
+{
+    return ctx->findings;
+}
+
 crd_status crdi_go_on(crd_context* ctx, crd_status st)
 {
     crdi_findings* f = ctx->findings;

@@ -7,6 +7,7 @@
 #pragma once
 #include "cli/result.h"
 #include "shared/base.h"
+#include "shared/base_progress.h"
 #include "shared/system.h"
 
 #include <pthread.h>
@@ -101,6 +102,9 @@ extern const char* const crdi_log_levels[];
         "none, foreign (those that Cardan did not make) or all; what the system says, else "       \
         "foreign")
 #define CRDI_JSON_OPTION(what) OPT_FLAG(crdi_common, json, "json", (what))
+// Of those that take long.
+#define CRDI_QUIET_OPTION                                                                          \
+    OPT_FLAG(crdi_common, quiet, "quiet", "no progress line on the terminal", .short_name = 'q')
 // Of commands that open FMUs and SSPs.
 #define CRDI_UNPACKED_OPTION                                                                       \
     OPT_TEXT(crdi_common, max_unpacked, "max-unpacked", "BYTES",                                   \
@@ -111,10 +115,16 @@ typedef struct crdi_cli {
     crd_context* ctx;
     bool terminal; // standard error is one
     bool color;
-    bool progress_shown;  // a progress line stands on the terminal
+    bool progress_shown; // a progress line stands on the terminal
+    struct crdi_progress_part {
+        char name[64]; // what is going on, "": nothing
+        double first;  // how much of it was done when it was first heard of
+        int64_t begin_ns, shown_ns;
+    } part;
+    int64_t begin_ns;     // of the command
     pthread_mutex_t lock; // of progress and warnings
     bool collect;         // warnings, for --json
-    bool silent;          // errors only on standard error
+    bool silent;          // errors only on standard error: the rest is in the report of --json
     bool printed;         // the result is on standard output
     bool said;            // the failure is on standard error
     crdi_list warnings;
@@ -216,8 +226,8 @@ void crdi_write_all(int fd, const char* text, size_t length);
 // The line at the bottom of a terminal, and its end.
 void crdi_progress_line(crdi_cli* cli, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_progress_erase(crdi_cli* cli);
-// On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
-void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what);
+void crdi_show_progress(void* user, const char* part, double done, double of,
+                        const char* unit); // a crdi_progress_sink, user: crdi_cli
 
 // A table of texts with aligned columns. Memory problems make it fall silent, not fail.
 typedef struct crdi_grid {
@@ -287,8 +297,8 @@ crd_status crdi_apply_parameters(struct crd_system* s, const char* text);
     OPT_TEXT(object, variant, "variant", "NAME", "of an SSP: another .ssd file at its root")
 #define CRDI_SIGNALS_OPTION(object)                                                                \
     OPT_LIST(object, variables, "variables", "PATTERN", "only signals that fit, with * and ?")
-#define CRDI_UNIT_ROW_OPTION(object)                                                               \
-    OPT_FLAG(object, unit_row, "unit-row", "write the physical units as second line of the CSV")
+#define CRDI_UNIT_ROW_OPTION(object, field)                                                        \
+    OPT_FLAG(object, field, "unit-row", "write the physical units as second line of the CSV")
 // "unit.variable=value", or "variable=value" for a single FMU.
 crd_status crdi_apply_set(struct crd_system* s, const char* text);
 // Stop before start as far as the description says it; the master looks at what units bring in.

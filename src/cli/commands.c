@@ -235,6 +235,7 @@ const crdi_command crdi_command_help = {
 
 // ---- dispatch ----------------------------------------------------------------------------------
 
+// --quiet is about what is said on the way; a warning says that a result is not what was asked for.
 static crd_context* commands_make_context(crdi_cli* cli, const crdi_common* common)
 {
     crd_context_options opt = crd_context_defaults();
@@ -244,9 +245,12 @@ static crd_context* commands_make_context(crdi_cli* cli, const crdi_common* comm
         opt.level = (crd_level)common->log_level;
     } else if (common && common->quiet) {
         cli->silent = common->json; // warnings are in its report
-        opt.level = common->json ? CRD_LOG_WARNING : CRD_LOG_ERROR;
     }
-    return crd_context_create(&opt);
+    crd_context* ctx = crd_context_create(&opt);
+    if (ctx && common && cli->terminal && !common->quiet) {
+        crdi_context_show_progress(ctx, crdi_show_progress, cli);
+    }
+    return ctx;
 }
 
 static int commands_finish(crdi_cli* cli, crd_status st)
@@ -266,6 +270,7 @@ static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* 
     crdi_root root;
     crdi_result_init(&root, cli->ctx, ((const crdi_common*)values)->json);
     const crd_status st = c->run(cli, values, arguments, &root.result);
+    crdi_progress_erase(cli);
     char why[1024];
     snprintf(why, sizeof why, "%s", st < 0 ? crd_error_text(cli->ctx) : "");
     const crd_status printed = crdi_result_print(&root);
@@ -359,10 +364,11 @@ static crd_status dispatch(crdi_cli* cli, int argc, char** argv)
 
 int crdi_cli_main(int argc, char** argv)
 {
-    crdi_cli cli = {.terminal = isatty(STDERR_FILENO) == 1};
     const char* no_color = getenv("NO_COLOR");
     const char* term = getenv("TERM");
-    cli.color = cli.terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    crdi_cli cli = {.begin_ns = crdi_now_ns()};
+    cli.terminal = isatty(STDERR_FILENO) == 1 && term && strcmp(term, "dumb") != 0;
+    cli.color = cli.terminal && !(no_color && *no_color);
     pthread_mutex_init(&cli.lock, NULL);
     cli.ctx = commands_make_context(&cli, NULL);
     if (!cli.ctx) {

@@ -48,13 +48,79 @@ void crdi_progress_erase(crdi_cli* cli)
     pthread_mutex_unlock(&cli->lock);
 }
 
-void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what)
+// "1.2 of 4.6 GB", "3.2 of 10 s", "12 of 60 cases", and how fast it goes.
+static void word_amounts(double done, double of, const char* unit, double rate, char* amount,
+                         char* speed, size_t size)
 {
-    if (done < 0) {
-        crdi_progress_erase(cli);
-    } else if (cli->terminal && crdi_now_ns() - begin_ns >= 1000000000) {
-        crdi_progress_line(cli, "%d of %d %s", done, of, what);
+    static const char* const bytes[] = {"B", "kB", "MB", "GB", "TB"};
+    const bool data = strcmp(unit, "B") == 0, time = strcmp(unit, "s") == 0;
+    const char* name = unit;
+    double scale = 1;
+    for (int i = 0; data && i < 4 && fmax(done, of) >= 1000 * scale; i++) {
+        scale *= 1000;
+        name = bytes[i + 1];
     }
+    if (of > 0) {
+        snprintf(amount, size, data ? "%.3g of %.3g %s" : "%.6g of %.6g %s", done / scale,
+                 of / scale, name);
+    } else {
+        snprintf(amount, size, data ? "%.3g %s" : "%.6g %s", done / scale, name);
+    }
+    if (!(rate > 0)) {
+        speed[0] = 0;
+    } else if (data) {
+        snprintf(speed, size, ", %.0f MB/s", 1e-6 * rate);
+    } else if (time) {
+        snprintf(speed, size, ", %.3g x real time", rate);
+    } else if (rate < 1) {
+        snprintf(speed, size, ", %.3g s each", 1 / rate);
+    } else {
+        snprintf(speed, size, ", %.3g/s", rate);
+    }
+}
+
+// "2 min 05 s left"
+static void word_rest(double rest, char* out, size_t size)
+{
+    if (!(rest >= 0) || rest > 1e7) {
+        out[0] = 0;
+    } else if (rest < 120) {
+        snprintf(out, size, ", %.0f s left", rest);
+    } else if (rest < 7200) {
+        snprintf(out, size, ", %d min %02d s left", (int)rest / 60, (int)rest % 60);
+    } else {
+        snprintf(out, size, ", %d h %02d min left", (int)rest / 3600, (int)rest % 3600 / 60);
+    }
+}
+
+// Not before the command has taken a second, and ten times a second at most.
+void crdi_show_progress(void* user, const char* part, double done, double of, const char* unit)
+{
+    enum { PATIENCE_NS = 1000000000, PAUSE_NS = 100000000 };
+    crdi_cli* cli = user;
+    char name[sizeof cli->part.name], amount[96], speed[96], rest[64], portion[32] = "";
+    if (!part) {
+        crdi_progress_erase(cli);
+        return;
+    }
+    const int64_t now = crdi_now_ns();
+    snprintf(name, sizeof name, "%s", part);
+    pthread_mutex_lock(&cli->lock); // several threads may work
+    struct crdi_progress_part* p = &cli->part;
+    if (strcmp(p->name, name) != 0 || done < p->first) {
+        *p = (struct crdi_progress_part){.first = done, .begin_ns = now, .shown_ns = p->shown_ns};
+        memcpy(p->name, name, sizeof name);
+    }
+    const bool due = now - cli->begin_ns >= PATIENCE_NS && now - p->shown_ns >= PAUSE_NS;
+    if (due) { p->shown_ns = now; }
+    const double elapsed = 1e-9 * (double)(now - p->begin_ns);
+    const double rate = elapsed > 0 ? (done - p->first) / elapsed : 0;
+    pthread_mutex_unlock(&cli->lock);
+    if (!due) { return; }
+    word_amounts(done, of, unit, rate, amount, speed, sizeof amount);
+    word_rest(of > 0 && rate > 0 ? (of - done) / rate : (double)NAN, rest, sizeof rest);
+    if (of > 0) { snprintf(portion, sizeof portion, ", %.0f %%", 100 * done / of); }
+    crdi_progress_line(cli, "%s: %s%s%s%s", name, amount, portion, speed, rest);
 }
 
 void crdi_message(crdi_cli* cli, crd_level level, const char* text)

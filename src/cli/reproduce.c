@@ -292,6 +292,7 @@ static const crdi_option rows[] = {
              "given, which cmake/wltc.sh fetches"),
     CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, print, "
                      "why, ...}], counts}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 const crdi_command crdi_command_reproduce = {

@@ -4,6 +4,7 @@
 
 #include "learn/train.h"
 #include "shared/base.h"
+#include "shared/base_progress.h"
 #include "shared/coupling.h"
 
 enum { L = CRDI_LANES };
@@ -420,6 +421,7 @@ crd_status crdi_adam(crd_context* ctx, const crd_training* t, const crdi_pairs* 
     int64_t steps = 0;
     int e = 0;
     for (; e < t->epochs; e++) {
+        crdi_progress(ctx, "training", e, t->epochs, "epochs");
         if (t->stop && __atomic_load_n(t->stop, __ATOMIC_RELAXED)) { break; }
         const int stage = (int)((int64_t)e * t->stages / t->epochs);
         const double l = run_epoch(&a, t, p, t->rate * pow(10, -0.5 * stage), &seed, &steps);

@@ -1,5 +1,6 @@
 // How a run begins, goes on and ends: initialisation, the loop from chunk to chunk, the end.
 #include "master/master.h"
+#include "shared/base_progress.h"
 
 #include <float.h>
 #include <math.h>
@@ -387,6 +388,17 @@ typedef struct {
     bool quit; // atomic
 } reporter;
 
+static void show_time(const crd_master* m, double t)
+{
+    const crd_master_options* o = &m->plan->opt;
+    const double start = m->plan->times.start, stop = m->plan->times.stop;
+    if (o->progress) {
+        o->progress(o->progress_user, t, start, stop);
+    } else {
+        crdi_progress(m->ctx, "run", t - start, stop - start, "s");
+    }
+}
+
 static void* report_progress(void* user)
 {
     reporter* r = user;
@@ -394,8 +406,7 @@ static void* report_progress(void* user)
     const struct timespec pause = {.tv_nsec = PROGRESS_NS};
     while (!__atomic_load_n(&r->quit, __ATOMIC_RELAXED)) {
         nanosleep(&pause, NULL);
-        m->plan->opt.progress(m->plan->opt.progress_user, crdi_time_seen(m), m->plan->times.start,
-                              m->plan->times.stop);
+        show_time(m, crdi_time_seen(m));
     }
     return NULL;
 }
@@ -415,10 +426,14 @@ static crd_status run_steps(crd_master* m);
 static crd_status run_reported(crd_master* m)
 {
     reporter r = {.m = m};
-    if (!m->plan->paced || !m->plan->opt.progress || !start_reporter(&r)) { return run_steps(m); }
+    const bool shown = m->plan->opt.progress || crdi_progress_is_shown(m->ctx);
+    const bool beside = m->plan->paced && shown && start_reporter(&r);
     const crd_status st = run_steps(m);
-    __atomic_store_n(&r.quit, true, __ATOMIC_RELAXED);
-    pthread_join(r.thread, NULL);
+    if (beside) {
+        __atomic_store_n(&r.quit, true, __ATOMIC_RELAXED);
+        pthread_join(r.thread, NULL);
+    }
+    crdi_progress_end(m->ctx);
     return st;
 }
 
@@ -462,10 +477,9 @@ static crd_status run_steps(crd_master* m)
         now = crdi_now_ns();
         if (now - before < CHUNK_NS / 2 && chunk < INT32_MAX) { chunk *= 2; }
         if (now - before > CHUNK_NS && chunk > 1) { chunk /= 2; }
-        if (m->plan->opt.progress && !m->plan->paced && now - shown >= PROGRESS_NS) {
+        if (!m->plan->paced && now - shown >= PROGRESS_NS) {
             shown = now;
-            m->plan->opt.progress(m->plan->opt.progress_user, crd_master_time(m),
-                                  m->plan->times.start, m->plan->times.stop);
+            show_time(m, crd_master_time(m));
         }
     }
     m->life.ns_wall += now - begin;

@@ -1,4 +1,5 @@
 #include "reproduce/papers.h"
+#include "shared/base_progress.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
     own->ok = c->rule == CRDI_CLAIM_SHOWN || miss <= c->tolerance * scale; // false for NaN
     crdi_claim_read_print(r->name, own);
     r->claim_count++;
+    crdi_progress(r->ctx, r->name, r->claim_count, 0, "rows");
     return CRD_OK;
 }
 

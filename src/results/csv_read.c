@@ -1,8 +1,11 @@
 // Reading CSV: the text is cut into fields once, numbers go straight into their columns. Columns
 // that turn out to hold texts get them in a second pass.
 #include "results/csv_read.h"
+#include "shared/base_path.h"
+#include "shared/base_progress.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -231,6 +234,14 @@ static crd_status read_row(crdi_csv* r, size_t row, bool* complete)
     return check_time(r, line, row, &time, time_read);
 }
 
+static void show_bytes(const crdi_csv* r, const char* begin)
+{
+    char part[64];
+    if (!crdi_progress_is_shown(r->ctx)) { return; }
+    snprintf(part, sizeof part, "reading %.50s", r->name + crdi_folder_length(r->name));
+    crdi_progress(r->ctx, part, (double)(r->at - begin), (double)(r->end - begin), "B");
+}
+
 static crd_status csv_read_rows(crdi_csv* r)
 {
     crdi_table* t = r->t;
@@ -243,8 +254,10 @@ static crd_status csv_read_rows(crdi_csv* r)
     r->capacity = lines < most ? lines : most;
     t->values = crdi_new_array(r->ctx, r->capacity, (size_t)r->fields * sizeof *t->values);
     if (!t->values) { return CRD_E_MEMORY; }
+    const char* begin = r->at;
     size_t row = 0;
     for (;;) {
+        if (row % 4096 == 0) { show_bytes(r, begin); }
         crdi_csv_skip(r);
         if (r->at == r->end) { break; }
         const int64_t line = r->line;

@@ -2,8 +2,11 @@
 #include "results/table.h"
 
 #include "results/recording.h"
+#include "shared/base_path.h"
+#include "shared/base_progress.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,6 +88,7 @@ static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int 
     const crd_recording_info* info = crd_recording_describe(r);
     const crd_group_info* g = &info->groups[group];
     double* time = NULL;
+    char part[64];
     crd_cursor* cursor = NULL;
     int* signals = crdi_new_array(t->ctx, (size_t)g->signal_count, sizeof *signals);
     if (!signals) { return CRD_E_MEMORY; }
@@ -94,12 +98,14 @@ static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int 
     CRD_TRY(results_table_make_columns(t, info, group, &time));
     CRD_TRY(crd_cursor_open(r, group, signals, g->signal_count, &cursor));
     int64_t rows = 0;
+    snprintf(part, sizeof part, "reading %.50s", info->path + crdi_folder_length(info->path));
     for (;;) {
         crd_block b;
         CRD_TRY(crd_cursor_next(cursor, &b));
         if (b.rows == 0) { break; }
         CRD_TRY(copy_block(t, &b, g->first_signal, g->signal_count, time));
         rows += b.rows;
+        crdi_progress(t->ctx, part, (double)rows, (double)g->rows, "rows");
     }
     if (group == 0) { t->view.rows = rows; } // fewer where an unfinished file ends in nothing
     for (int i = 0; i < g->signal_count; i++) {

@@ -12,6 +12,7 @@ typedef struct crdi_findings {
 
 /// From now on `ctx` and the contexts made from it note. NULL: no more.
 void crdi_findings_collect(crd_context* ctx, crdi_findings* f);
+bool crdi_findings_wanted(const crd_context* ctx);
 /// Where one thing can be wrong and the next still be read. A failure (not CRD_E_MEMORY) is noted
 /// and CRD_OK comes back, if the context notes; else `st`. What was noted already is not noted
 /// again.

@@ -23,9 +23,6 @@ typedef struct crdi_bench_experiment_options {
     double step;    ///< macro step, s, 1 ms to 50 ms, 12 s a multiple of it; default 10 ms
     crdi_bench_plant_kind plant; ///< default CRDI_BENCH_EDGES
     const char* folder;          ///< gets a recording ID.mf4 of each run; it exists. NULL: none
-    /// Called before each run. May be NULL.
-    void (*progress)(void* user, int done, int of, const char* name);
-    void* progress_user;
 } crdi_bench_experiment_options;
 
 /// In the order of the tables.

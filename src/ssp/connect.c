@@ -3,6 +3,7 @@
 // Every connector has at most one that drives it, whether it belongs to a component, to a system or
 // to a signal dictionary. So the way of a signal is found by walking back from the input of a unit
 // until the output of a unit is met; what lies between are the stages of the connection.
+#include "shared/base_findings.h"
 #include "ssp/read.h"
 
 #include <math.h>
@@ -248,7 +249,7 @@ crd_status crdi_ssp_connect(crdi_ssp_reader* r)
         const crdi_xml_element* list = crdi_xml_child(s->xml, CRDI_SSD, "Connections");
         const crdi_xml_element* e = list ? crdi_xml_child(list, CRDI_SSD, "Connection") : NULL;
         for (; e; e = crdi_xml_same(e)) {
-            const crd_status st = read_connection(r, s, e);
+            const crd_status st = crdi_go_on(r->ctx, read_connection(r, s, e));
             if (st < 0) { return st; }
         }
     }
@@ -471,12 +472,12 @@ crd_status crdi_ssp_add_connections(crdi_ssp_reader* r, bool later)
         way w;
         if (!is_unit(to)) { continue; }
         crd_status st = trace(r, to, &w);
-        if (st < 0) { return st; }
-        if (w.count == 0) { continue; }
+        if (crdi_go_on(r->ctx, st) < 0) { return st; }
+        if (st < 0 || w.count == 0) { continue; }
         const bool waits =
             to->owner->kind == CRDI_ELEMENT_LATER || w.node[0]->owner->kind == CRDI_ELEMENT_LATER;
         if (waits != later) { continue; }
-        st = add_way(r, &w, later);
+        st = crdi_go_on(r->ctx, add_way(r, &w, later));
         if (st < 0) { return st; }
     }
     return CRD_OK;

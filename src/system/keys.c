@@ -511,6 +511,7 @@ crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_tabl
         }
         crdi_path_leave(r, mark);
     }
+    if (given) { *given = seen; }
     if (failed < 0) { return failed; } // what keys mean together is no question then
     for (int i = 0; i < table->count; i++) {
         if (table->keys[i].required && !(seen >> i & 1)) {
@@ -518,6 +519,5 @@ crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_tabl
                                   table->keys[i].name);
         }
     }
-    if (given) { *given = seen; }
     return CRD_OK;
 }

@@ -165,9 +165,19 @@ static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system
     c->predict = s->run.predict;
     c->place = (crd_place){r->file, n->line};
     uint64_t given = 0;
-    CRD_TRY(read_connection_keys(r, n, &d, &given));
-    CRD_TRY(crd_system_split(s, d.from, c->place, &c->from_unit, &c->from));
+    const crd_status keys = read_connection_keys(r, n, &d, &given);
+    if (keys < 0 && (!d.from || !d.to)) { return keys; }
+    CRD_TRY(crdi_go_on(r->ctx, keys));
+    if (keys < 0) { // noted: its ends are looked at, and nothing that follows from the keys
+        const crd_connection_spec said = *c;
+        *c = crd_connection_spec_defaults();
+        c->place = said.place;
+        c->convert_units = false;
+    }
+    const crd_status from = crd_system_split(s, d.from, c->place, &c->from_unit, &c->from);
+    CRD_TRY(crdi_go_on(r->ctx, from));
     CRD_TRY(crd_system_split(s, d.to, c->place, &c->to_unit, &c->to));
+    if (from < 0) { return from; }
     bool fresh = false;
     CRD_TRY(crdi_map_add(&map->inputs, d.to, s->connection_count, &fresh));
     if (fresh) {

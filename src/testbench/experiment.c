@@ -1,5 +1,6 @@
 // The experiment of Baumann et al. (2024), section 3: runs of the closed loop.
 #include "testbench/experiment.h"
+#include "shared/base_progress.h"
 
 #include "cardan/master.h"
 #include "shared/testbench.h"
@@ -308,8 +309,7 @@ static crd_status learn_commands(crdi_bench_experiment* e)
 
 static void experiment_tell(const crdi_bench_experiment* e, int done, const char* name)
 {
-    const crdi_bench_experiment_options* o = &e->options;
-    if (o->progress) { o->progress(o->progress_user, done, CRDI_BENCH_CASES + 1, name); }
+    crdi_progress(e->ctx, name, done, CRDI_BENCH_CASES + 1, "runs");
 }
 
 crd_status crdi_bench_experiment_run(crd_context* ctx, const crdi_bench_experiment_options* opt,

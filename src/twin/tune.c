@@ -2,6 +2,7 @@
 //
 // Maximum likelihood with known dynamics is least squares of the outputs: r = (measured - y) / sd,
 // Levenberg-Marquardt in the logarithms of parameters, with exact sensitivities.
+#include "shared/base_progress.h"
 #include "shared/circuit_part.h"
 #include "twin/factor.h"
 #include "twin/respond.h"
@@ -35,6 +36,7 @@ typedef struct fit {
     double *squares, *residuals; // (sensors); (sensors x rows) normalised, for whiteness
     int64_t* counts;
     bool keep;
+    int tried; // sets of values, so far
 } fit;
 
 static void tune_add(void* user, int64_t row, const double* y, double* dy)
@@ -78,6 +80,7 @@ static void add_prior(fit* f, bool slopes)
 // Sum of squares at x; infinite where the model cannot be computed
 static crd_status cost_at(fit* f, const double* x, bool slopes, double* out)
 {
+    crdi_progress(f->ctx, "tuning", f->tried++, 0, "trials");
     memcpy(f->r.x, x, (size_t)f->r.m * sizeof *x);
     if (slopes) { crdi_qr_clear(&f->qr); }
     f->cost = 0;

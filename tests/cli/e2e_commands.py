@@ -348,14 +348,15 @@ result: run.csv
         j = self.cardan_json("check", "bad.yaml", code=2)
         lines = text.splitlines()
         found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1]) for f in j["findings"]]
-        # second.x2 -> first.x2 is no mistake of its own, and what third.v would be is not looked at
-        self.assertEqual(found, [(3, "m9"), (3, "c1"), (4, "fmuu"), (5, "stepp"), (5, "10 m"), (9, "nobody.u"),
-                                 (10, "delay"), (11, "coupling"), (12, "result")])
+        # second.x2 -> first.x2 is no mistake of its own; of units and connections with wrong keys the
+        # variables are looked at, too
+        self.assertEqual(found, [(3, "m9"), (3, "c1"), (4, "fmuu"), (5, "stepp"), (5, "10 m"), (8, "q"),
+                                 (9, "nobody.u"), (10, "delay"), (10, "first.v2"), (11, "coupling"), (12, "result")])
         self.assertEqual(j["error"], "bad.yaml:3: " + j["findings"][0]["text"])
         self.assertIn("it belongs to channel", done.stderr)
         self.assertIn("it belongs to connection", done.stderr)
         self.assertIn("did you mean 'results'?", done.stderr)
-        self.assertIn("bad.yaml: 9 errors, 0 warnings", done.stderr)
+        self.assertIn("bad.yaml: 11 errors, 0 warnings", done.stderr)
         self.assertIn("     9 |   - third.x2 -> nobody.u", done.stderr)
         self.assertRegex(done.stderr, r"(?m)^       \| {17}\^~{7}$")
         # others end at their first mistake, as they did
@@ -374,6 +375,66 @@ connections:
 """ % (fmu("lo_fd1"), fmu("lo_fd2")))
         j = self.cardan_json("check", "half.yaml", code=2)
         self.assertEqual([f["line"] for f in j["findings"]], [4, 7, 9])
+
+    def test_variables_and_files_are_told_beside_wrong_keys(self):
+        text = """cardan: 1
+units:
+  first: { fmu: %s, parameter: { m: 2 } }
+  second: { fmu: %s }
+connections:
+  - second.x2 -> first.x3
+  - { from: second.w2, to: first.v9, delay: 3 ms }
+  - first.ff -> secnd.f
+run: { step: 1 m, stop: 1 s }
+bonds: [[first.f, second.zz]]
+results: coupled.xls
+""" % (fmu("lo_fd1"), fmu("lo_fd2"))
+        self.write("bad.yaml", text)
+        options = ("--scheme", "jakobi", "--pace", "3y", "--set", "first.qq=3", "--set", "nobody.m=1")
+        j = self.cardan_json("check", "bad.yaml", *options, code=2)
+        lines = text.splitlines()
+        found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1])
+                 for f in j["findings"] if f["line"]]
+        self.assertEqual(found, [(3, "parameter"), (6, "x3"), (7, "delay"), (7, "w2"), (7, "v9"), (8, "secnd.f"),
+                                 (9, "1 m"), (10, "zz"), (11, "coupled.xls")])
+        said = [f["text"].split(":")[0] for f in j["findings"] if not f["line"]]
+        self.assertEqual(said, ["--pace", "--scheme", "--set", "--set"])
+
+    def test_a_system_can_be_checked_with_every_option_of_a_run_that_changes_it(self):
+        self.oscillator()
+        for options, says in ((("--pace", "realtime"), None), (("--control", "1e-3"), None), (("--tolerance", "1e-6"), None),
+                              (("--interval", "10 ms"), None), (("--guard", "stop"), None), (("--max-defect", "1 %"), None),
+                              (("--max-energy", "1 %"), "no power bond"), (("--overrun", "stop"), "--pace too"),
+                              (("-o", "a.xyz"), "a.xyz"), (("-o", "oscillator.yaml"), "would be overwritten|overwrite"),
+                              (("--exchange", "a.csv"), ".mf4"), (("--no-quality", "--guard", "stop"), "switches off"),
+                              (("--max-overruns", "0"), "--pace too"), (("--variables", "nobody"), "no variable matches")):
+            with self.subTest(options):
+                done = self.cardan("check", "oscillator.yaml", *options, code=2 if says else 0)
+                self.assertRegex(done.stderr, says or "^")
+        help_of = {c: set(re.findall(r"--[a-z][a-z-]+", self.cardan(c, "--help").stdout)) for c in ("run", "check")}
+        only_run = {x for x in help_of["run"] - help_of["check"] if not re.match(r"--(ui|stream|estop)", x)}
+        self.assertEqual(only_run, {"--watchdog", "--no-watchdog", "--save-weights", "--progress", "--quiet"})
+
+    def test_all_connections_of_a_package_are_looked_at(self):
+        self.oscillator()
+        self.cardan("export", "ssp", "oscillator.yaml", "-o", "o.ssp")
+        with zipfile.ZipFile(self.path("o.ssp")) as z:
+            z.extractall(self.path("ssp"))
+        with open(self.path("ssp/SystemStructure.ssd")) as f:
+            text = f.read()
+        for old, new in (('startConnector="v2"', 'startConnector="v3"'), ('endConnector="f"', 'endConnector="g"')):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        self.write("ssp/SystemStructure.ssd", text)
+        lines = text.splitlines()
+        j = self.cardan_json("check", "ssp/SystemStructure.ssd", code=2)
+        found = [lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1] for f in j["findings"]]
+        self.assertEqual(found, ["v3", "g"])
+        shutil.make_archive(self.path("bad"), "zip", self.path("ssp"))
+        os.rename(self.path("bad.zip"), self.path("bad.ssp"))
+        packed = self.cardan_json("check", "bad.ssp", code=2)["findings"]
+        self.assertEqual([(f["file"], f["line"]) for f in packed],
+                         [("bad.ssp/SystemStructure.ssd", f["line"]) for f in j["findings"]])
 
     def test_the_times_of_a_run_can_be_tried(self):
         self.oscillator()

@@ -257,15 +257,14 @@ static int by_error(const void* a, const void* b)
 static crd_status try_all(compensation* c)
 {
     crd_status st = CRD_OK;
-    const int64_t begin = crdi_now_ns();
     CRD_TRY(try_one(c, &c->hold));
     for (int i = 0; i < c->count; i++) {
-        crdi_show_progress(c->cli, begin, i, c->count, "algorithms");
+        crdi_progress(c->cli->ctx, "trying", i, c->count, "algorithms");
         CRD_TRY(try_one(c, &c->all[i]));
     }
     qsort(c->all, (size_t)c->count, sizeof *c->all, by_error);
 fail:
-    crdi_show_progress(c->cli, begin, -1, 0, "");
+    crdi_progress_end(c->cli->ctx);
     return st;
 }
 
@@ -495,6 +494,7 @@ static const crdi_option rows[] = {
              "draw the signal and the best estimates, over all and around the largest error"),
     CRDI_JSON_OPTION("print a list of objects with algorithm, C, M, P and change (per cent), rms, "
                      "worst, overshoot, jumps"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

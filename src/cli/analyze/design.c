@@ -93,16 +93,15 @@ static crd_status make_all(designer* d)
     d->designs = crdi_arena_new(&d->arena, (size_t)most, sizeof *d->designs);
     if (!d->designs) { return CRD_E_MEMORY; }
     crd_status st = CRD_OK;
-    const int64_t begin = crdi_now_ns();
     for (int by = first; by <= last && st >= 0; by++) {
         for (int i = 0; i < d->latency_count && st >= 0; i++) {
-            crdi_show_progress(d->cli, begin, d->count, most, "designs");
+            crdi_progress(d->cli->ctx, "designing", d->count, most, "elements");
             st = crd_design_make(d->cli->ctx, &d->task, (crd_designer)by, d->latencies[i],
                                  &d->designs[d->count]);
             d->count += st >= 0;
         }
     }
-    crdi_show_progress(d->cli, begin, -1, 0, "");
+    crdi_progress_end(d->cli->ctx);
     return st;
 }
 
@@ -235,7 +234,6 @@ static void find_front(const designer* d, front* f)
 static crd_status make_front(designer* d, front* f)
 {
     const double delta = d->o->delta > 0 ? d->o->delta : 1e-5;
-    const int64_t begin = crdi_now_ns();
     crd_status st = CRD_OK;
     d->designs = crdi_arena_new(&d->arena, FRONT, sizeof *d->designs);
     if (!d->designs) { return CRD_E_MEMORY; }
@@ -247,12 +245,12 @@ static crd_status make_front(designer* d, front* f)
         f->beta[i] = t.goal.beta;
         f->gamma[i] = t.goal.gamma;
         f->delta[i] = t.goal.delta;
-        crdi_show_progress(d->cli, begin, i, FRONT, "designs");
+        crdi_progress(d->cli->ctx, "front", i, FRONT, "designs");
         st = crd_design_make(d->cli->ctx, &t, CRD_DESIGNER_OPTIMAL, d->latencies[0],
                              &d->designs[d->count]);
         d->count += st >= 0;
     }
-    crdi_show_progress(d->cli, begin, -1, 0, "");
+    crdi_progress_end(d->cli->ctx);
     if (st >= 0) { find_front(d, f); }
     return st;
 }
@@ -533,6 +531,7 @@ static const crdi_option rows[] = {
         "--pareto {alpha, pareto: [{beta, gamma, "
         "delta, "
         "...}]}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -643,6 +643,7 @@ static const crdi_option rows[] = {
     OPT_LIST(learn_options, set, "set", "UNIT.VARIABLE=VALUE",
              "cycle: a start value or parameter, as of cardan run"),
     CRDI_JSON_OPTION("train, cycle: the report as JSON; serve: a line of JSON for each event"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -94,12 +94,11 @@ static crd_status design_all(worker* w, int64_t samples, int only)
 static crd_status try_all(worker* w, int64_t first)
 {
     crd_status st = CRD_OK;
-    const int64_t begin = crdi_now_ns();
     for (int i = 0; i < w->trial.count && st >= 0; i++) {
-        crdi_show_progress(w->cli, begin, i, w->trial.count, "algorithms");
+        crdi_progress(w->cli->ctx, "trying", i, w->trial.count, "algorithms");
         st = crd_link_try(&w->trial, &w->link, &w->signal, first, i);
     }
-    crdi_show_progress(w->cli, begin, -1, 0, "");
+    crdi_progress_end(w->cli->ctx);
     return st;
 }
 
@@ -341,6 +340,7 @@ static const crdi_option rows[] = {
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION(
         "print {link, signal, step, candidates: [{algorithm, C, M, P, rms, worst, chosen}]}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -218,17 +218,6 @@ static void put_experiment(const crdi_bench_experiment* e, crdi_result* out)
 
 // ---- the command -------------------------------------------------------------------------------
 
-typedef struct watcher {
-    crdi_cli* cli;
-    int64_t begin_ns;
-} watcher;
-
-static void show_run(void* user, int done, int of, const char* name)
-{
-    const watcher* w = user;
-    crdi_show_progress(w->cli, w->begin_ns, done, of, name);
-}
-
 static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                  crdi_result* out)
 {
@@ -236,7 +225,6 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     const experiment_options* o = options;
     crd_status st = CRD_OK;
     crdi_bench_experiment* e = NULL;
-    watcher w = {cli, crdi_now_ns()};
     crdi_bench_experiment_options with = crdi_bench_experiment_defaults();
     if (o->seed >= 0) { with.seed = (uint64_t)o->seed; }
     if (!isnan(o->latency)) { with.latency = o->latency; }
@@ -244,15 +232,11 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     if (!isnan(o->step)) { with.step = o->step; }
     if (o->plant >= 0) { with.plant = (crdi_bench_plant_kind)o->plant; }
     with.folder = o->output;
-    if (!o->common.quiet && !o->common.json) {
-        with.progress = show_run;
-        with.progress_user = &w;
-    }
     if (o->output && mkdir(o->output, 0777) != 0 && errno != EEXIST) {
         return crdi_fail(cli->ctx, CRD_E_IO, "--output %s: %s", o->output, strerror(errno));
     }
     st = crdi_bench_experiment_run(cli->ctx, &with, &e);
-    if (with.progress) { crdi_show_progress(cli, w.begin_ns, -1, 0, ""); }
+    crdi_progress_end(cli->ctx);
     CRD_TRY(st);
     CRD_TRY(say_all(cli, e, out));
     put_experiment(e, out);
@@ -285,6 +269,7 @@ static const crdi_option rows[] = {
     CRDI_JSON_OPTION(
         "print {plant, runs: [{id, C, M, P, change, peak, energy, paper, ...}], goals, "
         "remarks}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -182,7 +182,7 @@ static const crdi_option rows[] = {
     OPT_TIME(crdi_circuit_command, from, "from", CRDI_NOT_NEGATIVE,
              "where recording and the table begin; what .tran says unless given; the run begins at "
              "0 all the same"),
-    CRDI_UNIT_ROW_OPTION(crdi_circuit_command),
+    CRDI_UNIT_ROW_OPTION(crdi_circuit_command, unit_row),
     OPT_CHOICE(crdi_circuit_command, mat_version, "mat-version", mat_versions,
                "of a .mat file; 5 unless the results are too large for it"),
     OPT_FLAG(crdi_circuit_command, structure, "structure",
@@ -195,7 +195,8 @@ static const crdi_option rows[] = {
              "how long --realtime measures; 2 s unless given", .otherwise = 2),
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
     OPT_FLAG(crdi_common, quiet, "quiet",
-             "no report, no progress line, only errors on standard error", .short_name = 'q'),
+             "no report and no progress line, only warnings and errors on standard error",
+             .short_name = 'q'),
     CRDI_COMMON_OPTIONS,
 };
 

@@ -27,7 +27,7 @@ static crd_context* circuit_load_make_context(crdi_cli* cli, const crdi_common* 
     opt.log = crdi_log_line;
     opt.log_user = cli;
     opt.level = common->log_level >= 0 ? (crd_level)common->log_level
-                : common->quiet        ? CRD_LOG_ERROR
+                : common->quiet        ? CRD_LOG_WARNING
                                        : CRD_LOG_INFO;
     return crd_context_create(&opt);
 }

@@ -36,16 +36,9 @@ typedef struct run {
 
 static void circuit_run_show_progress(run* r, int64_t now)
 {
-    crdi_cli* cli = r->j->cli;
-    if (!cli->terminal || r->j->o->common.quiet || now - r->shown_ns < 100000000 ||
-        now - r->begin_ns < 1000000000) {
-        return;
-    }
+    if (now - r->shown_ns < 100000000) { return; }
     r->shown_ns = now;
-    const double elapsed = 1e-9 * (double)(now - r->begin_ns);
-    const double t = crd_circuit_time(r->j->c), stop = r->j->stop;
-    crdi_progress_line(cli, "t = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", t, stop,
-                       100 * t / stop, t / elapsed, t > 0 ? elapsed * (stop / t - 1) : 0);
+    crdi_progress(r->j->cli->ctx, "circuit", crd_circuit_time(r->j->c), r->j->stop, "s");
 }
 
 // ---- signals -----------------------------------------------------------------------------------
@@ -397,7 +390,7 @@ static crd_status circuit_run_finish(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;
     crd_context* ctx = j->cli->ctx;
-    crdi_progress_erase(j->cli);
+    crdi_progress_end(ctx);
     if (r->recorder) {
         char before[1024];
         snprintf(before, sizeof before, "%s", crd_error_text(ctx));

@@ -34,7 +34,6 @@ typedef struct conformer {
     crd_dcp_description* d;
     crdi_dcp_conform_result* results; // (crdi_dcp_conform_count())
     int count;
-    int64_t begin;
     crd_arena arena;
     script* scripts; // (crdi_dcp_conform_count())
     pid_t slave;     // what --restart has started, 0: nothing
@@ -45,7 +44,7 @@ static void dcp_conform_show_progress(void* user, const crdi_dcp_conform_result*
     conformer* c = user;
     (void)r;
     c->count++;
-    crdi_show_progress(c->cli, c->begin, c->count, crdi_dcp_conform_count(), "cases");
+    crdi_progress(c->cli->ctx, "conformance", c->count, crdi_dcp_conform_count(), "cases");
 }
 
 // ---- what was said -----------------------------------------------------------------------------
@@ -290,10 +289,9 @@ static crd_status play(conformer* c, const char* address, crdi_result* out)
     opt.local.ip = crdi_dcp_net_source_ip(query.net, &control);
     opt.local.port = 0;
     CRD_TRY(crd_dcp_net_listen(query.net, &opt.local));
-    c->begin = crdi_now_ns();
     int count = 0;
     st = crdi_dcp_conform(ctx, query.net, &control, c->d, &opt, c->results, &count);
-    crdi_show_progress(c->cli, c->begin, -1, 0, "");
+    crdi_progress_end(ctx);
     CRD_TRY(st);
     c->count = count;
     if (count == 0) {
@@ -362,6 +360,7 @@ static const crdi_option rows[] = {
     CRDI_PROBE_OPTIONS(conform_options),
     CRDI_JSON_OPTION("print {slave, cases: [{id, done, prescribed, clause, came, verdict, mode, "
                      "seconds, restarted, pdus}], passed, failed, differ, skipped, not_played}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

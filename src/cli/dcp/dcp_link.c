@@ -20,7 +20,6 @@ typedef struct measurement {
     crdi_dcp_ping_options ping;
     crdi_dcp_ping_sample* samples; // (ping.count)
     crdi_dcp_ping_report r;
-    int64_t begin;
 } measurement;
 
 enum { BINS = 16, BAR = 40, STEPS_SHOWN = 4 };
@@ -234,7 +233,7 @@ static crd_status write_trace(const measurement* m)
 static void dcp_link_show_progress(void* user, int sent)
 {
     measurement* m = user;
-    crdi_show_progress(m->cli, m->begin, sent, m->ping.count, "packets");
+    crdi_progress(m->cli->ctx, "measuring", sent, m->ping.count, "packets");
 }
 
 static crd_status listen_for_answers(crd_dcp_net* net, const crd_dcp_address* to)
@@ -270,9 +269,8 @@ static crd_status measure_link(measurement* m, const char* text, crdi_result* ou
     (void)crd_dcp_address_print(&m->ping.to, address, sizeof address);
     CRD_TRY(crdi_query_open(m->cli->ctx, o->key, o->capture, &query));
     CRD_TRY(listen_for_answers(query.net, &m->ping.to));
-    m->begin = crdi_now_ns();
     st = crdi_dcp_ping(m->cli->ctx, query.net, &m->ping, m->samples, &m->r);
-    crdi_show_progress(m->cli, m->begin, -1, 0, "");
+    crdi_progress_end(m->cli->ctx);
     CRD_TRY(st);
     dcp_link_put_report(m, address, out);
     if (o->output) { CRD_TRY(write_trace(m)); } // its failure leaves the numbers above
@@ -320,6 +318,7 @@ static const crdi_option rows[] = {
     CRDI_PROBE_OPTIONS(link_options),
     CRDI_JSON_OPTION("print {address, echo, sent, answered, lost, duplicates, reordered, "
                      "round_trip, clock, one_way, advice: {step, k, k_max}}"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

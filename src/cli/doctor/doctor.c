@@ -358,6 +358,7 @@ static const crdi_option rows[] = {
     CRDI_UNPACKED_OPTION,
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -188,9 +188,9 @@ static void wait_for(crdi_cli* cli, job* j, double duration, const char* what)
         const int64_t passed = (crdi_now_ns() - begin) / 1000000000;
         if (passed == shown) { continue; }
         shown = passed;
-        crdi_show_progress(cli, begin, (int)passed, (int)ceil(duration), what);
+        crdi_progress(cli->ctx, what, (double)passed, ceil(duration), "seconds");
     }
-    crdi_show_progress(cli, begin, -1, 0, "");
+    crdi_progress_end(cli->ctx);
 }
 
 static void no_thread(job* j, int error)
@@ -206,7 +206,7 @@ static void measure_wakeup(crdi_cli* cli, const crdi_wish* w, job* j)
         no_thread(j, error);
         return;
     }
-    wait_for(cli, j, w->duration, "s, wake-up latency");
+    wait_for(cli, j, w->duration, "wake-up latency");
     pthread_join(thread, NULL);
 }
 
@@ -226,7 +226,7 @@ static void measure_trip(crdi_cli* cli, const crdi_wish* w, job* j)
                 no_thread(j, error);
                 __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
             } else {
-                wait_for(cli, j, w->duration, "s, round trip over UDP");
+                wait_for(cli, j, w->duration, "round trip over UDP");
                 pthread_join(near, NULL);
             }
             pthread_join(far, NULL);

@@ -2,6 +2,7 @@
 #include "cardan/master.h"
 #include "cardan/results.h"
 #include "cli/info/findings.h"
+#include "cli/run/run.h"
 #include "shared/base_findings.h"
 #include "shared/system_words.h"
 
@@ -10,12 +11,8 @@
 
 typedef struct check_options {
     crdi_common common;
-    crdi_list parameters, set;
-    const char *variant, *scheme;
-    double start_time, stop_time, step;
-    int predict;
-    bool iterate;
-    crdi_input input;
+    crdi_overrides with;
+    const char* variant;
 } check_options;
 
 static void put_found(const crd_system* s, crd_master* m, crdi_result* out)
@@ -43,44 +40,16 @@ static void put_found(const crd_system* s, crd_master* m, crdi_result* out)
         crdi_format_seconds(step, r->step));
 }
 
-static crd_status apply_overrides(crd_system* s, const check_options* o)
-{
-    crd_status st = CRD_OK;
-    if (!isnan(o->start_time)) { s->run.start = o->start_time; }
-    if (!isnan(o->stop_time)) { s->run.stop = o->stop_time; }
-    if (!isnan(o->step)) { s->run.step = o->step; }
-    for (int i = 0; o->predict >= 0 && i < s->connection_count; i++) {
-        s->connections[i].predict = (crd_prediction)o->predict;
-    }
-    if (o->iterate) {
-        s->run.iterate.on = true;
-        s->run.iterate.place = (crd_place){.file = "--iterate"};
-    }
-    if (o->scheme) {
-        CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
-    }
-    for (int i = 0; i < o->parameters.count; i++) {
-        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
-    }
-    for (int i = 0; i < o->set.count; i++) {
-        CRD_TRY(crdi_apply_set(s, o->set.items[i]));
-    }
-    CRD_TRY(crdi_check_times(s));
-fail:
-    return st;
-}
-
 // Everything that is wrong is in the findings of `ctx` afterwards, or the status that ended it.
 static crd_status check_system(crd_context* ctx, const char* path, const check_options* o,
                                crd_system** s, crd_master** m)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_load_variant(ctx, path, o->variant, s));
-    CRD_TRY(crdi_go_on(ctx, apply_overrides(*s, o)));
+    CRD_TRY(crdi_apply_overrides(*s, path, &o->with));
     if ((*s)->results.path) {
         CRD_TRY(crdi_go_on(ctx, crd_recorder_check_path(ctx, (*s)->results.path)));
     }
-    CRD_TRY(crdi_findings_status(ctx) < 0 ? CRD_OK : crdi_connect_input(*s, &o->input));
     CRD_TRY(crd_master_create(ctx, *s, NULL, m));
 fail:
     return st;
@@ -110,19 +79,51 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     return st;
 }
 
+#define AS_FOR_RUN "as for run"
 static const crdi_option rows[] = {
-    OPT_TIME(check_options, start_time, "start-time", CRDI_ANY, "as for run"),
-    OPT_TIME(check_options, stop_time, "stop-time", CRDI_ANY, "as for run"),
-    OPT_TIME(check_options, step, "step", CRDI_POSITIVE, "macro step, as for run",
+    OPT_TIME(check_options, with.start_time, "start-time", CRDI_ANY, AS_FOR_RUN),
+    OPT_TIME(check_options, with.stop_time, "stop-time", CRDI_ANY, AS_FOR_RUN),
+    OPT_TIME(check_options, with.step, "step", CRDI_POSITIVE, "macro step, as for run",
              .alias = "step-size"),
-    OPT_TEXT(check_options, scheme, "scheme", "SCHEME", "as for run"),
-    OPT_CHOICE(check_options, predict, "predict", crdi_predictions, "as for run"),
-    OPT_FLAG(check_options, iterate, "iterate", "as for run"),
-    CRDI_PARAMETERS_OPTION(check_options, parameters),
-    OPT_LIST(check_options, set, "set", "UNIT.VAR=VALUE",
+    OPT_TEXT(check_options, with.scheme, "scheme", "SCHEME", AS_FOR_RUN, .choices = crdi_schemes),
+    OPT_CHOICE(check_options, with.predict, "predict", crdi_predictions, AS_FOR_RUN),
+    OPT_NUMBER(check_options, with.control, "control", "TOL", CRDI_POSITIVE, AS_FOR_RUN),
+    OPT_FLAG(check_options, with.iterate, "iterate", AS_FOR_RUN),
+    OPT_TEXT(check_options, with.pace, "pace", "PACE", AS_FOR_RUN, .choices = crdi_paces),
+    OPT_CHOICE(check_options, with.overrun, "overrun", crdi_overruns, AS_FOR_RUN),
+    OPT_NUMBER(check_options, with.tolerance, "tolerance", "REL", CRDI_POSITIVE, AS_FOR_RUN),
+    CRDI_PARAMETERS_OPTION(check_options, with.parameters),
+    OPT_LIST(check_options, with.set, "set", "UNIT.VAR=VALUE",
              "start value or parameter as for run; for a single FMU VAR=VALUE"),
+    CRDI_INPUT_OPTIONS(check_options, with.input),
+    OPT_FILE(check_options, with.output, "output", "csv|mf4|mat", AS_FOR_RUN, .short_name = 'o',
+             .alias = "output-file"),
+    OPT_TEXT(check_options, with.on_full, "on-full", "stop|thin|drop|FILE", AS_FOR_RUN,
+             .choices = crdi_on_fulls),
+    OPT_FILE(check_options, with.exchange, "exchange", "mf4", AS_FOR_RUN),
+    OPT_FILE(check_options, with.session, "session-record", "csv", AS_FOR_RUN),
+    OPT_LIST(check_options, with.variables, "variables", "PATTERN", AS_FOR_RUN),
+    OPT_TIME(check_options, with.interval, "interval", CRDI_NOT_NEGATIVE, AS_FOR_RUN,
+             .alias = "output-interval"),
+    OPT_CHOICE(check_options, with.interface, "interface-type", crdi_interfaces, AS_FOR_RUN),
+    OPT_CHOICE(check_options, with.solver, "solver", crdi_solvers, AS_FOR_RUN),
+    OPT_TEXT(check_options, with.guard, "guard", "ACTION", AS_FOR_RUN,
+             .choices = crdi_guard_actions),
+    OPT_QUANTITY(check_options, with.max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
+                 AS_FOR_RUN),
+    OPT_QUANTITY(check_options, with.max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
+                 AS_FOR_RUN),
+    OPT_QUANTITY(check_options, with.max_error, "max-error", "FRACTION", "", CRDI_POSITIVE,
+                 AS_FOR_RUN),
+    OPT_INT(check_options, with.max_overruns, "max-overruns", "N", AS_FOR_RUN),
+    OPT_TIME(check_options, with.max_lateness, "max-lateness", CRDI_POSITIVE, AS_FOR_RUN),
+    OPT_CHOICE(check_options, with.mat_version, "mat-version", crdi_mat_versions, AS_FOR_RUN),
+    CRDI_UNIT_ROW_OPTION(check_options, with.unit_row),
+    OPT_FLAG(check_options, with.allow_nan, "allow-nan", AS_FOR_RUN),
+    OPT_FLAG(check_options, with.no_quality, "no-quality", AS_FOR_RUN),
+    OPT_COUNT(check_options, with.threads, "threads", "N|auto", AS_FOR_RUN),
+    CRDI_ISOLATE_OPTION,
     CRDI_VARIANT_OPTION(check_options),
-    CRDI_INPUT_OPTIONS(check_options, input),
     CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print what was found as JSON on standard output"),
     CRDI_COMMON_OPTIONS,

@@ -9,6 +9,7 @@ typedef struct finding {
     const char* text; // the whole sentence
     bool error;
     size_t place;         // bytes of "file:line: "
+    size_t file;          // bytes of the file's name, if it is another one than asked for
     int line, order;      // from 1, 0: none
     const char* quoted;   // the line itself, NULL: not known
     size_t length;        // of it
@@ -52,11 +53,28 @@ void crdi_remarks_end(crdi_remarks* t)
 
 // ---- places ------------------------------------------------------------------------------------
 
+// "car.ssp/SystemStructure.ssd:12: " at the beginning: another file than the one that is quoted.
+static void find_other(finding* f)
+{
+    const char* colon = strstr(f->text, ": ");
+    const char* line = colon;
+    while (line && line > f->text && isdigit((unsigned char)line[-1])) {
+        line--;
+    }
+    if (!colon || line == colon || line - 1 <= f->text || line[-1] != ':') { return; }
+    f->file = (size_t)(line - 1 - f->text);
+    f->line = atoi(line);
+    f->place = (size_t)(colon + 2 - f->text);
+}
+
 // "path:12: " at the beginning.
 static void find_line(finding* f, const char* path, const crd_text* file)
 {
     const size_t n = strlen(path);
-    if (strncmp(f->text, path, n) != 0 || f->text[n] != ':') { return; }
+    if (strncmp(f->text, path, n) != 0 || f->text[n] != ':') {
+        find_other(f);
+        return;
+    }
     char* end;
     const long line = strtol(f->text + n + 1, &end, 10);
     if (line <= 0 || line > 100000000 || strncmp(end, ": ", 2) != 0) { return; }
@@ -112,6 +130,7 @@ static void find_column(finding* f)
     if (!f->quoted) { return; }
     if (memchr(text, '.', first) && text[first] == ' ' && find_word(f, text, first)) { return; }
     const char* missing = strstr(text, "has no variable '");
+    if (!missing) { missing = strstr(text, "has no connector '"); }
     const char* about = missing                           ? missing
                         : strncmp(text, "unit '", 6) == 0 ? strstr(text, "': ")
                                                           : NULL;
@@ -141,6 +160,27 @@ static void find_column(finding* f)
     }
     f->column = from;
     f->width = to - from;
+}
+
+// A sentence about a file that the description names ("run.xls: results are ...").
+static void find_named(finding* f, const char* path, const crd_text* file, crd_arena* a)
+{
+    const char* colon = strstr(f->text, ": ");
+    const char* base = colon;
+    while (base && base > f->text && base[-1] != '/') {
+        base--;
+    }
+    const size_t n = base ? (size_t)(colon - base) : 0;
+    const char* at = n && file->length ? memmem(file->data, file->length, base, n) : NULL;
+    int line = 1;
+    for (const char* c = file->data; at && c < at; c++) {
+        line += *c == '\n';
+    }
+    const char* placed = at ? crdi_arena_format(a, "%s:%d: %s", path, line, f->text) : NULL;
+    if (!placed) { return; }
+    f->text = placed;
+    find_line(f, path, file);
+    if (!f->quoted || !find_word(f, base, n)) { find_column(f); }
 }
 
 static int by_line(const void* a, const void* b)
@@ -179,9 +219,11 @@ static void put_finding(crdi_remarks* t, const finding* f, const char* path, crd
     const int column = known ? (int)characters(f->quoted, f->column) + 1 : 0;
     const int end = known ? column + (int)characters(f->quoted + f->column, f->width) : 0;
     crdi_put(crdi_row(list), TEXT("severity", f->error ? "error" : "warning"),
-             TEXT("file", f->line ? path : NULL), INT("line", f->line), INT("column", column),
-             INT("end_line", f->line), INT("end_column", end),
-             TEXT("text", crdi_result_copy(list, f->text + f->place)));
+             TEXT("file", f->file   ? crdi_worded(list, "%.*s", (int)f->file, f->text)
+                          : f->line ? path
+                                    : NULL),
+             INT("line", f->line), INT("column", column), INT("end_line", f->line),
+             INT("end_column", end), TEXT("text", crdi_result_copy(list, f->text + f->place)));
 }
 
 void crdi_remarks_show(crdi_remarks* t, crd_status st, const char* path, crdi_result* out)
@@ -202,6 +244,7 @@ void crdi_remarks_show(crdi_remarks* t, crd_status st, const char* path, crdi_re
                            .order = i};
         find_line(&all[i], path, &file);
         find_column(&all[i]);
+        if (!all[i].line) { find_named(&all[i], path, &file, &t->findings.arena); }
     }
     qsort(all, (size_t)count, sizeof *all, by_line);
     const char* first = NULL;

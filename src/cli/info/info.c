@@ -296,6 +296,7 @@ static const crdi_option rows[] = {
     OPT_TEXT(crdi_info_options, variant, "variant", "NAME", "SSP: another .ssd file at its root"),
     CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -301,6 +301,7 @@ static const crdi_option rows[] = {
     CRDI_ISOLATE_OPTION,
     CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print what was written as JSON on standard output"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -305,32 +305,17 @@ static crd_status copy_report(command* c, crd_master* m, crdi_replay_result* x)
     return CRD_OK;
 }
 
-typedef struct progress {
-    crdi_cli* cli;
-    int64_t begin;
-} progress;
-
-static void replay_show_progress(void* user, double time, double start, double stop)
-{
-    const progress* p = user;
-    crdi_show_progress(p->cli, p->begin, (int)(100 * (time - start) / (stop - start)), 100,
-                       "percent are replayed");
-}
-
 static crd_status run_system(command* c, const crd_system* s, const crdi_replay_plan* plan,
                              crdi_replay_result* x)
 {
     crdi_cli* cli = c->replay.cli;
     crd_master_options opt = crd_master_defaults();
-    progress p = {cli, crdi_now_ns()};
     opt.stop = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     opt.guard_crashes = true;
     opt.last_words = crdi_last_words;
     opt.last_words_user = cli;
     opt.scripts = plan->scripts;
     opt.script_count = plan->script_count;
-    opt.progress = replay_show_progress;
-    opt.progress_user = &p;
     crd_master* m = NULL;
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
     if (st < 0) { return st; }
@@ -343,7 +328,6 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
         goto fail;
     }
     st = crd_master_run(m);
-    crdi_show_progress(cli, 0, -1, 0, "");
     r = crd_master_get_report(m);
     if (st == CRD_OK && r->end == CRD_END_GUARD) { // a part of a run is not compared as the whole
         st = crdi_fail(cli->ctx, CRD_E_LIMIT, "the replay was stopped: %s", r->guard.text);
@@ -489,6 +473,7 @@ static const crdi_option rows[] = {
     CRDI_UNPACKED_OPTION,
     CRDI_ISOLATE_OPTION,
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -183,6 +183,7 @@ static const crdi_option rows[] = {
         "exit code 3 if the largest estimated error of the finest run is more than this part "
         "of the signal's largest magnitude, or unknown"),
     CRDI_JSON_OPTION("print the comparison as JSON on standard output"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

@@ -514,6 +514,7 @@ static const crdi_option rows[] = {
              "of the letters, the size in points: 'Times 10'; a sans-serif one of 9 unless given"),
     OPT_NUMBER(plot_options, dpi, "dpi", "NUMBER", CRDI_POSITIVE,
                "pixels per inch of a PNG; 300 unless given"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

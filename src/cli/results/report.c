@@ -339,6 +339,7 @@ static const crdi_option rows[] = {
              "what ran, for results that do not say it themselves (CSV)", .metavar = "SYSTEM"),
     OPT_LIST(report_options, plot, "plot", "SIGNAL,...",
              "no report, only a picture of these signals as SVG"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

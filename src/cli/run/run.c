@@ -15,17 +15,12 @@
 
 typedef struct run_options {
     crdi_common common;
-    double start_time, stop_time, step, interval, tolerance, control;
-    double max_defect, max_energy, max_error, max_lateness;
-    const char *guard, *scheme, *output, *variant, *pace, *exchange, *session, *on_full,
-        *save_weights, *save_state, *resume;
+    crdi_overrides with;
+    const char *variant, *save_weights, *save_state, *resume;
     double save_at;
-    crdi_input input;
     crdi_watch_options live;
     crdi_guarding guarding;
-    crdi_list parameters, set, variables;
-    int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
-    bool unit_row, iterate, no_quality, allow_nan;
+    int progress;
 } run_options;
 
 enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
@@ -45,7 +40,7 @@ typedef struct progress {
     const crd_master* master;
     int64_t begin_ns;
     int mode;
-} progress;
+} progress; // of runs on the clock, and as JSON; others are shown as any work that takes long
 
 static void run_show_progress(void* user, double time, double start, double stop)
 {
@@ -71,116 +66,11 @@ static void run_show_progress(void* user, double time, double start, double stop
         return;
     }
     if (elapsed < 1) { return; }
-    if (paced) {
-        char late[32];
-        crdi_progress_line(p->cli,
-                           "t = %.6g s of %.6g s, %.1f %%, at most %s late, %" PRId64 " overrun%s",
-                           time, stop, 100 * fraction, crdi_format_seconds(late, lateness),
-                           overruns, crdi_plural(overruns));
-    } else {
-        crdi_progress_line(p->cli, "t = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left",
-                           time, stop, 100 * fraction, (time - start) / elapsed,
-                           fraction > 0 ? elapsed * (1 - fraction) / fraction : (double)NAN);
-    }
-}
-
-// ---- options into the system -------------------------------------------------------------------
-
-static void set_if_given(double value, double* target)
-{
-    if (!isnan(value)) { *target = value; }
-}
-
-// Where the results go: --output, else what the system says, else <stem>.csv in this folder.
-static crd_status choose_output(crd_system* s, const char* subject, const run_options* o)
-{
-    crd_results_spec* r = &s->results;
-    if (o->output && strcmp(o->output, "none") == 0) {
-        r->path = NULL;
-        return CRD_OK;
-    }
-    if (o->output && strcmp(o->output, "-") == 0) {
-        if (o->common.json) {
-            return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "--json and --output - both write to standard output, expected "
-                             "--output with a file");
-        }
-        r->path = "/dev/stdout";
-        return CRD_OK;
-    }
-    if (o->output) {
-        r->path = crdi_arena_text(&s->arena, o->output, strlen(o->output));
-    } else if (!r->path) {
-        const char* stem = crdi_file_stem(&s->arena, subject);
-        r->path = stem ? crdi_arena_format(&s->arena, "%s.csv", stem) : NULL;
-    }
-    if (!r->path) { return CRD_E_MEMORY; }
-    crd_status st = crdi_refuse_overwriting(s->ctx, r->path, subject, "the results", "what is run");
-    if (st == CRD_OK) {
-        st = crdi_refuse_overwriting(s->ctx, r->path, o->input.path, "the results",
-                                     "the input of the run");
-    }
-    for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
-        st = crdi_refuse_overwriting(s->ctx, r->path, s->units[i].path, "the results",
-                                     "the file of a unit");
-    }
-    return st;
-}
-
-// A file beside the results: what the option says ("none": none), else what the system says.
-typedef struct side_file {
-    const char *option, *ending;
-    const char* what; // "the exchanged samples"
-} side_file;
-
-static crd_status choose_side_file(crd_system* s, const side_file* f, const char* file,
-                                   const char** out)
-{
-    const char* results = s->results.path;
-    if (file && strcmp(file, "none") == 0) {
-        *out = NULL;
-        return CRD_OK;
-    }
-    if (file) {
-        const size_t length = strlen(file);
-        if (length < 5 || strcasecmp(file + length - 4, f->ending) != 0) {
-            return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "--%s %s, expected a file whose name ends in %s, or none", f->option,
-                             file, f->ending);
-        }
-        *out = file; // arguments outlive the system
-    }
-    if (!*out) { return CRD_OK; }
-    if (results && (strcmp(results, *out) == 0 || crdi_same_file(results, *out))) {
-        return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "%s: the results and %s go to the same file; choose another one with "
-                         "--output or --%s",
-                         *out, f->what, f->option);
-    }
-    for (int i = 0; i < s->unit_count; i++) {
-        if (!s->units[i].path || !crdi_same_file(s->units[i].path, *out)) { continue; }
-        return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "%s: %s would overwrite the file of a unit; choose another file with --%s",
-                         *out, f->what, f->option);
-    }
-    return CRD_OK;
-}
-
-// Where the exchanged samples and the states of the benches go.
-static crd_status choose_side_files(crd_system* s, const run_options* o)
-{
-    static const side_file exchange = {"exchange", ".mf4", "the exchanged samples"};
-    static const side_file session = {"session-record", ".csv", "the record of the session"};
-    crd_status st = choose_side_file(s, &exchange, o->exchange, &s->results.exchange);
-    if (st == CRD_OK) { st = choose_side_file(s, &session, o->session, &s->results.session); }
-    if (st < 0 || !s->results.session) { return st; }
-    for (int i = 0; i < s->unit_count; i++) {
-        if (s->units[i].source == CRD_UNIT_DCP) { return CRD_OK; }
-    }
-    return crdi_fail(s->ctx, CRD_E_RANGE,
-                     "%s is to be the record of a session, but the system has no test bench: "
-                     "expected a unit with the key 'dcp'",
-                     s->results.session);
+    char late[32];
+    crdi_progress_line(
+        p->cli, "run: %.6g of %.6g s, %.0f %%, at most %s late, %" PRId64 " overrun%s, %.0f s left",
+        time - start, stop - start, 100 * fraction, crdi_format_seconds(late, lateness), overruns,
+        crdi_plural(overruns), fraction > 0 ? elapsed * (1 - fraction) / fraction : (double)NAN);
 }
 
 // A session in which nobody was asked for anything yet.
@@ -208,136 +98,6 @@ static void record_refusal(const crd_system* s)
     (void)crdi_fail(s->ctx, CRD_E_RANGE, "%s", why);
 }
 
-static crd_status apply_pace(crd_system* s, const run_options* o)
-{
-    if (o->pace) {
-        const crd_status st = crd_system_set_pace(s, o->pace, (crd_place){.file = "--pace"});
-        if (st < 0) { return st; }
-    }
-    const bool overruns = o->max_overruns >= 0, lateness = !isnan(o->max_lateness);
-    if ((overruns || lateness || o->overrun >= 0) && !(s->run.pace.factor > 0)) {
-        return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "--%s is about runs on the clock, expected --pace too, such as --pace "
-                         "realtime",
-                         o->overrun >= 0 ? "overrun"
-                         : overruns      ? "max-overruns"
-                                         : "max-lateness");
-    }
-    if (o->overrun >= 0) { s->run.pace.overrun = (crd_overrun)o->overrun; }
-    return CRD_OK;
-}
-
-static crd_status apply_variables(crd_system* s, const crdi_list* patterns)
-{
-    if (!patterns->count) { return CRD_OK; }
-    const char** copy = crdi_arena_new(&s->arena, (size_t)patterns->count, sizeof *copy);
-    if (!copy) { return CRD_E_MEMORY; }
-    for (int i = 0; i < patterns->count; i++) {
-        copy[i] = patterns->items[i]; // arguments outlive the system
-    }
-    s->results.patterns = copy;
-    s->results.pattern_count = patterns->count;
-    return CRD_OK;
-}
-
-// A limit needs what it is a limit of.
-static crd_status apply_limits(crd_system* s, const run_options* o)
-{
-    const bool defect = !isnan(o->max_defect), energy = !isnan(o->max_energy),
-               error = !isnan(o->max_error);
-    if (o->no_quality && (defect || energy || error || o->guard)) {
-        return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs what --no-quality switches off",
-                         defect   ? "max-defect"
-                         : energy ? "max-energy"
-                         : error  ? "max-error"
-                                  : "guard");
-    }
-    if (o->guard) {
-        const crd_status st = crd_system_set_guard(s, o->guard, (crd_place){.file = "--guard"});
-        if (st < 0) { return st; }
-    }
-    if (s->run.guard.action == CRD_GUARD_NONE && (defect || energy || error)) {
-        return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs the guard, which is off",
-                         defect   ? "max-defect"
-                         : energy ? "max-energy"
-                                  : "max-error");
-    }
-    set_if_given(o->max_defect, &s->run.guard.max_defect);
-    set_if_given(o->max_energy, &s->run.guard.max_energy);
-    set_if_given(o->max_error, &s->run.guard.max_error);
-    if (energy && s->bond_count == 0) {
-        return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "--max-energy: the system has no power bond whose energy is known, "
-                         "expected 'bonds: [[unit.force, unit.velocity]]' in its description");
-    }
-    if (o->no_quality) {
-        s->run.monitor = 0;
-        s->run.guard.action = CRD_GUARD_NONE;
-    }
-    if (defect || error) { s->run.monitor |= CRD_MONITOR_DEFECT; }
-    if (energy) { s->run.monitor |= CRD_MONITOR_ENERGY; }
-    return CRD_OK;
-}
-
-static crd_status apply_options(crd_system* s, const char* subject, const run_options* o)
-{
-    crd_status st = CRD_OK;
-    set_if_given(o->start_time, &s->run.start);
-    set_if_given(o->stop_time, &s->run.stop);
-    set_if_given(o->step, &s->run.step);
-    set_if_given(o->tolerance, &s->run.tolerance);
-    set_if_given(o->interval, &s->results.interval);
-    if (o->threads >= 0) { s->run.threads = o->threads; }
-    if (o->unit_row) { s->results.unit_row = true; }
-    if (o->on_full) { s->results.on_full = o->on_full; }
-    if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
-    for (int i = 0; i < s->unit_count; i++) {
-        crd_unit_spec* u = &s->units[i];
-        if (u->source != CRD_UNIT_FMU) { continue; }
-        if (o->allow_nan) { u->allow_nan = true; }
-        if (o->interface >= 0) { u->interface = (crd_interface)(o->interface + 1); }
-        if (o->solver >= 0) { u->solver.method = (crd_solver)o->solver; }
-    }
-    if (o->predict >= 0) {
-        s->run.predict = (crd_prediction)o->predict;
-        for (int i = 0; i < s->connection_count; i++) {
-            s->connections[i].predict = s->run.predict;
-        }
-    }
-    if (!isnan(o->control)) {
-        s->run.control.on = true;
-        s->run.control.tolerance = o->control;
-        s->run.control.place = (crd_place){.file = "--control"};
-    }
-    if (o->iterate) {
-        s->run.iterate.on = true;
-        s->run.iterate.place = (crd_place){.file = "--iterate"};
-    }
-    CRD_TRY(crdi_live_check(s->ctx, &o->live));
-    CRD_TRY(apply_pace(s, o));
-    CRD_TRY(apply_limits(s, o));
-    CRD_TRY(crdi_check_times(s));
-    if (o->scheme) {
-        CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
-    }
-    for (int i = 0; i < o->parameters.count; i++) {
-        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
-    }
-    for (int i = 0; i < o->set.count; i++) {
-        CRD_TRY(crdi_apply_set(s, o->set.items[i]));
-    }
-    if (!isnan(o->save_at) && !o->save_state) {
-        CRD_TRY(crdi_fail(s->ctx, CRD_E_RANGE,
-                          "--at says when the state is saved, expected --save-state FILE too"));
-    }
-    CRD_TRY(apply_variables(s, &o->variables));
-    CRD_TRY(choose_output(s, subject, o));
-    CRD_TRY(crdi_connect_input(s, &o->input));
-    CRD_TRY(choose_side_files(s, o));
-fail:
-    return st;
-}
-
 // ---- the command -------------------------------------------------------------------------------
 
 static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
@@ -354,7 +114,7 @@ static crd_status run_judge(crd_context* ctx, const crd_system* s, const crd_mas
     if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
     crd_status st = crdi_check_guard(ctx, r);
     if (st >= 0) { st = crdi_check_limits(ctx, r, &s->run.guard); }
-    return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
+    return st < 0 ? st : crdi_check_pace(ctx, r, o->with.max_overruns, o->with.max_lateness);
 }
 
 static bool knows_commands(const crd_coupling_report* c)
@@ -451,7 +211,6 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
     if (st < 0) { return st; }
     st = crd_master_run(m);
-    crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
     const bool whole = st == CRD_OK && r->end != CRD_END_GUARD;
@@ -486,12 +245,13 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     opt.guard_crashes = true;
     opt.last_words = crdi_last_words;
     opt.last_words_user = cli;
-    set_if_given(s->run.guard.max_defect, &opt.defect_goal);
-    set_if_given(s->run.guard.max_energy, &opt.energy_goal);
-    const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
+    if (!isnan(s->run.guard.max_defect)) { opt.defect_goal = s->run.guard.max_defect; }
+    if (!isnan(s->run.guard.max_energy)) { opt.energy_goal = s->run.guard.max_energy; }
+    if (p.mode != PROGRESS_AUTO) { crdi_context_show_progress(cli->ctx, NULL, NULL); }
+    const bool line = s->run.pace.factor > 0 && crdi_progress_is_shown(cli->ctx);
     opt.resume = o->resume;
     opt.save_file = o->save_state;
-    set_if_given(o->save_at, &opt.save_at);
+    if (!isnan(o->save_at)) { opt.save_at = o->save_at; }
     if (line || p.mode == PROGRESS_JSON) {
         opt.progress = run_show_progress;
         opt.progress_user = &p;
@@ -516,13 +276,24 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     return st;
 }
 
+static crd_status check_options(crd_context* ctx, const run_options* o)
+{
+    if (o->common.json && o->with.output && strcmp(o->with.output, "-") == 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--json and --output - both write to standard output, expected --output "
+                         "with a file");
+    }
+    return crdi_live_check(ctx, &o->live);
+}
+
 static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
     const run_options* o = options;
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
-    if (st == CRD_OK) { st = apply_options(s, arguments->items[0], o); }
+    if (st == CRD_OK) { st = check_options(cli->ctx, o); }
+    if (st == CRD_OK) { st = crdi_apply_overrides(s, arguments->items[0], &o->with); }
     for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
         if (o->live.ui || s->units[i].source != CRD_UNIT_DRIVER) { continue; }
         crdi_log(cli->ctx, CRD_LOG_WARNING,
@@ -535,64 +306,59 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     return st;
 }
 
-static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
-static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
-static const char* const on_fulls[] = {"stop", "thin", "drop", NULL};
-static const char* const mat_versions[] = {"5", "7.3", NULL};
-static const char* const paces[] = {"realtime", "free", "10x", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
-    OPT_TIME(run_options, start_time, "start-time", CRDI_ANY,
+    OPT_TIME(run_options, with.start_time, "start-time", CRDI_ANY,
              "where the run begins; what the units say, else 0"),
-    OPT_TIME(run_options, stop_time, "stop-time", CRDI_ANY,
+    OPT_TIME(run_options, with.stop_time, "stop-time", CRDI_ANY,
              "where the run ends; what the units say, else 1 s"),
-    OPT_TIME(run_options, step, "step", CRDI_POSITIVE,
+    OPT_TIME(run_options, with.step, "step", CRDI_POSITIVE,
              "macro step, the time between two exchanges; what the units say, else a thousandth "
              "of the run",
              .alias = "step-size"),
-    OPT_TEXT(run_options, scheme, "scheme", "SCHEME",
+    OPT_TEXT(run_options, with.scheme, "scheme", "SCHEME",
              "jacobi, gauss-seidel (order from the dependencies) or a nested form as in "
              "'gauss-seidel: [a, jacobi: [b, c]]'",
-             .choices = schemes),
+             .choices = crdi_schemes),
     OPT_CHOICE(
-        run_options, predict, "predict", crdi_predictions,
+        run_options, with.predict, "predict", crdi_predictions,
         "how all connections continue their signal over a step; auto: as would have been best "
         "so far"),
-    OPT_NUMBER(run_options, control, "control", "TOL", CRDI_POSITIVE,
+    OPT_NUMBER(run_options, with.control, "control", "TOL", CRDI_POSITIVE,
                "variable steps: as long as the defects of connections stay near TOL times the size "
                "of their signal"),
-    OPT_FLAG(run_options, iterate, "iterate",
+    OPT_FLAG(run_options, with.iterate, "iterate",
              "repeat each step until inputs and outputs fit together, with the units that can go "
              "back"),
     OPT_TEXT(
-        run_options, pace, "pace", "PACE",
+        run_options, with.pace, "pace", "PACE",
         "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
         "more as in '{factor: realtime, cpu: 1, spin: 50 us}'",
-        .choices = paces),
-    OPT_CHOICE(run_options, overrun, "overrun", crdi_overruns,
+        .choices = crdi_paces),
+    OPT_CHOICE(run_options, with.overrun, "overrun", crdi_overruns,
                "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
                "time, skip deadlines, or stop; record unless given"),
-    OPT_NUMBER(run_options, tolerance, "tolerance", "REL", CRDI_POSITIVE,
+    OPT_NUMBER(run_options, with.tolerance, "tolerance", "REL", CRDI_POSITIVE,
                "relative tolerance that the units are told"),
-    CRDI_PARAMETERS_OPTION(run_options, parameters),
-    OPT_LIST(run_options, set, "set", "UNIT.VAR=VALUE",
+    CRDI_PARAMETERS_OPTION(run_options, with.parameters),
+    OPT_LIST(run_options, with.set, "set", "UNIT.VAR=VALUE",
              "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
              "single FMU VAR=VALUE"),
-    CRDI_INPUT_OPTIONS(run_options, input),
-    OPT_FILE(run_options, output, "output", "csv|mf4|mat",
+    CRDI_INPUT_OPTIONS(run_options, with.input),
+    OPT_FILE(run_options, with.output, "output", "csv|mf4|mat",
              "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
              "what the system says, else the name of SYSTEM with .csv in the current folder",
              .short_name = 'o', .alias = "output-file"),
     OPT_TEXT(
-        run_options, on_full, "on-full", "stop|thin|drop|FILE",
+        run_options, with.on_full, "on-full", "stop|thin|drop|FILE",
         "when the disk is full: stop the run, thin the rows out, drop them and go on, or go on "
         "in another file; stop unless given, drop on the clock with hardware",
-        .choices = on_fulls),
-    OPT_FILE(run_options, exchange, "exchange", "mf4",
+        .choices = crdi_on_fulls),
+    OPT_FILE(run_options, with.exchange, "exchange", "mf4",
              "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
              "not, whatever the system says"),
-    OPT_FILE(run_options, session, "session-record", "csv",
+    OPT_FILE(run_options, with.session, "session-record", "csv",
              "record the states of master and test benches, however the run ends, for cardan bench "
              "session (.csv); none: not, whatever the system says"),
     OPT_TEXT(run_options, save_weights, "save-weights", "FOLDER",
@@ -606,49 +372,49 @@ static const crdi_option rows[] = {
              "with --save-state: when, in simulated time"),
     OPT_FILE(run_options, resume, "resume", "",
              "go on from a saved state of the same system, to the last bit; rows begin behind it"),
-    OPT_LIST(run_options, variables, "variables", "PATTERN",
+    OPT_LIST(run_options, with.variables, "variables", "PATTERN",
              "variables to record, with * and ?; all outputs unless given"),
-    OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,
+    OPT_TIME(run_options, with.interval, "interval", CRDI_NOT_NEGATIVE,
              "time between two rows; every macro step unless given", .alias = "output-interval"),
-    CRDI_UNIT_ROW_OPTION(run_options),
-    OPT_CHOICE(run_options, mat_version, "mat-version", mat_versions,
+    CRDI_UNIT_ROW_OPTION(run_options, with.unit_row),
+    OPT_CHOICE(run_options, with.mat_version, "mat-version", crdi_mat_versions,
                "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
                "size; 5 unless the results are too large for it"),
     CRDI_VARIANT_OPTION(run_options),
-    OPT_CHOICE(run_options, interface, "interface-type", interfaces,
+    OPT_CHOICE(run_options, with.interface, "interface-type", crdi_interfaces,
                "how FMUs are run that offer both; co-simulation unless given"),
-    OPT_CHOICE(run_options, solver, "solver", crdi_solvers,
+    OPT_CHOICE(run_options, with.solver, "solver", crdi_solvers,
                "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
                "fixed steps; bdf unless given"),
-    OPT_TEXT(run_options, guard, "guard", "ACTION",
+    OPT_TEXT(run_options, with.guard, "guard", "ACTION",
              "what to do about a loop that diverges by its coupling: auto stops what is proven and "
              "warns of the rest, stop, warn, ladder (of links with hardware: a calmer element, the "
              "stand-in, then the end), off; limits as in '{max_defect: 1 %}'; auto unless given",
              .choices = crdi_guard_actions),
     OPT_QUANTITY(
-        run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
+        run_options, with.max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
         "end with exit code 3 when the defect of a connection is more than this part of its "
         "signal's scale: 0.01 or '1 %'"),
     OPT_QUANTITY(
-        run_options, max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
+        run_options, with.max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
         "end with exit code 3 when the exchange over a power bond puts in or takes out more than "
         "this part of the energy that passes it"),
     OPT_QUANTITY(
-        run_options, max_error, "max-error", "FRACTION", "", CRDI_POSITIVE,
+        run_options, with.max_error, "max-error", "FRACTION", "", CRDI_POSITIVE,
         "end with exit code 3 when the estimated error of an output is more than this part "
         "of its scale"),
-    OPT_INT(run_options, max_overruns, "max-overruns", "N",
+    OPT_INT(run_options, with.max_overruns, "max-overruns", "N",
             "with --pace: exit code 3 if more than N cycles were not done in time"),
-    OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,
+    OPT_TIME(run_options, with.max_lateness, "max-lateness", CRDI_POSITIVE,
              "with --pace: exit code 3 if a cycle began more than TIME after its deadline"),
     CRDI_LIVE_OPTIONS(run_options, live),
     CRDI_GUARD_OPTIONS(run_options, guarding),
-    OPT_FLAG(run_options, allow_nan, "allow-nan",
+    OPT_FLAG(run_options, with.allow_nan, "allow-nan",
              "outputs of FMUs that are not a number (NaN) pass to inputs and results instead of "
              "ending the run; their connections hold, and their defects are not known"),
-    OPT_FLAG(run_options, no_quality, "no-quality",
+    OPT_FLAG(run_options, with.no_quality, "no-quality",
              "watch neither defects nor energy; the results stay the same"),
-    OPT_COUNT(run_options, threads, "threads", "N|auto",
+    OPT_COUNT(run_options, with.threads, "threads", "N|auto",
               "threads that step the units; auto measures at the start; the results do not depend "
               "on it"),
     CRDI_ISOLATE_OPTION,
@@ -658,7 +424,8 @@ static const crdi_option rows[] = {
     CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print the report at the end as JSON on standard output"),
     OPT_FLAG(crdi_common, quiet, "quiet",
-             "no report, no progress line, only errors on standard error", .short_name = 'q'),
+             "no report and no progress line, only warnings and errors on standard error",
+             .short_name = 'q'),
     CRDI_COMMON_OPTIONS,
 };
 

@@ -7,6 +7,25 @@
 #include "shared/unit_ward.h"
 #include "shared/web.h"
 
+// ---- overrides.c
+// What the command line says instead of the description.
+typedef struct crdi_overrides {
+    double start_time, stop_time, step, interval, tolerance, control;
+    double max_defect, max_energy, max_error, max_lateness;
+    const char *guard, *scheme, *output, *pace, *exchange, *session, *on_full;
+    crdi_input input;
+    crdi_list parameters, set, variables;
+    int predict, threads, interface, solver, mat_version, overrun, max_overruns;
+    bool unit_row, iterate, no_quality, allow_nan;
+} crdi_overrides;
+extern const char* const crdi_schemes[];
+extern const char* const crdi_interfaces[];
+extern const char* const crdi_paces[];
+extern const char* const crdi_on_fulls[];
+extern const char* const crdi_mat_versions[];
+// `subject`: the argument of the command. A context that notes failures gets them all.
+crd_status crdi_apply_overrides(struct crd_system* s, const char* subject, const crdi_overrides* o);
+
 // ---- run_report.c
 typedef struct crdi_run_end {
     crd_status status;

@@ -222,7 +222,6 @@ static crd_status follow_recording(run* r)
 {
     const crd_twin_data* d = &r->j.data;
     const int sensors = r->j.spec.sensor_count;
-    const int64_t begin = crdi_now_ns();
     crd_status st = crd_twin_begin(r->w, d->start);
     for (int64_t row = 0; row < d->rows && st == CRD_OK; row++) {
         const int64_t before = crdi_now_ns();
@@ -238,10 +237,10 @@ static crd_status follow_recording(run* r)
         }
         r->steps += st == CRD_OK;
         if (row % 1000 == 0) {
-            crdi_show_progress(r->j.cli, begin, (int)(row / 1000), (int)(d->rows / 1000), "steps");
+            crdi_progress(r->j.cli->ctx, "estimating", (double)row, (double)d->rows, "rows");
         }
     }
-    crdi_show_progress(r->j.cli, begin, -1, 0, "");
+    crdi_progress_end(r->j.cli->ctx);
     return st;
 }
 
@@ -447,6 +446,7 @@ static const crdi_option rows[] = {
              "result file: every estimate with its 95 % band, every sensor with its innovation",
              .short_name = 'o'),
     CRDI_JSON_OPTION("print the estimates at the end and the consistency as JSON"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

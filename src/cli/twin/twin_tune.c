@@ -217,6 +217,7 @@ static const crdi_option rows[] = {
              "description of the twin with the values that were found, for cardan twin run",
              .short_name = 'o'),
     CRDI_JSON_OPTION("print values, covariance and residuals as JSON"),
+    CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };
 

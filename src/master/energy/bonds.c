@@ -5,6 +5,7 @@
 //
 // Everything is in SI here: f as it arrives at the unit that gives v, v as that unit gives it.
 #include "master/master.h"
+#include "shared/base_findings.h"
 #include "shared/base_names.h"
 #include "shared/system.h"
 
@@ -561,8 +562,9 @@ crd_status crdi_bonds_plan(crdi_plan* plan, crdi_energy* energy)
     if (!cuts || !energy->bonds || !energy->paired) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
         cuts[i] = (cut){.plan = plan, .energy = energy, .spec = &plan->sys->bonds[i]};
-        CRD_TRY(resolve_cut(&cuts[i], cuts, i));
+        CRD_TRY(crdi_go_on(plan->ctx, resolve_cut(&cuts[i], cuts, i)));
     }
+    CRD_TRY(crdi_findings_status(plan->ctx));
     for (int i = 0; i < count; i++) {
         int first = 0;
         while (first < i && !same_name(&cuts[first], &cuts[i])) {

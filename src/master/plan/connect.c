@@ -38,6 +38,12 @@ static crd_status resolve_end(crdi_plan* plan, int unit, const char* text, crd_p
     return CRD_OK;
 }
 
+// A unit that could not be read was told of: nothing is known of its variables.
+static crd_status find_end(crdi_plan* plan, int unit, const char* text, crd_place place, end* out)
+{
+    return plan->members[unit].unit ? resolve_end(plan, unit, text, place, out) : CRD_OK;
+}
+
 static crd_status check_causality(crdi_plan* plan, const crd_connection_spec* c, const end* from,
                                   const end* to)
 {
@@ -215,8 +221,11 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
         c = held;
     }
     route r = {.plan = plan, .spec = c};
-    CRD_TRY(resolve_end(plan, c->from_unit, c->from, c->place, &r.from));
-    CRD_TRY(resolve_end(plan, c->to_unit, c->to, c->place, &r.to));
+    const crd_status from_found = find_end(plan, c->from_unit, c->from, c->place, &r.from);
+    CRD_TRY(crdi_go_on(plan->ctx, from_found));
+    CRD_TRY(find_end(plan, c->to_unit, c->to, c->place, &r.to));
+    if (from_found < 0) { return from_found; }
+    if (!r.from.unit || !r.to.unit) { return CRD_OK; } // one could not be read
     CRD_TRY(check_causality(plan, c, &r.from, &r.to));
     CRD_TRY(check_types(plan, c, &r.from, &r.to));
     CRD_TRY(make_route(&r, &mapping));
@@ -366,12 +375,23 @@ static crd_status warn_unconnected(crdi_plan* plan)
     return CRD_OK;
 }
 
+// What bonds do with their variables comes later, and not at all where something else is wrong.
+static crd_status find_ends_of_bond(crdi_plan* plan, const crd_bond_spec* b)
+{
+    end found = {0};
+    crd_status st = CRD_OK;
+    if (!crdi_findings_wanted(plan->ctx)) { return CRD_OK; }
+    CRD_TRY(crdi_go_on(plan->ctx, find_end(plan, b->action_unit, b->action, b->place, &found)));
+    CRD_TRY(crdi_go_on(plan->ctx, find_end(plan, b->flow_unit, b->flow, b->place, &found)));
+fail:
+    return st;
+}
+
 crd_status crdi_plan_connect(crdi_plan* plan)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < plan->sys->connection_count; i++) {
         const crd_connection_spec* c = &plan->sys->connections[i];
-        if (!plan->members[c->from_unit].unit || !plan->members[c->to_unit].unit) { continue; }
         CRD_TRY(crdi_go_on(plan->ctx, connect_one(plan, c)));
     }
     if (plan->connection_count) {
@@ -379,6 +399,9 @@ crd_status crdi_plan_connect(crdi_plan* plan)
               by_target);
     }
     CRD_TRY(check_one_source(plan));
+    for (int i = 0; i < plan->sys->bond_count; i++) {
+        CRD_TRY(find_ends_of_bond(plan, &plan->sys->bonds[i]));
+    }
     CRD_TRY(crdi_findings_status(plan->ctx)); // what else would be said follows from these
     CRD_TRY(warn_unconnected(plan));
 fail:
