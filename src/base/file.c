@@ -126,6 +126,10 @@ static crd_status fail_write(crd_context* ctx, const char* path)
 crd_status crdi_file_write(crd_context* ctx, const char* path, const crd_text* text)
 {
     if (text->failed) { return CRD_E_MEMORY; }
+    if (strcmp(path, "-") == 0) { // behind what was printed
+        const int out = fflush(stdout) == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+        return write_and_close(out, text) ? CRD_OK : fail_write(ctx, "standard output");
+    }
     struct stat info;
     // Links are followed, devices and pipes written: only a file may be replaced by another one.
     if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)) {

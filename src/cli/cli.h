@@ -78,7 +78,8 @@ typedef struct crdi_list {
 // The structs of options of all commands begin with this.
 typedef struct crdi_common {
     bool help, json, quiet;
-    int log_level; // crd_level, -1: warnings
+    bool to_stdout; // an output is "-": what is said goes to standard error
+    int log_level;  // crd_level, -1: warnings
     const char* max_unpacked;
     int isolate; // crd_isolation, -1: what the system says
 } crdi_common;
@@ -192,6 +193,8 @@ crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc,
                               void* values, crdi_list* arguments);
 void crdi_options_clear(crd_context* ctx, const crdi_command* c, void* values,
                         crdi_list* arguments);
+// The output that is "-", NULL.
+const crdi_option* crdi_option_to_stdout(const crdi_command* c, const void* values);
 // What `values` are if nothing is given.
 void crdi_options_defaults(const crdi_command* c, void* values);
 crd_status crdi_list_add(crd_context* ctx, crdi_list* list, const char* text); // borrows it

@@ -1,6 +1,8 @@
 // The list of commands, and the way from the arguments to one of them.
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -269,6 +271,7 @@ static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* 
 {
     crdi_root root;
     crdi_result_init(&root, cli->ctx, ((const crdi_common*)values)->json);
+    root.beside = ((const crdi_common*)values)->to_stdout;
     const crd_status st = c->run(cli, values, arguments, &root.result);
     crdi_progress_erase(cli);
     char why[1024];
@@ -279,6 +282,28 @@ static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* 
     char also[1024];
     snprintf(also, sizeof also, "%s", crd_error_text(cli->ctx));
     return crdi_fail(cli->ctx, st, "%s; the result: %s", why, also);
+}
+
+// FMUs and packages are made as files: one that is to go to standard output is copied there.
+static crd_status make_archive(crdi_cli* cli, const crdi_command* c, char* values,
+                               const crdi_list* arguments, const crdi_option* o)
+{
+    static const crdi_file_need need = {.what = "an archive", .most = (size_t)4 << 30};
+    const char* folder = getenv("TMPDIR");
+    char place[PATH_MAX], file[PATH_MAX + 16];
+    crd_text bytes;
+    crd_text_init(&bytes, cli->ctx);
+    snprintf(place, sizeof place, "%s/cardan-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(place)) { return crdi_fail(cli->ctx, CRD_E_IO, "%s: %s", place, strerror(errno)); }
+    snprintf(file, sizeof file, "%s/model", place);
+    *(const char**)(values + o->offset) = file;
+    crd_status st = make_result(cli, c, values, arguments);
+    if (st >= 0) { st = crdi_file_read(cli->ctx, file, &need, &bytes); }
+    if (st >= 0) { st = crdi_file_write(cli->ctx, "-", &bytes); }
+    crd_text_clear(&bytes);
+    unlink(file);
+    rmdir(place);
+    return st;
 }
 
 // Scripts go on: what they read is not touched.
@@ -315,7 +340,10 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, const char* 
             cli->ctx = ctx;
             cli->collect = common->json;
             crdi_choose_isolation(common->isolate);
-            st = make_result(cli, c, values, &arguments);
+            const crdi_option* out = crdi_option_to_stdout(c, values);
+            const bool archive = out && out->extensions && strstr(out->extensions, "fmu");
+            st = archive ? make_archive(cli, c, values, &arguments, out)
+                         : make_result(cli, c, values, &arguments);
             crdi_drop_warnings(cli);
             cli->ctx = parse_ctx;
             if (st < 0) { crdi_fail(parse_ctx, st, "%s", crd_error_text(ctx)); }

@@ -301,6 +301,48 @@ void crdi_options_defaults(const crdi_command* c, void* values)
     ((crdi_common*)values)->isolate = -1;
 }
 
+static bool takes_ending(const crdi_option* o, const char* ending)
+{
+    return o->extensions && strstr(o->extensions, ending);
+}
+
+const crdi_option* crdi_option_to_stdout(const crdi_command* c, const void* values)
+{
+    static const char* const outputs[] = {"output", "plot", "csv", "report"};
+    for (int i = 0; i < c->option_count; i++) {
+        const crdi_option* o = &c->options[i];
+        const char* text =
+            o->type == CRDI_OPT_FILE ? *(char* const*)((char*)values + o->offset) : NULL;
+        for (size_t k = 0; text && k < sizeof outputs / sizeof *outputs; k++) {
+            if (strcmp(o->name, outputs[k]) == 0 && strcmp(text, "-") == 0) { return o; }
+        }
+    }
+    return NULL;
+}
+
+// "-" is standard output. Recordings are streamed there, other files written at their end.
+static crd_status send_to_stdout(parser* p)
+{
+    const crdi_option* o = crdi_option_to_stdout(p->command, p->values);
+    crdi_common* common = (crdi_common*)p->values;
+    if (!o) { return CRD_OK; }
+    const bool folder = o->metavar && strcmp(o->metavar, "FOLDER") == 0;
+    if (folder || takes_ending(o, "key")) {
+        return crdi_fail(p->ctx, CRD_E_RANGE, "--%s -: %s, expected its name", o->name,
+                         folder ? "several files are written, into a folder"
+                                : "a key is a file that nobody else can read");
+    }
+    common->to_stdout = true;
+    if (common->json) {
+        return crdi_fail(p->ctx, CRD_E_RANGE,
+                         "--json and --%s - both write to standard output, expected --%s with a "
+                         "file",
+                         o->name, o->name);
+    }
+    if (takes_ending(o, "mf4")) { *(const char**)(p->values + o->offset) = "/dev/stdout"; }
+    return CRD_OK;
+}
+
 crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc, char* const* argv,
                               void* values, crdi_list* arguments)
 {
@@ -320,7 +362,9 @@ crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc,
             CRD_TRY(parse_short(&p, arg + 1));
         }
     }
-    return ((crdi_common*)values)->help ? CRD_OK : options_check_count(&p, arguments);
+    if (((crdi_common*)values)->help) { return CRD_OK; }
+    CRD_TRY(send_to_stdout(&p));
+    return options_check_count(&p, arguments);
 fail:
     return st;
 }

@@ -463,7 +463,7 @@ crd_status crdi_result_print(crdi_root* r)
     if (out.length && !out.failed) { crdi_write_all(STDERR_FILENO, out.data, out.length); }
     out.length = 0;
     crd_status st = crdi_result_write(r, &out);
-    if (st >= 0 && out.length) { fwrite(out.data, 1, out.length, stdout); }
+    if (st >= 0 && out.length) { fwrite(out.data, 1, out.length, r->beside ? stderr : stdout); }
     if (st >= 0 && (!r->line || r->live)) { st = crdi_stdout_done(ctx); }
     crd_text_clear(&out);
     r->printed = r->printed || r->result.first;

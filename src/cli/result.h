@@ -93,6 +93,7 @@ typedef struct crdi_root {
     bool line;         // several results, one line of JSON each: what servers say as they go
     bool live;         // somebody waits for each of them
     bool printed;      // what was put so far
+    bool beside;       // standard output is a file's: text goes to standard error
     int label_width;   // of facts
 } crdi_root;
 

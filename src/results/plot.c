@@ -515,9 +515,7 @@ crd_status crd_plot_write(crd_context* ctx, const char* path, const crd_plot_opt
         st = put_sheet(ctx, &sheet,
                        &(layout){.options = options, .panels = panels, .count = panel_count});
     }
-    if (st >= 0) {
-        st = crdi_file_write(ctx, strcmp(path, "-") == 0 ? "/dev/stdout" : path, &sheet);
-    }
+    if (st >= 0) { st = crdi_file_write(ctx, path, &sheet); }
     crd_text_clear(&sheet);
     return st;
 }

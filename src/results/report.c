@@ -450,14 +450,16 @@ static crd_status write_document(crd_context* ctx, const char* path, crd_report_
 {
     crd_status st = CRD_OK;
     struct stat info;
-    const bool direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    const bool standard = strcmp(path, "-") == 0;
+    const bool direct = standard || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     char* part =
         direct ? crdi_strdup(ctx, path) : crdi_format(ctx, "%s.%ld.part", path, (long)getpid());
     if (!part) { return CRD_E_MEMORY; }
     const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
     crdi_doc d = {.ctx = ctx, .path = path, .html = format == CRD_REPORT_HTML};
     crd_text_init(&d.text, ctx);
-    d.fd = open(part, flags | O_CLOEXEC, 0666);
+    d.fd =
+        standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open(part, flags | O_CLOEXEC, 0666);
     if (d.fd < 0) {
         st = crdi_fail(ctx, CRD_E_IO, "%s: cannot write the report: %s", path, strerror(errno));
         goto done;

@@ -148,7 +148,7 @@ class Elements(EndToEnd):
             (["eros", "-k", "1", "--step", "1ms", "--omega", "1..1e9"], "expected 0 to 200000"),
             (["eros", "-k", "1", "--step", "1ms", "--omega", "1..2", "--points", "1"],
              "at least 2"),
-            (["eros", "-k", "1", "--step", "1ms", "--plot", "bode.png"], "should end in .svg"),
+            (["eros", "-k", "1", "--step", "1ms", "--plot", "bode.bmp"], "should end in .svg"),
             (["auto", "-k", "1", "--step", "1ms"], "not one linear function"),
             (["bent.yaml", "-k", "1", "--step", "1ms"], "bent.yaml:1"),
             (["none.yaml"], "none.yaml: no such file"),

@@ -168,7 +168,7 @@ class Coupled(EndToEnd):
                 (["e.csv"], "e.csv: not a record of a session: it has no column 'master.state'"),
                 (["f.csv"], "f.csv"),
                 (["nothing.csv"], "nothing.csv"),
-                (["a.csv", "-o", "a.png"], "a.png: pictures are written as SVG"),
+                (["a.csv", "-o", "a.bmp"], "a.bmp: pictures are written as SVG"),
                 (["a.csv", "-o", "a.csv"], "a.csv: the picture would overwrite a record"),
                 (["a.csv", "--results", "r.csv"], "--results is about the picture"),
                 (["a.csv", "-o", "x.svg", "--variables", "w"], "expected --results FILE too"),

@@ -206,7 +206,7 @@ class Compensate(EndToEnd):
                  "cardan: wiener: bands: band 1 reaches up to 400 rad/s"),
                 ((file, *good, "--algorithms", "bad.yaml"), "bad.yaml:2: bands: band 2"),
                 ((file, *good, "--from", "5", "--to", "4"), "expected times within"),
-                ((file, *good, "--plot", "out.png"), "should end in .svg"),
+                ((file, *good, "--plot", "out.bmp"), "should end in .svg"),
                 ((file, *good, "-o", "out.xyz"), "out.xyz"),
                 ((file, *good, "-o", file), "would overwrite the recording"),
                 (("odd.csv", "--latency", "1"), "expected --step"),

@@ -123,7 +123,9 @@ class Travelling(EndToEnd):
                     pace = [] if " &\n" in text else ["--pace", "free"]  # benches keep the clock
                     done = subprocess.run([CARDAN, "run", file, "--stop-time", "0.1", *pace, "-o", "none", "--quiet"],
                                           cwd=copy, capture_output=True, text=True, timeout=100)
-                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    # inputs that nobody drives are told, also when the run is quiet
+                    said = [x for x in done.stderr.splitlines() if "keeps its start value" not in x]
+                    self.assertEqual((done.returncode, said), (0, []))
                     count += 1
         self.assertGreaterEqual(count, 23)
 

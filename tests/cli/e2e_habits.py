@@ -174,7 +174,7 @@ class Endings(EndToEnd):
         os.close(master)
         self.assertEqual(process.wait(timeout=60), 1)
         line = seen.split(b"\x1b[K")[0]
-        self.assertEqual(line[:4], b"\rt =")
+        self.assertEqual(line[:5], b"\rrun:")
         self.assertLess(len(line) - 1, 30)
 
 

@@ -54,8 +54,7 @@ class Progress(EndToEnd):
         self.assertTrue(any(x.startswith(part + ": ") and f" {unit}" in x for x in lines), lines)
 
     def big_csv(self, rows):
-        self.write("big.csv", "time,a,b,c\n" + "".join(
-            f"{i},{i % 7}.25,{i % 11}.125,{i % 13}.5\n" for i in range(rows)))
+        self.write("big.csv", "time,a\n" + "".join(f"{i},1.25\n" for i in range(rows)))
 
     def test_a_run_shows_part_rate_and_time_left(self):
         text, lines = self.on_terminal("run", fmu("lo_mono"), "--stop-time", "1e9", "-o", "none",
@@ -77,7 +76,7 @@ class Progress(EndToEnd):
         self.check_lines(lines, "circuit", "s")
 
     def test_reading_a_recording(self):
-        self.big_csv(1_500_000)
+        self.big_csv(6_000_000)
         _, lines = self.on_terminal("compare", "big.csv", "big.csv", until=b"MB/s")
         self.check_lines(lines, "reading big.csv", "MB")
 

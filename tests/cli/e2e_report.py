@@ -173,7 +173,7 @@ class ReportFiles(Report):
         self.assertIn("2 lines", self.cardan("report", "array.csv", "--plot", "x[1,2],y").stdout)
         self.assertIn("x[1,2]", self.read("array.svg"))
         self.cardan("report", "run.mf4", "--plot", "nix", "-o", "x.svg", code=2, says="nix")
-        self.cardan("report", "run.mf4", "--plot", "first.x1", "-o", "x.png", code=2, says=".svg")
+        self.cardan("report", "run.mf4", "--plot", "first.x1", "-o", "x.bmp", code=2, says=".svg")
 
     def test_what_cannot_be_is_said(self):
         self.run_system("run.csv")

@@ -274,7 +274,7 @@ class Terminal(EndToEnd):
         code, seen = self.watch(b" left", "run", fmu("lo_mono"), "--stop-time", "1e9", "--step",
                                 "1 ms", "-o", "none")
         self.assertEqual(code, 1)
-        self.assertRegex(seen, r"\rt = [^\n]* x real time, [^\n]* left\x1b\[K")
+        self.assertRegex(seen, r"\rrun: [^\n]* of 1e\+09 s, 0 %, [^\n]* x real time, [^\n]* left\x1b\[K")
         shown, after = seen.rsplit(" left", 1)
         self.assertTrue(after.startswith("\x1b[K\r\x1b[K"), after)
         self.assertIn("interrupted at t = ", after)

@@ -3,15 +3,6 @@
 #include "check.h"
 #include "cli/doctor/doctor.h"
 
-void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what)
-{
-    (void)cli;
-    (void)begin_ns;
-    (void)done;
-    (void)of;
-    (void)what;
-}
-
 // Time moves only in sleeps; each wakes as late as the script says.
 typedef struct script {
     int64_t now;

@@ -70,7 +70,7 @@ static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_lis
     crd_context* ctx = cli->ctx;
     subject first = ELEMENTS, other;
     crd_status st = CRD_OK;
-    CRD_TRY(crdi_check_svg(ctx, o->plot));
+    CRD_TRY(crdi_picture_check(cli, o->plot, &o->common));
     CRD_TRY(subject_of(ctx, arguments->items[0], &first));
     for (int i = 1; i < arguments->count; i++) {
         CRD_TRY(subject_of(ctx, arguments->items[i], &other));
@@ -174,8 +174,8 @@ static const crdi_option rows[] = {
              "of the recording, at most 4096, unless given"},
     {ROW("csv", CRDI_OPT_FILE, csv), .metavar = "FILE", .extensions = "csv",
      .help = "write Bode data, Nyquist's curve or the spectrum"},
-    {ROW("plot", CRDI_OPT_FILE, plot), .metavar = "FILE", .extensions = "svg",
-     .help = "draw them as SVG"},
+    {ROW("plot", CRDI_OPT_FILE, plot), .metavar = "FILE", .extensions = CRDI_PICTURE_ENDINGS,
+     .help = "draw them" CRDI_PICTURE_HELP},
     {ROW("db", CRDI_OPT_FLAG, decibel), .help = "gains in dB in the picture and the CSV"},
     CRDI_UNPACKED_OPTION,
     CRDI_ISOLATE_OPTION,

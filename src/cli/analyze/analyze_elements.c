@@ -235,7 +235,7 @@ static crd_status draw_bode(analysis* a, const curves* b)
                                       .x_label = "frequency [rad/s]",
                                       .log_x = a->omega[0] > 0 || a->points > 2,
                                       .scales = scales};
-    return crd_plot_svg_scaled(a->cli->ctx, a->o->plot, &options, panels, 2);
+    return crdi_picture_write(a->cli, a->o->plot, &options, panels, 2);
 }
 
 // ---- what comes out ----------------------------------------------------------------------------

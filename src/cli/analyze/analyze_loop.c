@@ -314,7 +314,7 @@ static crd_status draw_nyquist(margins* m, const curve* c)
                                           m->r.stable ? "stable" : "not stable");
     const crd_plot_options options = {
         .title = title, .x_label = "frequency [rad/s]", .log_x = true, .scales = scales};
-    return crd_plot_svg_scaled(m->cli->ctx, m->o->plot, &options, panels, 3);
+    return crdi_picture_write(m->cli, m->o->plot, &options, panels, 3);
 }
 
 static crd_status write_curve(margins* m)

@@ -221,7 +221,7 @@ static crd_status draw_spectrum(const study* s)
     const crd_plot_scale scale = {.log_y = true};
     const crd_plot_options options = {
         .title = s->recorded.name, .x_label = "frequency [rad/s]", .log_x = true, .scales = &scale};
-    return crd_plot_svg_scaled(s->cli->ctx, s->o->plot, &options, &panel, 1);
+    return crdi_picture_write(s->cli, s->o->plot, &options, &panel, 1);
 }
 
 crd_status crdi_analyze_recording(crdi_cli* cli, const crdi_analyze_options* o, const char* path,

@@ -406,7 +406,7 @@ static crd_status draw_estimates(compensation* c)
         {.title = title, .y_label = r->unit, .series = near, .series_count = count}};
     const crd_plot_scale scales[2] = {{0}, {.own_x = true, .x_label = "time [s]"}};
     const crd_plot_options opt = {.title = r->name, .x_label = "time [s]", .scales = scales};
-    return crd_plot_svg_scaled(c->cli->ctx, c->o->plot, &opt, panels, 2);
+    return crdi_picture_write(c->cli, c->o->plot, &opt, panels, 2);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ static crd_status compensate_check_outputs(const compensation* c)
     crd_status st = CRD_OK;
     CRD_TRY(crdi_check_output(ctx, c->o->output, c->path));
     CRD_TRY(crdi_check_output(ctx, c->o->plot, c->path));
-    CRD_TRY(crdi_check_svg(ctx, c->o->plot));
+    CRD_TRY(crdi_picture_check(c->cli, c->o->plot, &c->o->common));
     if (c->o->output) { CRD_TRY(crd_recorder_check_path(ctx, c->o->output)); }
 fail:
     return st;
@@ -490,8 +490,9 @@ static const crdi_option rows[] = {
             "of the random numbers for jitter and loss; 1 unless given"),
     OPT_FILE(compensate_options, output, "output", "csv|mf4|mat",
              "write the signal and all estimates", .short_name = 'o'),
-    OPT_FILE(compensate_options, plot, "plot", "svg",
-             "draw the signal and the best estimates, over all and around the largest error"),
+    OPT_FILE(compensate_options, plot, "plot", CRDI_PICTURE_ENDINGS,
+             "draw the signal and the best estimates, over all and around the largest "
+             "error" CRDI_PICTURE_HELP),
     CRDI_JSON_OPTION("print a list of objects with algorithm, C, M, P and change (per cent), rms, "
                      "worst, overshoot, jumps"),
     CRDI_QUIET_OPTION,

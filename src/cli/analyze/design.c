@@ -294,7 +294,9 @@ static crd_status draw_front(designer* d, const front* f)
     const crd_plot_panel panels[] = {
         {.title = "Magnitude", .y_label = "J_m", .series = &series[0], .series_count = 1},
         {.title = "Noise", .y_label = "norm", .series = &series[1], .series_count = 1}};
-    return crd_plot_svg(ctx, d->o->plot, "Designs that no other beats", "J_p [deg]", panels, 2);
+    const crd_plot_options picture = {.title = "Designs that no other beats",
+                                      .x_label = "J_p [deg]"};
+    return crdi_picture_write(d->cli, d->o->plot, &picture, panels, 2);
 }
 
 static void put_front(const designer* d, const front* f, crdi_result* out)
@@ -430,7 +432,7 @@ static crd_status check_design_options(const designer* d)
         return crdi_fail(ctx, CRD_E_RANGE, "--%s is for the front, expected --pareto beside it",
                          o->plot ? "plot" : "csv");
     }
-    const crd_status st = crdi_check_svg(ctx, o->plot);
+    const crd_status st = crdi_picture_check(d->cli, o->plot, &o->common);
     return st < 0 || !d->path ? st : crdi_check_output(ctx, o->output, d->path);
 }
 
@@ -514,7 +516,8 @@ static const crdi_option rows[] = {
     OPT_FLAG(design_options, pareto, "pareto",
              "optimal designs for many weights around the given ones: those that no other beats in "
              "magnitude, phase and noise"),
-    OPT_FILE(design_options, plot, "plot", "svg", "with --pareto: picture of the front"),
+    OPT_FILE(design_options, plot, "plot", CRDI_PICTURE_ENDINGS,
+             "with --pareto: picture of the front" CRDI_PICTURE_HELP),
     OPT_FILE(design_options, csv, "csv", "csv", "with --pareto: the front as a table"),
     OPT_FILE(design_options, loop, "loop", "yaml|json",
              "loop or system in which the element will work (see cardan coupling analyze): margins "

@@ -372,14 +372,6 @@ crd_status crdi_check_output(crd_context* ctx, const char* output, const char* r
                : CRD_OK;
 }
 
-crd_status crdi_check_svg(crd_context* ctx, const char* path)
-{
-    const char* ending = path ? strrchr(path, '.') : NULL;
-    if (!path || (ending && strcasecmp(ending, ".svg") == 0)) { return CRD_OK; }
-    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                     "%s: pictures are written as SVG, the name should end in .svg", path);
-}
-
 crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
                               const double* const* columns, int column_count, int rows)
 {

@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/analysis.h"
 #include "cli/cli.h"
+#include "cli/picture.h"
 
 enum { CRDI_LATENCIES_MAX = CRD_LATENCY_MAX + 1 };
 
@@ -57,7 +58,6 @@ const char* crdi_percent(crdi_result* row, double part);
 
 // What is written must not be what is read.
 crd_status crdi_check_output(crd_context* ctx, const char* output, const char* recording);
-crd_status crdi_check_svg(crd_context* ctx, const char* path); // NULL, or ends in .svg
 // A table of numbers as CSV, column by column.
 crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
                               const double* const* columns, int column_count, int rows);

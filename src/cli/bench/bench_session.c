@@ -1,14 +1,12 @@
 // cardan bench session: who was in which state when, from records of sessions; as a table, as JSON,
 // and drawn as Rautenberg 2023, Figure 7.
-#include "cardan/results.h"
-#include "cli/cli.h"
+#include "cli/picture.h"
 #include "shared/board.h"
 #include "shared/dcp_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 typedef struct session_options {
@@ -623,7 +621,6 @@ static crd_status draw_runs(command* c, picture* p)
 static crd_status bench_session_check_output(command* c, const crdi_list* files)
 {
     const char* output = c->o->output;
-    const char* ending = strrchr(output, '.');
     for (int i = 0; i < files->count + c->o->results.count; i++) {
         const char* file =
             i < files->count ? files->items[i] : c->o->results.items[i - files->count];
@@ -633,11 +630,7 @@ static crd_status bench_session_check_output(command* c, const crdi_list* files)
                              output);
         }
     }
-    if (ending && !strchr(ending, '/') && strcasecmp(ending, ".svg") != 0) {
-        return crdi_fail(c->cli->ctx, CRD_E_UNSUPPORTED,
-                         "%s: pictures are written as SVG, the name should end in .svg", output);
-    }
-    return CRD_OK;
+    return crdi_picture_check(c->cli, output, &c->o->common);
 }
 
 static crd_status draw_picture(command* c)
@@ -658,7 +651,7 @@ static crd_status draw_picture(command* c)
             c->o->title ? c->o->title : "States of master and benches (Rautenberg 2023, Fig. 7)",
         .x_label = "time [s]",
         .scales = p->scales};
-    CRD_TRY(crd_plot_svg_scaled(c->cli->ctx, c->o->output, &o, p->panels, p->count));
+    CRD_TRY(crdi_picture_write(c->cli, c->o->output, &o, p->panels, p->count));
 fail:
     for (int i = 0; i < p->trail_count; i++) {
         crd_free(c->cli->ctx, p->trails[i].x);
@@ -691,7 +684,7 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
     crd_arena_init(&c.arena, cli->ctx);
     if (!c.o->output && (c.o->results.count || c.o->variables.count || c.o->title)) {
         st = crdi_fail(cli->ctx, CRD_E_RANGE,
-                       "--%s is about the picture, expected --output FILE.svg too",
+                       "--%s is about the picture, expected --output FILE too",
                        c.o->results.count     ? "results"
                        : c.o->variables.count ? "variables"
                                               : "title");
@@ -717,8 +710,8 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    OPT_FILE(session_options, output, "output", "svg", "draw the states over time (.svg)",
-             .short_name = 'o'),
+    OPT_FILE(session_options, output, "output", CRDI_PICTURE_ENDINGS,
+             "draw the states over time" CRDI_PICTURE_HELP, .short_name = 'o'),
     OPT_LIST(session_options, results, "results", "RESULT",
              "with --output: signals of the run below the states, of the first record, then of the "
              "second, and so on; their time begins when all benches run"),

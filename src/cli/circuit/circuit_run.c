@@ -157,12 +157,7 @@ static crd_status open_results(run* r)
     crd_context* ctx = j->cli->ctx;
     const crdi_circuit_command* o = j->o;
     if (!o->output) { return CRD_OK; }
-    r->results = strcmp(o->output, "-") == 0 ? "/dev/stdout" : o->output;
-    if (o->common.json && strcmp(r->results, "/dev/stdout") == 0) {
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "--json and --output - both write to standard output, expected --output "
-                         "with a file");
-    }
+    r->results = o->output;
     CRD_TRY(crdi_refuse_overwriting(ctx, r->results, j->path, "the results", "the netlist"));
     CRD_TRY(
         crdi_refuse_overwriting(ctx, r->results, o->input, "the results", "the input of the run"));
@@ -469,7 +464,7 @@ static bool other_form(run* r, crd_status st)
     crdi_circuit_job* j = r->j;
     const crdi_circuit_command* o = j->o;
     if (o->iterations > 0 || o->fixed_iterations > 0) { return false; }
-    if (o->output && strcmp(o->output, "-") == 0 && r->steps > 0) { return false; }
+    if (o->common.to_stdout && r->steps > 0) { return false; }
     if (st != CRD_E_CONVERGENCE || j->opt.form != CRD_FORM_AUTO || !j->c ||
         strcmp(crd_circuit_form_name(j->c), "nodal") != 0) {
         return false;
@@ -494,10 +489,7 @@ crd_status crdi_circuit_run(crdi_circuit_job* j)
     CRD_TRY(circuit_run_check_times(j));
     CRD_TRY(crdi_circuit_choose_signals(j));
     CRD_TRY(crdi_circuit_load_input(j));
-    if (j->o->output) {
-        CRD_TRY(crd_recorder_check_path(
-            j->cli->ctx, strcmp(j->o->output, "-") == 0 ? "/dev/stdout" : j->o->output));
-    }
+    if (j->o->output) { CRD_TRY(crd_recorder_check_path(j->cli->ctx, j->o->output)); }
     CRD_TRY(circuit_run_choose(j));
     r = fresh(j);
     st = attempt(&r, &begun);

@@ -114,14 +114,15 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
     }
     opt.addresses = addresses;
     opt.address_count = o->addresses.count;
-    CRD_TRY(crdi_check_description(cli->ctx, "-o", o->output));
+    const char* output = o->served.common.to_stdout ? NULL : o->output;
+    CRD_TRY(crdi_check_description(cli->ctx, "-o", output));
     CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &sys));
     CRD_TRY(crdi_serve_describe(cli->ctx, sys, &opt, &d));
-    if (!o->output) {
+    if (!output) {
         st = print_description(cli, d);
     } else {
-        CRD_TRY(crdi_write_description(cli->ctx, d, o->output));
-        crdi_say(out, "%s: slave '%s' with %d variable%s\n", o->output, d->name, d->variable_count,
+        CRD_TRY(crdi_write_description(cli->ctx, d, output));
+        crdi_say(out, "%s: slave '%s' with %d variable%s\n", output, d->name, d->variable_count,
                  crdi_plural(d->variable_count));
     }
 fail:

@@ -15,7 +15,7 @@ static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* a
     (void)arguments;
     const key_options* o = options;
     crd_dcp_key key;
-    if (!o->output) {
+    if (!o->output || o->common.to_stdout) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "where shall the key go? expected -o FILE (it is never printed)");
     }

@@ -229,11 +229,7 @@ static crd_status write_file(making* w)
     crd_text_init(&text, w->cli->ctx);
     crdi_draft_write(&w->draft, &text);
     CRD_TRY(text.failed ? CRD_E_MEMORY : CRD_OK);
-    if (strcmp(w->draft.path, "-") == 0) {
-        crdi_write_all(1, text.data, text.length);
-    } else {
-        CRD_TRY(crdi_file_write(w->cli->ctx, w->draft.path, &text));
-    }
+    CRD_TRY(crdi_file_write(w->cli->ctx, w->draft.path, &text));
 fail:
     crd_text_clear(&text);
     return st;

@@ -1,13 +1,8 @@
 // cardan plot: results as pictures for papers and screens, or as text on the terminal.
-#include "cardan/results.h"
-#include "cli/cli.h"
+#include "cli/picture.h"
 
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-static const char* const formats[] = {"svg", "png", "pdf", "terminal", NULL};
 
 typedef struct plot_options {
     crdi_common common;
@@ -400,47 +395,17 @@ static crd_status read_font(plot* p, crd_plot_options* out)
     return last && !out->font ? CRD_E_MEMORY : CRD_OK;
 }
 
-static crd_status choose_format(plot* p, const char* output, crd_plot_options* out)
-{
-    const plot_options* o = p->options;
-    for (int i = 0; i < 3; i++) {
-        if (crdi_ends_with(output, (const char*[]){".svg", ".png", ".pdf"}[i])) {
-            out->format = (crd_plot_format)i;
-            if (o->format < 0 || o->format == i) { return CRD_OK; }
-        }
-    }
-    if (o->format >= 0) {
-        out->format = (crd_plot_format)o->format;
-        return CRD_OK;
-    }
-    const char* ending = strrchr(output, '.');
-    if (strcmp(output, "-") == 0 || !ending || strchr(ending, '/')) { return CRD_OK; } // SVG
-    return crdi_fail(p->cli->ctx, CRD_E_UNSUPPORTED,
-                     "%s: pictures are written as SVG, PNG or PDF, the name should end in .svg, "
-                     ".png or .pdf",
-                     output);
-}
-
-static void choose_terminal(const plot* p, crd_plot_options* out)
-{
-    struct winsize size = {0};
-    const bool terminal = isatty(STDOUT_FILENO);
-    out->format = CRD_PLOT_TERMINAL;
-    out->color = terminal && p->cli->color;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) { out->columns = size.ws_col; }
-    if (p->options->width > 0) { out->columns = p->options->width; }
-}
-
 static crd_status draw_panels(plot* p, const crdi_list* files, crdi_result* out)
 {
     crd_context* ctx = p->cli->ctx;
     const plot_options* o = p->options;
     crd_status st = CRD_OK;
     const bool terminal = o->terminal || o->format == CRD_PLOT_TERMINAL;
-    const char* output = o->output  ? o->output
-                         : terminal ? "-"
-                                    : crdi_arena_format(&p->arena, "%s.%s", p->labels[0],
-                                                        formats[o->format < 0 ? 0 : o->format]);
+    const char* output =
+        o->output  ? o->output
+        : terminal ? "-"
+                   : crdi_arena_format(&p->arena, "%s.%s", p->labels[0],
+                                       crdi_picture_formats[o->format < 0 ? 0 : o->format]);
     if (!output) { return CRD_E_MEMORY; }
     crd_plot_options picture = {.title = o->title,
                                 .x_label = "time / s",
@@ -451,9 +416,9 @@ static crd_status draw_panels(plot* p, const crdi_list* files, crdi_result* out)
         CRD_TRY(crdi_refuse_overwriting(ctx, output, files->items[i], "the picture", "a result"));
     }
     if (terminal) {
-        choose_terminal(p, &picture);
+        crdi_picture_terminal(p->cli, o->width, &picture);
     } else {
-        CRD_TRY(choose_format(p, output, &picture));
+        CRD_TRY(crdi_picture_format(ctx, output, o->format, &picture.format));
     }
     if (o->size) { CRD_TRY(read_size(ctx, o->size, &picture)); }
     if (o->font) { CRD_TRY(read_font(p, &picture)); }
@@ -493,7 +458,7 @@ static const crdi_option rows[] = {
              "picture to write, - is standard output; the name of the first result with .svg in "
              "the current folder unless given",
              .short_name = 'o'),
-    OPT_CHOICE(plot_options, format, "format", formats,
+    OPT_CHOICE(plot_options, format, "format", crdi_picture_formats,
                "what the picture is; the ending of its name says it unless given"),
     OPT_FLAG(plot_options, terminal, "terminal", "draw with letters on the terminal"),
     OPT_COUNT(plot_options, width, "width", "COLUMNS",

@@ -1,8 +1,7 @@
 // cardan report: results as one HTML file, as Markdown, or a few signals as a picture.
 #include "cardan/master.h"
-#include "cardan/results.h"
 #include "cardan/system.h"
-#include "cli/cli.h"
+#include "cli/picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +208,8 @@ static crd_status draw_lines(report* r, line* lines, int count)
         }
     }
     const char* title = r->options->title ? r->options->title : r->runs[0].label;
-    return crd_plot_svg(r->cli->ctx, r->output, title, "time [s]", panels, panel_count);
+    const crd_plot_options picture = {.title = title, .x_label = "time [s]"};
+    return crdi_picture_write(r->cli, r->output, &picture, panels, panel_count);
 }
 
 static crd_status make_picture(report* r)
@@ -278,18 +278,15 @@ static crd_status check_endings(report* r, bool picture, bool markdown)
     static const char* const pages[] = {".html", ".htm"};
     const char* path = r->options->output;
     if (!path || strncmp(path, "/dev/", 5) == 0) { return CRD_OK; }
-    const bool svg = crdi_ends_with(path, ".svg");
-    if (picture && !svg) {
-        return crdi_fail(r->cli->ctx, CRD_E_UNSUPPORTED,
-                         "%s: --plot draws SVG, the name should end in .svg", path);
-    }
-    if (!picture && (svg || crdi_ends_with(path, ".pdf"))) {
+    if (picture) { return crdi_picture_check(r->cli, path, &r->options->common); }
+    const bool drawn = crdi_ends_with(path, ".svg") || crdi_ends_with(path, ".png");
+    if (drawn || crdi_ends_with(path, ".pdf")) {
         return crdi_fail(
             r->cli->ctx, CRD_E_UNSUPPORTED, "%s: reports are written as HTML or Markdown%s", path,
-            svg ? "; --plot SIGNAL draws a picture" : "; a browser prints the HTML as PDF");
+            drawn ? "; --plot SIGNAL draws a picture" : "; a browser prints the HTML as PDF");
     }
     const bool page = crdi_ends_with(path, pages[0]) || crdi_ends_with(path, pages[1]);
-    if (!picture && ((markdown && page) || (!markdown && crdi_ends_with(path, ".md")))) {
+    if ((markdown && page) || (!markdown && crdi_ends_with(path, ".md"))) {
         return crdi_fail(r->cli->ctx, CRD_E_RANGE, "%s does not go with --format %s", path,
                          markdown ? "md" : "html");
     }
@@ -322,7 +319,7 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    OPT_FILE(report_options, output, "output", "html|md|svg",
+    OPT_FILE(report_options, output, "output", "html|md|svg|png|pdf",
              "file to write; the name of the first result with .html, .md or .svg in the current "
              "folder unless given",
              .short_name = 'o'),
@@ -338,7 +335,7 @@ static const crdi_option rows[] = {
     OPT_FILE(report_options, system, "system", "yaml|yml|ssp|ssd|fmu",
              "what ran, for results that do not say it themselves (CSV)", .metavar = "SYSTEM"),
     OPT_LIST(report_options, plot, "plot", "SIGNAL,...",
-             "no report, only a picture of these signals as SVG"),
+             "no report, only a picture of these signals" CRDI_PICTURE_HELP),
     CRDI_QUIET_OPTION,
     CRDI_COMMON_OPTIONS,
 };

@@ -26,8 +26,8 @@ static crd_status choose_output(crd_system* s, const char* subject, const crdi_o
         r->path = NULL;
         return CRD_OK;
     }
-    if (o->output && strcmp(o->output, "-") == 0) {
-        r->path = "/dev/stdout";
+    if (o->output && strcmp(o->output, "/dev/stdout") == 0) {
+        r->path = o->output;
         return CRD_OK;
     }
     if (o->output) {

@@ -276,23 +276,13 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     return st;
 }
 
-static crd_status check_options(crd_context* ctx, const run_options* o)
-{
-    if (o->common.json && o->with.output && strcmp(o->with.output, "-") == 0) {
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "--json and --output - both write to standard output, expected --output "
-                         "with a file");
-    }
-    return crdi_live_check(ctx, &o->live);
-}
-
 static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
     const run_options* o = options;
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
-    if (st == CRD_OK) { st = check_options(cli->ctx, o); }
+    if (st == CRD_OK) { st = crdi_live_check(cli->ctx, &o->live); }
     if (st == CRD_OK) { st = crdi_apply_overrides(s, arguments->items[0], &o->with); }
     for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
         if (o->live.ui || s->units[i].source != CRD_UNIT_DRIVER) { continue; }
