@@ -168,6 +168,15 @@ class Install(unittest.TestCase):
         missing = [f for f in INSTALLED if not os.path.exists(f"{stage}/opt/cardan/{f}")]
         self.assertEqual(missing, [])
         self.assertEqual(os.listdir(stage), ["opt"])
+        run(f"{stage}/opt/cardan/bin/cardan", "example", "copy", "oscillator", f"{stage}/copy")
+        run(f"{stage}/opt/cardan/bin/cardan", "run", f"{stage}/copy/oscillator.yaml", "-o", "none")
+
+    def test_every_example_runs_from_its_copy(self):
+        """The test of the build tree, with the installed command and its FMUs."""
+        run(sys.executable, "-B", "-m", "unittest", "e2e_examples.Travelling",
+            cwd=os.path.join(SOURCE, "tests", "cli"),
+            env={"CARDAN": self.cardan, "CARDAN_FMUS": self.at("share/cardan/fmus"),
+                 "CARDAN_TMP": self.folder, "LD_LIBRARY_PATH": ""})
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not here")
     def test_the_man_page_renders_without_a_warning(self):
