@@ -413,7 +413,7 @@ results: coupled.xls
                 self.assertRegex(done.stderr, says or "^")
         help_of = {c: set(re.findall(r"--[a-z][a-z-]+", self.cardan(c, "--help").stdout)) for c in ("run", "check")}
         only_run = {x for x in help_of["run"] - help_of["check"] if not re.match(r"--(ui|stream|estop)", x)}
-        self.assertEqual(only_run, {"--watchdog", "--no-watchdog", "--save-weights", "--progress", "--quiet"})
+        self.assertEqual(only_run, {"--watchdog", "--no-watchdog", "--save-weights", "--save-state", "--at", "--resume", "--progress", "--quiet"})
 
     def test_all_connections_of_a_package_are_looked_at(self):
         self.oscillator()

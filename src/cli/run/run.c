@@ -283,6 +283,10 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
     if (st == CRD_OK) { st = crdi_live_check(cli->ctx, &o->live); }
+    if (st == CRD_OK && !isnan(o->save_at) && !o->save_state) {
+        st = crdi_fail(cli->ctx, CRD_E_RANGE,
+                       "--at says when the state is saved, expected --save-state FILE too");
+    }
     if (st == CRD_OK) { st = crdi_apply_overrides(s, arguments->items[0], &o->with); }
     for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
         if (o->live.ui || s->units[i].source != CRD_UNIT_DRIVER) { continue; }
