@@ -96,7 +96,7 @@ wheel: build build/venv/ready ## the Python module as a wheel in build/dist, out
 	@CARDAN_WHEEL_BUILD='$(CURDIR)/build' build/venv/bin/python python/build_wheel.py build/dist
 
 docs: build/venv/ready ## the documentation as a site in build/site, searchable offline
-	@build/venv/bin/mkdocs build --quiet && echo "build/site/index.html"
+	@build/venv/bin/mkdocs build --strict --quiet && echo "build/site/index.html"
 
 bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
 	@sh cmake/setup.sh bench || echo "cardan: without ngspice, circuits are not compared with it" >&2

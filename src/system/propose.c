@@ -90,10 +90,11 @@ typedef struct matcher {
     int* heads;
     int *crowds, list_count;
     size_t link_count, link_capacity, head_capacity, crowd_capacity;
-    int *stamp, *found; // candidates of one input (port_count)
-    bool* used;         // outputs that have an input (port_count)
-    int* third;         // of an input: a unit that its name has in it, -1 (port_count)
-    double* best_of;    // the most points that an output has anywhere (port_count)
+    int *stamp, *found;          // candidates of one input (port_count)
+    bool* used;                  // outputs that have an input (port_count)
+    int* third;                  // of an input: a unit that its name has in it, -1 (port_count)
+    int *inputs_of, *outputs_of; // (unit_count)
+    double* best_of;             // the most points that an output has anywhere (port_count)
 } matcher;
 
 const char* crd_sureness_name(crd_sureness s)
@@ -340,6 +341,7 @@ typedef struct judged {
     bool measured; // both have a unit of measure, and it fits
     bool rest;     // something remains that nothing explains
     bool digits;   // x1 and x2
+    bool lone;     // two units, and this is all that they have
 } judged;
 
 // What remains of one name: the partner's name, a word for the quantity, or something else.
@@ -468,11 +470,14 @@ static bool judge(const matcher* m, int from, int to, bool again, judged* j)
     j->partner = j->partner || (wa->nothing && j->written);
     j->measured = a->has_dimension && b->has_dimension && !is_plain(a);
     const bool alike = j->same || j->written || j->synonym;
-    if (!alike && !j->partner && !j->measured) { return false; }
+    j->lone = !alike && !j->partner && wa->nothing && wb->nothing && m->unit_count == 2 &&
+              m->outputs_of[a->unit] == 1 && m->inputs_of[b->unit] == 1;
+    if (!alike && !j->partner && !j->measured && !j->lone) { return false; }
+    if (j->lone) { j->points = 0; } // the units' names say nothing about it
     j->points += j->same ? 8 : j->written ? 6 : j->synonym || j->partner ? 5 : 2;
     j->points += alike && j->partner ? (j->nickname ? 2 : 3) : 0;
     j->points += j->measured ? 2 : a->has_dimension != b->has_dimension ? -0.5 : 0;
-    j->stranger = m->third[to] >= 0 && !j->partner;
+    j->stranger = m->third[to] >= 0 && m->third[to] != a->unit && !j->partner;
     j->asks = wa->wish && !wb->wish;
     j->points -= (j->stranger ? 2 : 0) + (j->asks ? 2 : 0);
     const bool real = crd_type_kind(a->type) == CRD_REAL;
@@ -495,6 +500,7 @@ static const char* why_text(const matcher* m, const judged* j, const judged* sec
                         : j->written ? "names alike"
                         : j->synonym ? "names mean the same"
                         : j->partner ? "named after its partner"
+                        : j->lone    ? "nothing but an output and an input that are left"
                                      : "only the unit of measure fits";
     const char* units = "";
     if (j->measured && strcmp(a->measure, b->measure) == 0) {
@@ -519,6 +525,7 @@ static crd_sureness sureness(const matcher* m, const judged* j, const judged* se
     const double margin = second->from < 0 ? INFINITY : j->points - second->points;
     const bool named = j->same || j->written || j->synonym || j->partner;
     const bool better_elsewhere = m->best_of[j->from] >= j->points + 2;
+    if (j->lone && !j->measured) { return CRD_DOUBTFUL; }
     if (!named) { return margin >= 1 && !m->used[j->from] ? CRD_LIKELY : CRD_DOUBTFUL; }
     const bool odd = j->rest || j->digits || j->nickname || j->stranger || j->asks;
     if (j->points >= 7 && margin >= 1 && !odd && !better_elsewhere) { return CRD_SURE; }
@@ -585,6 +592,14 @@ static crd_status begin(matcher* m)
     m->used = crdi_arena_new(m->arena, n, sizeof *m->used);
     m->best_of = crdi_arena_new(m->arena, n, sizeof *m->best_of);
     m->third = crdi_arena_new(m->arena, n, sizeof *m->third);
+    m->inputs_of = crdi_arena_new(m->arena, (size_t)m->unit_count + 1, sizeof *m->inputs_of);
+    m->outputs_of = crdi_arena_new(m->arena, (size_t)m->unit_count + 1, sizeof *m->outputs_of);
+    if (!m->inputs_of || !m->outputs_of) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->port_count; i++) {
+        const crd_endpoint* p = &m->ports[i];
+        m->inputs_of[p->unit] += p->causality == CRD_INPUT;
+        m->outputs_of[p->unit] += p->causality == CRD_OUTPUT;
+    }
     if (!m->third || !m->of_unit || !m->of_port || !m->stamp || !m->found || !m->used ||
         !m->best_of) {
         return CRD_E_MEMORY;

@@ -168,6 +168,32 @@ class Completion(EndToEnd):
         self.assertTrue(lines[1].startswith("second.m2=:"), lines)
         self.assertTrue(lines[2].startswith("files *.(") and "yaml" in lines[2], lines)
 
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
+    def test_tab_in_zsh_completes(self):
+        """An interactive zsh on a terminal of its own, in which somebody presses Tab."""
+        os.mkdir(self.path("functions"))
+        self.write("functions/_cardan", self.cardan("completion", "zsh").stdout)
+        self.oscillator()
+        typed = self.write("tab.zsh", """zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=READY; fpath=($1/functions \\$fpath); autoload -U compinit; compinit -u -d $1/dump; PATH=$2:\\$PATH; cd $1"
+zpty -w shell 'print STAR''TED'
+zpty -r -m shell out '*STARTED*'
+zpty -w -n shell "$3"$'\\t'
+repeat 100; do
+    sleep 0.1
+    while zpty -r -t shell part; do print -rn -- $part; seen+=$part; done
+    [[ $seen == *"$4"* ]] && break
+done
+zpty -d shell
+""".replace("\\\\", "\\"))
+        for line, expected in (("cardan coupling desi", "design "), ("cardan run osc", "oscillator.yaml"),
+                               ("cardan run oscillator.yaml --set second.m", "second.m2=")):
+            done = subprocess.run(["zsh", "-f", typed, self.folder, os.path.dirname(CARDAN), line, expected],
+                                  cwd=self.folder, env=dict(os.environ, TERM="dumb"), capture_output=True, text=True,
+                                  timeout=60, check=True)
+            self.assertIn(expected, done.stdout, line)
+
     @unittest.skipUnless(shutil.which("fish"), "no fish here")
     def test_fish_offers_the_same(self):
         script = self.write("cardan.fish", self.cardan("completion", "fish").stdout)
