@@ -521,7 +521,6 @@ typedef enum crd_guard_action {
     CRD_GUARD_LADDER, ///< of links with hardware: a calmer element, the stand-in, then it stops
     CRD_GUARD_NONE,   ///< nothing is watched
 } crd_guard_action;
-CRD_API const char* crd_guard_action_name(crd_guard_action action); ///< "auto", "stop", ... "off"
 
 /// `run.guard`
 typedef struct crd_guard_spec {

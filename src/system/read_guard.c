@@ -15,11 +15,6 @@ static const crdi_key guard_keys[] = {
 };
 const crdi_table crdi_guard_table = {"guard", guard_keys, COUNT(guard_keys)};
 
-const char* crd_guard_action_name(crd_guard_action action)
-{
-    return action >= 0 && action <= CRD_GUARD_NONE ? crdi_guard_actions[action] : "";
-}
-
 void crdi_flow_guard(crdi_flow* f, const crd_guard_spec* g)
 {
     const crd_run_spec defaults = crdi_run_spec_defaults();

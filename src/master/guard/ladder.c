@@ -139,7 +139,8 @@ bool crdi_ladder_climb(crd_master* m, int loop)
     }
     if (!did) { return false; }
     snprintf(g->help, sizeof g->help, "the guard has put in %s", did);
-    crdi_log(m->log, CRD_LOG_WARNING, "guard: %s; %s", g->text, g->help);
+    // The record cuts long texts off: what was done comes first.
+    crdi_log(m->log, CRD_LOG_WARNING, "guard: %s: %s", g->help, g->text);
     g->state = CRD_GUARD_WARNED; // until it is seen that it did not help
     begin_anew(m, l);
     return true;
