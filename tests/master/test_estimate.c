@@ -958,7 +958,12 @@ static void errors_over_late_links_are_known(void** state)
             s->connections[k].coupling = &c;
         }
         const errors e = run(*state, s, &w);
-        check_errors(&e, 0.1);
+        // `eros` on a link that is only late leaves 0.5 % of the force: of that a part is of second
+        // order, which the estimate does not have.
+        check_errors(&e, i == 4 ? 0.08 : 0.05);
+        for (int k = 1; k < 3; k++) {
+            check_ratio(e.rms[k], e.true_rms[k], 0.05);
+        }
     }
 }
 
