@@ -14,7 +14,7 @@ static const double USEFUL = 0.25; // squared: half of hold's error at most
 static const double GAIN = 0.2025; // squared hysteresis upwards, 0.45^2
 static const double GROWN = 2;     // times the size after the first steps ...
 static const double SWINGS = 1e-3; // ... with periods below 35 steps, as RINGING
-static const double TURNED = 0.5;  // angle that signals may have gone through
+static const double TURNED = 0.35; // angle that signals may have gone through
 static const double JUMP = 8;      // times the running change
 enum {
     READY = 5,     // samples that a signal is known by
@@ -22,6 +22,7 @@ enum {
     EARLY = 12,    // who has to leave that soon does not come back
     FIRST = 100,   // steps above 0 in which signals may become what they are
     RAMP = 10,     // steps until a prediction counts in full
+    SHORT = 4,     // the same in sequence, where each step of hold is taken along
     PATIENCE = 64, // steps that others wait, doubled each time
     LONGEST = 1 << 24,
     AFTER_JUMP = 8, // steps on hold, which makes up for a part of what a jump spoils
@@ -229,5 +230,6 @@ bool crdi_level_doubts(const crdi_level* l, const crdi_level_vote* v)
 
 double crdi_level_part(const crdi_level* l)
 {
-    return l->since < RAMP ? (double)l->since / RAMP : 1;
+    const int ramp = l->sequential ? SHORT : RAMP;
+    return l->since < ramp ? (double)l->since / ramp : 1;
 }
