@@ -255,7 +255,7 @@ def rms(values):
 
 
 def cardan(folder, *arguments):
-    return subprocess.run([CARDAN, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([CARDAN, *arguments], cwd=folder, capture_output=True, text=True, timeout=900, check=False)
 
 
 class Outcome:

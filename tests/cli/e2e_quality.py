@@ -348,6 +348,57 @@ class Guard(Quality):
         self.cardan("run", "hold.yaml", "--guard", "off", "--max-defect", "1 %", code=2, says="the guard, which is off")
 
 
+class Promises(Quality):
+    """What README and docs say, typed. The other rows: auto against hold on the split network test_master_split and Split below;
+    late bonds, a machine, compensation beside correction Energy below; loops with jitter and loss e2e_analyze; one fixed point of
+    iterations test_master_error_estimate; estimated errors there; what it costs the rows of make bench that docs/explanation/quality.md
+    names; time in twins e2e_twin_time; two verdicts of reproduce test_reproduce."""
+
+    def run_oscillator(self, *args, code=0, bonds=False):
+        text = SYSTEM.replace("PREDICT", "auto").replace("BONDS", "bonds: [[first.f, second.v2]]" if bonds else "")
+        self.write("o.yaml", text)
+        return self.cardan_json("run", "o.yaml", "-q", *args, code=code)
+
+    def test_readmes_oscillator_with_20_ms_is_red(self):
+        for guard in ("auto", "warn", "off"):
+            j = self.run_oscillator("--step", "20 ms", "--stop-time", "20", "--predict", "hold", "--guard", guard, "-o", "run.mf4", code=3)
+            self.assertEqual(j["guard"]["state"], "diverged")
+            self.cardan("report", "run.mf4", "-o", "run.md")
+            with open(self.path("run.md"), encoding="utf-8") as f:
+                self.assertEqual(f.read().splitlines()[2][0], "\u2716")
+
+    def test_the_default_is_not_unstable_where_hold_is_not(self):
+        force = {}
+        for predict in ("auto", "hold"):  # 100 ms: both are useless, none explodes, and both say so
+            j = self.run_oscillator("--step", "100 ms", "--stop-time", "20", "--predict", predict, "-o", predict + ".csv", code=3)
+            self.assertEqual(j["trust"], "spoilt")
+            force[predict] = max(map(abs, self.column(predict + ".csv", "first.f")))
+        self.assertLess(force["auto"], 1.2 * force["hold"])
+        self.assertLess(force["auto"], 2e3)
+
+    def test_limits_act_in_runs_that_keep_the_clock(self):
+        for option in ("--max-energy", "--max-defect", "--max-error"):
+            j = self.run_oscillator("--predict", "hold", "--stop-time", "3", "--pace", "20x", option, "1 %", "-o", "none", bonds=True, code=3)
+            self.assertEqual((j["end"], j["guard"]["state"]), ("guard", "limit"), option)
+            self.assertLess(j["time"], 2.9, option)
+            self.assertIn(option, j["error"])
+
+    def test_iterations_have_one_result(self):
+        courses = []
+        for scheme in ("jacobi", "gauss-seidel"):
+            for predict in ("hold", "auto"):
+                self.run_oscillator("--step", "10 ms", "--iterate", "--scheme", scheme, "--predict", predict, "-o", "i.csv")
+                courses.append(self.column("i.csv", "second.x2"))
+        for other in courses[1:]:
+            self.assertLess(max(abs(a - b) for a, b in zip(courses[0], other)), 1e-6)
+
+    def test_a_tolerance_is_kept(self):
+        for tolerance in ("1e-3", "1e-5"):
+            control = self.run_oscillator("--control", tolerance, "-o", "none")["control"]
+            self.assertLessEqual(control["worst"], 1)
+            self.assertEqual(control["beyond"], 0)
+
+
 class Advice(Quality):
     def test_the_step_that_is_advised_keeps_the_goal(self):
         taylor = self.system("taylor.yaml", "taylor1")

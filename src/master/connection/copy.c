@@ -31,6 +31,7 @@ void crdi_observe(crdi_observed* w, double t, double h)
     w->size = fmax(w->size, fabs(y));
     w->square += h * y * y;
     w->way += fabs(y - w->last);
+    w->moved += (y - w->last) * (y - w->last);
     w->last = y;
 }
 

@@ -630,7 +630,9 @@ static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t,
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
     f->square += h * f->end.y[0] * f->end.y[0];
-    f->way += fabs(f->end.y[0] - f->past.sample[0].y[0]);
+    const double change = f->end.y[0] - f->past.sample[0].y[0];
+    f->way += fabs(change);
+    f->moved += change * change;
     if (f->size == 0) { f->rest = t; }
     bool cut = event;
     if (f->network) {

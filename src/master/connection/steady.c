@@ -58,6 +58,7 @@ void crdi_steady_leave(crdi_steady* r, crdi_prediction* f, double t, int64_t n)
     f->connection.integral += r->integral;
     f->square += r->square;
     f->way += r->way;
+    f->moved += r->moved;
     f->connection.time += t - f->time;
     f->connection.steps += steps;
     f->connection.rms_max = r->rms_max;
@@ -94,6 +95,7 @@ static inline bool steady_step(crdi_steady* r, double t, double h)
     r->size = fabs(y[0]) > r->size ? fabs(y[0]) : r->size;
     r->square += y[0] * y[0] * h;
     r->way += fabs(change);
+    r->moved += change * change;
     memcpy(r->y, y, sizeof y);
     r->left--;
     r->steps++;

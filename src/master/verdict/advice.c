@@ -113,13 +113,23 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
         r->worst_part_of, advice_percent(r->worst_part).text);
 }
 
+// In steps of the run that are controlled units of their own steps make several.
+static bool has_several_rates(const crd_master* m)
+{
+    bool several = m->plan->times.multirate;
+    for (int i = 0; m->plan->controlled && i < m->plan->member_count && !several; i++) {
+        several = m->plan->members[i].unit->spec->step > 0;
+    }
+    return several;
+}
+
 // What makes the estimate too small, or too large, by more than a factor of two in one of ten runs
 // and more: it takes outputs for smooth between samples, and all of a long step for known.
 static void say_doubt(crd_master* m, const crd_master_report* r)
 {
     if (!isfinite(r->worst_error)) { return; }
     const bool sequential = m->plan->sys->run.scheme == CRD_SCHEME_GAUSS_SEIDEL;
-    const char* why = m->plan->times.multirate && sequential ? "units have steps of their own" : "";
+    const char* why = has_several_rates(m) && sequential ? "units have steps of their own" : "";
     bool jumps = false, predicts = false;
     for (int i = 0; i < r->flow_count; i++) {
         const bool held = !strcmp(r->flows[i].used, "hold");

@@ -97,6 +97,43 @@ static crd_status find_pair(crd_master* m, crdi_judge* j)
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 
+// What the unit says; of one that says nothing it is not known.
+static bool follows(const crd_unit* u, int32_t output, int32_t input)
+{
+    const crd_dependencies* d = u->info.outputs;
+    for (int i = 0; d && i < d->count; i++) {
+        if (d->unknown[i] == output) {
+            return !d->on_all[i] && crd_unit_depends(u, output, input, false);
+        }
+    }
+    return false;
+}
+
+// At the end of its step a unit has an input as it was at the beginning, or in the middle. In
+// Gauss- Seidel order what is held is the newest value.
+static bool comes_late(const crdi_plan* plan, const crdi_connection* k)
+{
+    const crdi_prediction* f = k->prediction;
+    const bool held = !f || f->predict == CRD_PREDICTION_HOLD;
+    const bool constant = held || !f->slope[0] || f->predict >= CRD_PREDICTION_AB2;
+    return constant && !(held && plan->phase_count > 1);
+}
+
+static void find_stale(const crd_master* m, crdi_judge* j)
+{
+    enum { MOST = 1000 }; // all are compared with all
+    for (int i = 0; i < j->count && j->count <= MOST && !m->plan->iterated; i++) {
+        const crdi_end* from = &j->links[i]->from;
+        const bool fresh = crdi_refresh_has(m->plan, from->member) &&
+                           crd_defect_scheme_refreshes(m->plan->sys->run.feedthrough);
+        for (int k = 0; k < j->count && !fresh && !j->stale[i]; k++) {
+            const crdi_end* to = &j->links[k]->to;
+            j->stale[i] = to->member == from->member && comes_late(m->plan, j->links[k]) &&
+                          follows(m->plan->members[to->member].unit, from->variable, to->variable);
+        }
+    }
+}
+
 static bool has_crashed(const crd_master* m)
 {
     for (int i = 0; i < m->plan->member_count; i++) {
@@ -120,10 +157,11 @@ static bool judge_make_room(crd_master* m)
     j->links = crdi_arena_new(&m->arena, n, sizeof *j->links);
     j->order = crdi_arena_new(&m->arena, n, sizeof *j->order);
     j->keys = crdi_arena_new(&m->arena, n, sizeof *j->keys);
+    j->stale = crdi_arena_new(&m->arena, n, sizeof *j->stale);
     m->verdict.flows = crdi_arena_new(&m->arena, n, sizeof *m->verdict.flows);
     m->verdict.bonds =
         crdi_arena_new(&m->arena, (size_t)m->energy.bond_count, sizeof *m->verdict.bonds);
-    if (!j->links || !j->order || !j->keys || !m->verdict.flows || !m->verdict.bonds) {
+    if (!j->links || !j->order || !j->keys || !j->stale || !m->verdict.flows || !m->verdict.bonds) {
         return false;
     }
     for (int i = 0; i < flows; i++) {
@@ -133,6 +171,7 @@ static bool judge_make_room(crd_master* m)
         j->links[flows + i] = m->connections.observed[i].of;
         if (name_ends(m, m->connections.observed[i].of) < 0) { return false; }
     }
+    find_stale(m, j);
     if (find_loops(m, j) < 0 || find_pair(m, j) < 0) { return false; }
     m->verdict.judge = j;
     return true;
@@ -396,17 +435,27 @@ static double add_up(double part, double way, double size)
     return size > 0 ? part * fmax(1, 0.785 * way / size) : (double)NAN;
 }
 
+// Beside the defect of the input there is that of an output which follows an input at once: it is
+// that of the input at the beginning of the step, or in its middle.
+static double missed(const crdi_judge* j, int link, const crd_flow_report* f, int64_t steps)
+{
+    const crdi_connection* k = j->links[link];
+    const double moved = k->prediction ? k->prediction->moved : k->observed->moved,
+                 late = k->prediction ? 0.5 : 1;
+    const double age = j->stale[link] && steps > 0 ? late * sqrt(moved / (double)steps) : 0;
+    return larger(f->rms, f->output_rms) + age;
+}
+
 static void weigh_defects(const crd_master* m, crd_master_report* r)
 {
     const crdi_judge* j = m->verdict.judge;
     for (int i = 0; i < r->flow_count; i++) {
         const crdi_connection* k = j->links[j->order[i]];
         const crd_flow_report* f = &r->flows[i];
-        const bool seen = k->prediction != NULL;
         if (j->loop[k->from.member] != j->loop[k->to.member] || !isnan(f->error_rms)) { continue; }
-        const double way = seen ? k->prediction->way : k->observed->way,
-                     size = seen ? k->prediction->size : k->observed->size;
-        const double part = larger(f->rms, f->output_rms) / size_of(m, k, f->signal_rms);
+        const double way = k->prediction ? k->prediction->way : k->observed->way,
+                     size = k->prediction ? k->prediction->size : k->observed->size;
+        const double part = missed(j, j->order[i], f, r->steps) / size_of(m, k, f->signal_rms);
         weigh(r, add_up(part, way, size), f->from);
     }
     for (int i = 0; i < r->coupling_count; i++) {

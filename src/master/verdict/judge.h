@@ -20,6 +20,7 @@ typedef struct crdi_judge {
     int count;
     int* order;           // (count) by relative defect, largest first: link of report k
     double* keys;         // (count) of links
+    bool* stale;          // (count) its output follows an input at once, and is not made fresh
     int* loop;            // (members) which cycle of connections it is in
     bool* loop_saves;     // (members) by cycle: it has several members, and all save their state
     int action, feedback; // links that form a power bond that nobody watches, -1: none
