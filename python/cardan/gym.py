@@ -15,10 +15,14 @@ run `gymnasium.vector.AsyncVectorEnv([lambda: cardan.gym.Env(...)] * 4)`, which 
 """
 from __future__ import annotations
 
+import copy
 import ctypes as c
 import math
+import os
 import queue
+import tempfile
 import threading
+import zipfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -120,6 +124,7 @@ class _Batch:
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise _lib.RangeError(f"{what} is {number!r}, expected a whole number from 1")
         self.runs: List[Run] = []
+        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
         self._shares: Optional[_Shares] = None
         try:
             self.runs = [self._open()]
@@ -130,6 +135,8 @@ class _Batch:
             read = list(dict.fromkeys([*self.bounds[0], *also, *formulas]))
             self._names = (list(self.bounds[1]), read)
             layout = [self._look_up(self.runs[0], names) for names in self._names]
+            if count > 1:
+                self._unpack_once()
             self.runs += [self._open() for _ in range(1, count)]
             for run in self.runs[1:]:
                 for names in self._names:
@@ -168,6 +175,21 @@ class _Batch:
 
     def _open(self) -> Run:
         return Run(self.system, self.options, True, record=False)
+
+    def _unpack_once(self) -> None:
+        """FMUs that were opened once, and so are what they should be, are opened from one folder by all other runs: then their
+        code is one in memory and in the caches, which makes a step of many three times as fast."""
+        units = {name: dict(spec) for name, spec in self.system._units.items()}
+        for name, spec in units.items():
+            path = spec.get("fmu")
+            if isinstance(path, str) and zipfile.is_zipfile(path):
+                if self._folder is None:
+                    self._folder = tempfile.TemporaryDirectory(prefix="cardan-gym-")
+                spec["fmu"] = os.path.join(self._folder.name, str(len(os.listdir(self._folder.name))))
+                with zipfile.ZipFile(path) as z:
+                    z.extractall(spec["fmu"])
+        self.system = copy.copy(self.system)
+        self.system._units = units
 
     def _fresh(self) -> None:
         for i, run in enumerate(self.runs):
@@ -296,6 +318,9 @@ class _Batch:
         runs, self.runs[:] = list(self.runs), []
         for run in runs:
             run.close()
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.cleanup()
 
 
 class Env(gymnasium.Env[Any, Any]):

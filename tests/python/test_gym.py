@@ -104,6 +104,23 @@ class Environments(unittest.TestCase):
             for e in singles:
                 e.close()
 
+    def test_fmus_that_are_unpacked_once_step_as_in_a_run_of_their_own(self):
+        fmus = os.path.join(os.environ.get("CARDAN_BUILD", os.path.join(ROOT, "build")), "fmus", "fmi2")
+        s = cardan.System().add("first", fmu=os.path.join(fmus, "lo_fd1.fmu"), isolate="none")
+        s.add("second", fmu=os.path.join(fmus, "lo_fd2.fmu"), isolate="none").options(step=0.001, stop=0.02)
+        s.connect("second.x2", "first.x2").connect("second.v2", "first.v2").connect("first.f", "second.f")
+        whole = s.run()["second.v2"]
+        envs = cardan.gym.VectorEnv(s, 3, observations=["second.v2"])
+        folder = envs._batch._folder.name
+        self.assertEqual(sorted(os.listdir(folder)), ["0", "1"])
+        envs.reset(seed=0)
+        for k in range(1, 21):
+            o, _, _, truncated, _ = envs.step(np.zeros((3, 0)))
+            self.assertEqual(o[:, 0].tolist(), [whole[k]] * 3)
+        self.assertTrue(truncated.all())
+        envs.close()
+        self.assertFalse(os.path.exists(folder))
+
     def test_over_processes_and_by_make_vec(self):
         envs = gymnasium.vector.AsyncVectorEnv([lambda: cardan.gym.Env(lag(), **KEYS)] * 2)
         envs.reset(seed=1)
