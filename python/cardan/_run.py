@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 
 import numpy as np
 
-from . import _lib
+from . import _lib, _optional, _show
 from ._lib import lib
 
 if TYPE_CHECKING:
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 _ENDS = ("", "stop time", "unit", "interrupted", "failed", "overrun", "guard")
 _SLICE = 0.05  # s between two looks at signals such as Ctrl-C
+
+
+def _whole(what: str, number: Any, least: int = 0) -> int:
+    """A whole number that was given."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"{what} is {type(number).__name__}, expected a whole number")
+    if not least <= number < 1 << 62:
+        raise _lib.RangeError(f"{what} is {number}, expected a whole number from {least}")
+    return int(number)
 
 
 class VerdictWarning(UserWarning):
@@ -159,6 +168,8 @@ class Run:
 
     def advance(self, steps: int = 1) -> bool:
         """So many macro steps. False: the run has come to its end."""
+        if steps.__class__ is not int or steps >> 62:
+            steps = _whole("steps", steps)
         status = lib.crd_master_advance(self._master, steps) if self._master else -9
         if status < 0 or self._error is not None:
             self._alive()
@@ -190,6 +201,14 @@ class Run:
         """From any thread: the run ends after the step under way."""
         self._alive()
         lib.crd_master_cancel(self._master)
+
+    def _interrupted(self) -> None:
+        """Ctrl-C between two steps: the run ends where it is, and its units with it."""
+        if self._master and not self._finished:
+            lib.crd_master_cancel(self._master)
+            lib.crd_master_advance(self._master, 1)  # which makes none
+            self._finished = True
+            lib.crd_master_finish(self._master)
 
     def finish(self) -> "Run":
         """Terminates the units. The record stays. Raises LimitError if the guard has stopped the run."""
@@ -304,8 +323,38 @@ class Run:
 
     def to_pandas(self) -> Any:
         """The record as a DataFrame over time."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
+        pandas = _optional.need("pandas", "Run.to_pandas")
         return pandas.DataFrame({n: self[n] for n in self.names}, index=pandas.Index(self["t"], name="time"))
+
+    def times(self, name: str) -> "Array":
+        """The times of a recorded signal; those of `run["t"]`, unless units are recorded at their own."""
+        t = self._table()
+        if not self._arrays.get("\0"):
+            self._arrays["\0"] = {t.columns[i].name.decode(): i for i in range(t.column_count)}
+        i = self._arrays["\0"].get(name)
+        if i is None:
+            raise self._unknown(name)
+        return self["t"] if t.columns[i].time == t.time else self._array(t.columns[i].time, t.columns[i].rows)
+
+    def to_xarray(self) -> Any:
+        """The record as a Dataset over time, with physical units as attributes."""
+        return _show.to_xarray(self)
+
+    def plot(self, *names: str, axes: Any = None) -> Any:
+        """Signals by matplotlib, those of one physical unit in one of `axes`; all of them without names."""
+        return _show.plot(self, names, axes)
+
+    def write(self, path: Union[str, "os.PathLike[str]"]) -> "Run":
+        """The record as a file by its ending: .csv, .mf4 or .mat, the latter with description and verdict."""
+        _show.write(self, os.fspath(path))
+        return self
+
+    def show(self, path: Optional[str] = None, *, browser: bool = True) -> str:
+        """The report as one page, opened in a browser. Without a path it goes with the interpreter."""
+        return _show.show(self, path, browser)
+
+    def _repr_html_(self) -> str:
+        return _show.run_html(self)
 
     @property
     def verdict(self) -> Verdict:

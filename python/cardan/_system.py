@@ -7,7 +7,7 @@ import math
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from . import _lib
+from . import _lib, _show
 from ._lib import lib
 from ._run import Run
 from ._unit import Instance, Unit
@@ -207,14 +207,21 @@ class System:
         return Run(self, {k: _plain(v, f"run.{k}") for k, v in options.items()}, True,
                    resume=_lib.encode(path, "path"))
 
-    def run(self, **options: Any) -> Run:
-        """Runs to the end: `sys.run(stop=10, step="1 ms")`. Ctrl-C ends it cleanly; what was computed is in `e.run`."""
+    def run(self, *, progress: Optional[bool] = None, **options: Any) -> Run:
+        """Runs to the end: `sys.run(stop=10, step="1 ms")`. Ctrl-C ends it cleanly; what was computed is in `e.run`.
+
+        What takes longer than a second shows its progress on a terminal and in a notebook; `progress` says yes or no.
+        """
         run = self.start(snapshots=False, **options)
+        shown = _show.Progress(run, progress)
         try:
-            run.complete()
+            try:
+                run.complete(shown)
+            finally:
+                shown.close()
         except BaseException as e:
             if not isinstance(e, _lib.CardanError):
-                run.finish()
+                run._interrupted()
             try:
                 setattr(e, "run", run)
             except AttributeError:
@@ -226,6 +233,14 @@ class System:
         """Everything but running: units are opened, connections resolved. Raises what is wrong."""
         Run(self, {}, False, initialize=False).close()
         return self
+
+    def live(self, *, browser: bool = True, wait: bool = False, **options: Any) -> _show.Live:
+        """Runs by the command, watched and steered on its page. `wait`: until Start is pressed there. Not with units in
+        Python. `live.url` is the address, `live.stop()` the end."""
+        return _show.live(self, {k: _plain(v, f"run.{k}") for k, v in options.items()}, browser, wait)
+
+    def _repr_html_(self) -> str:
+        return _show.system_html(self)
 
     def __repr__(self) -> str:
         return f"<cardan.System {self.file or 'built by calls'}, {len(self._units) + len(self._models)} units added>"

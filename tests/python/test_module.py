@@ -226,7 +226,7 @@ class GoingBack(unittest.TestCase):
                 [sys.executable, "-c", f"import sys; sys.argv = ['x', {BUILD!r}]; sys.path.insert(0, {HERE!r})\n"
                  f"from test_module import *\nwith {code}.resume({file!r}, stop={stop}) as r:\n"
                  "    r.complete()\nfor n in r.names: print(n, r[n].tobytes().hex())"],
-                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(cardan.__file__))})
             self.assertEqual(sentence.stderr, "")
             self.assertEqual(sentence.stdout.splitlines(), [f"{n} {again[n].tobytes().hex()}" for n in again.names])
             with open(file, "r+b") as f:
@@ -247,6 +247,100 @@ class GoingBack(unittest.TestCase):
                 run.save()
             except cardan.Unsupported as e:
                 self.assertIn("unit 'r'", str(e))
+
+
+class Shown(unittest.TestCase):
+    def test_a_system_is_its_drawing_or_what_is_wrong_with_it(self):
+        svg = cardan.System(OSCILLATOR)._repr_html_()
+        self.assertTrue(svg.startswith("<svg") and svg.count('class="box"') == 2 and svg.count("marker-end") == 3, svg)
+        ids = re.findall(r'id="([^"]+)"', svg + cardan.System(OSCILLATOR)._repr_html_())
+        self.assertEqual(len(ids), len(set(ids)))  # of two drawings on one page
+        self.assertIn("nowhere.yaml", cardan.System("nowhere.yaml")._repr_html_())
+        self.assertIn("&lt;", cardan.System()._repr_html_())
+
+    def test_a_run_is_its_verdict_and_plots(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.2)
+        page = run._repr_html_()
+        for part in ("guard calm", "second.v2 → first.v2", "<svg", "first.x1", "m/s"):
+            self.assertIn(part, page)
+        with lag_system().start() as begun:
+            self.assertIn("going on", begun._repr_html_())
+        begun.close()
+        self.assertIn("closed", begun._repr_html_())
+
+    def test_a_run_becomes_files_and_a_report(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.2)
+        with tempfile.TemporaryDirectory() as folder:
+            for end in ("csv", "mf4", "mat"):
+                path = os.path.join(folder, "run." + end)
+                run.write(path)
+                self.assertTrue(cardan.compare(run, path, relative=0, absolute=0))
+            with open(run.show(os.path.join(folder, "report.html"), browser=False), encoding="utf-8") as f:
+                text = f.read()
+            self.assertIn("second.v2", text)
+            self.assertIn("topology", text)
+            with self.assertRaises(cardan.ReadWriteError):
+                run.write(os.path.join(folder, "nowhere", "a.csv"))
+            with self.assertRaises(cardan.Unsupported):
+                run.write("a.xyz")
+        with open(run.show(browser=False), "rb") as f:
+            self.assertIn(b"</html>", f.read())
+
+    def test_the_page_of_a_run(self):
+        import urllib.request
+        s = cardan.System().add("push", signal={"shape": "sine", "frequency": 2}).options(step="1 ms", stop=1)
+        for system in (s, cardan.System(OSCILLATOR)):
+            with system.live(browser=False, stop=0.5) as live:
+                with urllib.request.urlopen(live.url) as page:
+                    self.assertIn(b"<html", page.read())
+                self.assertIn(live.url, live._repr_html_())
+            self.assertIsNotNone(live._process.returncode)
+        with self.assertRaises(cardan.Unsupported):
+            lag_system().live()
+        with self.assertRaises(cardan.RangeError):
+            cardan.System("nowhere.yaml").live(browser=False)
+        with self.assertRaises(cardan.Unsupported):
+            cardan.System(OSCILLATOR).add("x", signal={"shape": "sine"}).live()
+
+    def test_progress_on_a_terminal_goes_when_it_is_done(self):
+        import contextlib
+        import io
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            cardan.System(OSCILLATOR).run(stop=0.2, progress=True)
+            shown = said.getvalue()
+            cardan.System(OSCILLATOR).run(stop=0.2)
+        self.assertIn("of 0.2 s", shown)
+        self.assertTrue(shown.endswith("\r\x1b[K"))
+        self.assertEqual(said.getvalue(), shown)
+
+    def test_xarray_and_matplotlib_if_they_are_there(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.1)
+        try:
+            import matplotlib
+            import xarray  # noqa: F401
+        except ImportError:
+            self.skipTest("xarray or matplotlib is not installed")
+        data = run.to_xarray()
+        self.assertEqual(data["first.f"].attrs["units"], "N")
+        self.assertTrue((data["first.f"].values == run["first.f"]).all())
+        matplotlib.use("Agg")
+        self.assertEqual(len(run.plot("first.f", "first.x1", "second.x2")), 2)
+        with self.assertRaises(cardan.NotFound):
+            run.plot("first.zz")
+
+    def test_what_is_not_installed_is_named(self):
+        from unittest import mock
+        run = lag_system().run()
+        for package, call in (("pandas", run.to_pandas), ("xarray", run.to_xarray), ("matplotlib", run.plot)):
+            hidden = {k: None for k in [package, *[m for m in sys.modules if m.startswith(package + ".")]]}
+            with mock.patch.dict(sys.modules, {**hidden, package: None}):
+                with self.assertRaises(ImportError) as caught:
+                    call()
+            self.assertIn(f"pip install {package}", str(caught.exception))
+        code = "import sys; sys.modules['gymnasium'] = None\ntry: import cardan.gym\nexcept ImportError as e: print(e)"
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        self.assertIn("pip install gymnasium", said)
 
 
 class Mistakes(unittest.TestCase):
@@ -365,9 +459,9 @@ class Docs(unittest.TestCase):
             failed, _ = doctest.testmod(module, extraglobs={"unit": cardan.unit, "System": cardan.System})
             self.assertEqual(failed, 0)
 
-    def test_the_page_runs(self):
-        with open(os.path.join(ROOT, "docs", "how-to", "python.md"), encoding="utf-8") as f:
-            text = f.read().replace("build/fmus", os.path.join(BUILD, "fmus"))
+    def run_page(self, *path):
+        with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+            text = f.read().replace("build/", BUILD + os.sep)
         before, space = os.getcwd(), {}
         os.chdir(ROOT)
         try:
@@ -375,6 +469,15 @@ class Docs(unittest.TestCase):
                 exec(block, space)
         finally:
             os.chdir(before)
+        return space
+
+    def test_the_readme_runs(self):
+        space = self.run_page("README.md")
+        self.assertLess(space["worst"], 0.001)
+        self.assertEqual(space["run"].ended, "")
+
+    def test_the_page_runs(self):
+        space = self.run_page("docs", "how-to", "python.md")
         self.assertEqual(len(space["ends"]), 3)
         self.assertLess(space["best"].rms, space["table"]["zoh"].rms)
         self.assertTrue(space["same"])
