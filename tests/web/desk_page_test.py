@@ -8,7 +8,7 @@ import unittest
 
 import e2e_desk
 import page_test
-from page_test import CHROMIUM, QUIET, expect, sync_playwright
+from browser import CHROMIUM, QUIET, BrowserTest, expect
 
 PAD = """() => {
     window.pad = { connected: true, axes: [0, 0, 0, 0], buttons: Array.from({ length: 17 }, () => ({ value: 0 })) };
@@ -16,21 +16,11 @@ PAD = """() => {
 }"""
 
 
-@unittest.skipUnless(sync_playwright and CHROMIUM, "no browser here")
-class DeskPage(unittest.TestCase):
-    # What those tests do to begin, to look and to end, without the tests themselves.
-    setUp, tearDown, context, open, until, state, event = (
-        getattr(page_test.LivePage, name) for name in ("setUp", "tearDown", "context", "open", "until", "state", "event"))
+class DeskPage(BrowserTest):
+    # What those tests do to look, without the tests themselves.
+    open, state, event = (getattr(page_test.LivePage, name) for name in ("open", "state", "event"))
     bench, desk, rows, at_rest, command = (
         getattr(e2e_desk.Desk, name) for name in ("bench", "desk", "rows", "at_rest", "command"))
-
-    @classmethod
-    def setUpClass(cls):
-        page_test.LivePage.setUpClass.__func__(cls)
-
-    @classmethod
-    def tearDownClass(cls):
-        page_test.LivePage.tearDownClass.__func__(cls)
 
     def lever(self, page, name):
         return page.get_by_role("group", name="desk." + name, exact=True)

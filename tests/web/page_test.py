@@ -8,30 +8,17 @@ system's (no browser is fetched); without it, or without Playwright, the tests a
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import unittest
-from urllib.parse import urlsplit
 
 from bench_run import Bench, BenchRun
+from browser import CARDAN, PATIENCE, TMP, BrowserTest, expect
 
-try:
-    from playwright.sync_api import expect, sync_playwright
-except ImportError:
-    sync_playwright = None
-
-CARDAN = os.environ["CARDAN"]
 FMUS = os.environ["CARDAN_FMUS"]
 EXAMPLES = os.environ["CARDAN_EXAMPLES"]
-TMP = os.environ.get("CARDAN_TMP")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]
 LONG = "600"  # s; runs are stopped by the tests
-PATIENCE = 60000  # ms; a test that waits longer has failed
 
 
 class Run:
@@ -83,57 +70,9 @@ class Run:
             return [list(signals[0].timestamps)] + [list(s.samples) for s in signals]
 
 
-@unittest.skipUnless(sync_playwright, "no Playwright here; tests/tools/requirements.txt has it")
-@unittest.skipUnless(CHROMIUM, "no chromium here; cmake/setup.sh test installs it")
-class LivePage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        expect.set_options(timeout=PATIENCE)
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="page_", dir=TMP)
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.complaints = []
-        self.asked = set()
-        self.lost_is_fine = False  # Chromium logs every connection that fails
-
-    def tearDown(self):
-        complaints = [c for c in self.complaints if not (self.lost_is_fine and "WebSocket connection" in c)]
-        self.assertEqual(complaints, [], "the console is silent")
-        self.assertLessEqual(self.asked, {"127.0.0.1"}, "nothing leaves the host")
-
-    # ---- helpers
-
-    def context(self, theme="light", width=1400, height=900):
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-        self.addCleanup(context.close)
-        context.set_default_timeout(PATIENCE)
-        context.on("request", lambda r: self.asked.add(urlsplit(r.url).hostname))
-        context.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
-        context.on("weberror", lambda e: self.complaints.append(str(e.error)))
-        return context
-
+class LivePage(BrowserTest):
     def open(self, run, **how):
-        page = self.context(**how).new_page()
-        page.on("websocket", lambda w: self.asked.add(urlsplit(w.url).hostname))
-        page.goto(run.url)
-        return page
-
-    def until(self, page, condition, before=None):
-        """Waits in the page. (wait_for_function evaluates text, which the page's policy forbids.)"""
-        fine = page.evaluate(
-            f"async (b) => {{ const end = performance.now() + {PATIENCE};"
-            " const is = () => (" + condition + ");"
-            " while (!is() && performance.now() < end) { await new Promise((r) => setTimeout(r, 15)); }"
-            " return Boolean(is()); }", before)
-        self.assertTrue(fine, condition)
+        return self.visit(run.url, **how)
 
     def moving(self, page):
         """The plots get data: rows come and the view advances."""

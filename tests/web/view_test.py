@@ -8,43 +8,10 @@ import json
 import math
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
-from urllib.parse import urlsplit
 
-try:
-    from playwright.sync_api import expect, sync_playwright
-except ImportError:
-    sync_playwright = None
-
-CARDAN = os.environ["CARDAN"]
-TMP = os.environ.get("CARDAN_TMP")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]
-PATIENCE = 60000  # ms
-
-# Every text in sight against the ground behind it, WCAG 2.1: 4.5, large or bold texts 3. Grounds that are not
-# opaque are looked for further out; what is on a canvas or disabled is left out.
-CONTRAST = """() => {
-  const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
-  const light = (c) => { const l = c.slice(0, 3).map((x) => x / 255).map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2]; };
-  const bad = [];
-  for (const node of document.querySelectorAll("body *")) {
-    const text = Array.from(node.childNodes).filter((n) => n.nodeType === 3 && n.textContent.trim()).map((n) => n.textContent.trim()).join(" ");
-    const box = node.getBoundingClientRect(), style = getComputedStyle(node);
-    if (!text || box.width === 0 || box.height === 0 || style.visibility !== "visible" || node.disabled || node.tagName === "OPTION") { continue; }
-    let ground = [255, 255, 255, 1];
-    for (let up = node; up; up = up.parentElement) { const c = parse(getComputedStyle(up).backgroundColor); if (c[3] > 0.99) { ground = c; break; } }
-    const a = light(parse(style.color)), b = light(ground), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (ratio < (large ? 3 : 4.5)) { bad.push(text.slice(0, 30) + ": " + ratio.toFixed(2)); }
-  }
-  return bad;
-}"""
+from browser import CARDAN, BrowserTest, expect
 
 
 def ramp_csv(path, scale=1.0, rows=2001, step=0.01):
@@ -58,68 +25,12 @@ def ramp_csv(path, scale=1.0, rows=2001, step=0.01):
                     f"{'idle' if t < 10 else 'drive'},{gap}\n")
 
 
-@unittest.skipUnless(sync_playwright, "no Playwright here; tests/tools/requirements.txt has it")
-@unittest.skipUnless(CHROMIUM, "no chromium here; cmake/setup.sh test installs it")
-class Viewer(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        expect.set_options(timeout=PATIENCE)
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="view_", dir=TMP)
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.complaints, self.asked = [], set()
-
-    def tearDown(self):
-        self.assertEqual(self.complaints, [], "the console is silent")
-        self.assertLessEqual(self.asked, {"127.0.0.1", None, ""}, "nothing leaves the host")
-
-    # ---- helpers
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Viewer(BrowserTest):
     def serve(self, *files):
-        process = subprocess.Popen([CARDAN, "view", *files], cwd=self.folder, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE, text=True)
-
-        def end():
-            if process.poll() is None:
-                process.terminate()
-            process.communicate()
-        self.addCleanup(end)
-        for line in process.stderr:
-            found = re.match(r"view\s+(http\S+)", line)
-            if found:
-                return found[1]
-        raise AssertionError("no address")
+        return super().serve("view", "view", *files)
 
     def open(self, url, theme="light", width=1300, height=850):
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme,
-                                           accept_downloads=True)
-        self.addCleanup(context.close)
-        context.set_default_timeout(PATIENCE)
-        context.on("request", lambda r: self.asked.add(urlsplit(r.url).hostname))
-        context.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
-        context.on("weberror", lambda e: self.complaints.append(str(e.error)))
-        page = context.new_page()
-        page.goto(url)
-        return page
-
-    def until(self, page, condition):
-        fine = page.evaluate(
-            f"async () => {{ const end = performance.now() + {PATIENCE};"
-            " const is = () => (" + condition + ");"
-            " while (!is() && performance.now() < end) { await new Promise((r) => setTimeout(r, 15)); }"
-            " return Boolean(is()); }")
-        self.assertTrue(fine, condition)
+        return self.visit(url, theme=theme, width=width, height=height)
 
     def ready(self, page):
         """Panels are drawn from all of the file."""
@@ -301,7 +212,7 @@ class Viewer(unittest.TestCase):
                     self.ready(page)
                     page.evaluate("{ const p = cardanView.viewer.active; p.actions.cursor(3, 0); p.actions.cursor(6, 1); }")
                     expect(page.locator("#cursor-b")).to_contain_text("6")
-                    self.assertEqual(page.evaluate(CONTRAST), [])
+                    self.accessible(page)
                     self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
                     out = page.evaluate("(w) => Array.from(document.querySelectorAll('header button, header select, header dd, .view-panel, .view-panel .head > *'))"
                                         ".filter((n) => n.offsetParent && n.getBoundingClientRect().width > 0).filter((n) => { const b = n.getBoundingClientRect(); return b.left < -0.5 || b.right > w + 0.5; })"
@@ -310,7 +221,7 @@ class Viewer(unittest.TestCase):
                     if width == 390:
                         page.locator("#toggle-list").click()
                         expect(page.locator("#filter")).to_be_visible()
-                        self.assertEqual(page.evaluate(CONTRAST), [])
+                        self.accessible(page)
 
     def test_an_exported_page_needs_no_server(self):
         ramp_csv(self.path("run.csv"))

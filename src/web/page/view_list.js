@@ -28,7 +28,7 @@ function listRow(s, i, used) {
     const row = el("div", { id: "signal-" + i, class: "signal" + (used ? " used" : ""), role: "option", draggable: "true",
         "aria-selected": i === chosenRow ? "true" : "false", "aria-setsize": found.length, "aria-posinset": i + 1, title: s.name + (s.description ? "\n" + s.description : "") },
     tail("name", s.name), el("span", { class: "unit", text: s.unit === "1" ? "" : s.unit }), ...files,
-    el("button", { type: "button", class: "quiet add", tabindex: "-1", "aria-label": "Add " + s.name, text: "+", onclick: (e) => { e.stopPropagation(); addSignal(s, e.shiftKey); } }));
+    el("span", { class: "add", "aria-hidden": "true", title: "Add (Enter)", text: "+", onclick: (e) => { e.stopPropagation(); addSignal(s, e.shiftKey); } }));
     row.style.top = i * ROW + "px";
     row.addEventListener("click", () => { chosenRow = i; drawList(); });
     row.addEventListener("dblclick", (e) => addSignal(s, e.shiftKey));
