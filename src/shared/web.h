@@ -4,6 +4,7 @@
 /// text under /metrics, and sends PlotJuggler's UDP batches. It is the watcher of a crdi_live. The
 /// page is in the library; nothing is fetched from elsewhere. docs/how-to/live.md has the messages.
 #pragma once
+#include "cardan/system.h"
 #include "shared/live.h"
 
 typedef struct crdi_web crdi_web;   ///< opaque
@@ -17,6 +18,21 @@ const char* crdi_view_error(const crdi_view* v); ///< of the last failure
 /// server: `pixels` extremes of each. Complete or not at all; "-": standard output.
 crd_status crdi_view_export(crdi_view* v, const char* const* patterns, int pattern_count,
                             int pixels, const char* path);
+
+typedef struct crdi_draw crdi_draw; ///< opaque: a description whose connections are drawn
+
+typedef struct crdi_draw_options {
+    const char* path;      ///< of the description: for messages, and where it is saved
+    const crd_text* text;  ///< of the description
+    bool draft;            ///< it is not in the file yet, and its connections are proposals
+    crd_system_base* base; ///< reads what `system:` names, NULL: refused
+} crdi_draw_options;
+
+/// Opens a description for the page of connections. A text of which nothing can be drawn fails;
+/// errors that cardan check tells are shown.
+crd_status crdi_draw_create(crd_context* ctx, const crdi_draw_options* o, crdi_draw** out);
+void crdi_draw_destroy(crdi_draw* d);
+bool crdi_draw_saved(const crdi_draw* d); ///< the file holds what is drawn; behind crdi_web_stop
 
 typedef struct crdi_web_options {
     const char* address; ///< "127.0.0.1", "[::1]:8421", ":0"; port 0 or none: 8421, else a free one
@@ -32,11 +48,13 @@ typedef struct crdi_web_options {
     const char* const* stream_signals; ///< patterns; none: all
     int stream_signal_count;
     crdi_view* view; ///< results to be looked at, the thread's until crdi_web_stop; NULL: none
+    crdi_draw* draw; ///< a description to be drawn instead of a run and results, as `view`
 } crdi_web_options;
 
 crdi_web_options crdi_web_defaults(void);
-/// Listens and starts the thread. `live` may be NULL if there is a view. CRD_E_RANGE for what is
-/// forbidden (an open address without `open`), CRD_E_IO with the reason. `live` outlives it.
+/// Listens and starts the thread. `live` may be NULL if there is a view or a drawing. CRD_E_RANGE
+/// for what is forbidden (an open address without `open`), CRD_E_IO with the reason. `live`
+/// outlives it.
 crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_options* opt,
                           crdi_web** out);
 /// The run is over, and its results can be looked at: from now on the view belongs to the thread.

@@ -1,4 +1,5 @@
 // A description changed as an editor would: the lines of one connection, and nothing else.
+#include "shared/system_edit.h"
 #include "system/read.h"
 
 #include <stdio.h>
@@ -292,5 +293,110 @@ crd_status crd_system_text_disconnect(crd_context* ctx, const char* text, size_t
         st = crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: there is no connection %s%s%s", path,
                        from ? from : "to ", from ? " -> " : "", to);
     }
+    return done(&e, st);
+}
+
+// ---- another value -----------------------------------------------------------------------------
+
+static size_t indent_of(const edit* e, const crdi_node* mapping)
+{
+    return strspn(e->text + line_begin(e, mapping->first->line - 1), " ");
+}
+
+// Behind the last member of a mapping, as that one is written.
+static void add_member(edit* e, const crdi_node* mapping, const char* name, const char* value)
+{
+    if (mapping->flow) {
+        const size_t end = end_of(e, mapping->last);
+        put(e, 0, end);
+        crdi_text_add(e->out, ", %s: %s", name, value);
+        put(e, end, e->length);
+        return;
+    }
+    const size_t begin = line_begin(e, last_line(mapping->last));
+    const size_t end = begin + line_length(e, begin);
+    const bool dos = end > begin && e->text[end - 1] == '\r';
+    put(e, 0, end);
+    crdi_text_add(e->out, "\n%*s%s: %s%s", (int)indent_of(e, mapping), "", name, value,
+                  dos ? "\r" : "");
+    put(e, end, e->length);
+    if (end == e->length) { crdi_text_add(e->out, "\n"); }
+}
+
+// At the end of the text: `key: value`, or `run: { step: value }`.
+static void add_line(edit* e, const char* head, const char* name, const char* value)
+{
+    const bool dos = memchr(e->text, '\r', e->length) != NULL;
+    const char* eol = dos ? "\r\n" : "\n";
+    put(e, 0, e->length);
+    crdi_text_add(e->out, "%s", e->length && e->text[e->length - 1] != '\n' ? eol : "");
+    crdi_text_add(e->out, head ? "%s: { %s: %s }%s" : "%s%s: %s%s", head ? head : "", name, value,
+                  eol);
+}
+
+// "2 ms" is plain to everybody: what begins with a digit and has letters, digits and blanks.
+static bool is_quantity(const char* text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const size_t number = strspn(text, "0123456789.+-eE");
+    const char* unit = text + number + (text[number] == ' ');
+    return text[0] >= '0' && text[0] <= '9' && unit[0] && unit[strspn(unit, letters)] == 0;
+}
+
+static crd_status set_in(edit* e, const char* key, const char* value)
+{
+    const char* dot = strchr(key, '.');
+    const char* name = dot ? dot + 1 : key;
+    const char* head = dot ? crdi_arena_text(&e->arena, key, (size_t)(dot - key)) : NULL;
+    crd_text scalar;
+    crd_text_init(&scalar, e->ctx);
+    if (is_quantity(value)) {
+        crdi_text_add(&scalar, "%s", value);
+    } else {
+        crdi_yaml_text(&scalar, value);
+    }
+    const char* written =
+        scalar.failed ? NULL : crdi_arena_text(&e->arena, scalar.data, scalar.length);
+    crd_text_clear(&scalar);
+    if (!written || (dot && !head)) { return CRD_E_MEMORY; }
+    if (e->root->flow) {
+        return crdi_fail(e->ctx, CRD_E_UNSUPPORTED,
+                         "%s: a description in braces; put its keys on lines of their own",
+                         e->path);
+    }
+    const crdi_node* section = head ? crdi_node_get(e->root, head) : e->root;
+    if (!section) {
+        add_line(e, head, name, written);
+        return CRD_OK;
+    }
+    const crdi_node* n = section->kind == CRDI_MAPPING ? crdi_node_get(section, name) : NULL;
+    if (n && n->kind == CRDI_MAPPING && crdi_node_get(n, "file")) { n = crdi_node_get(n, "file"); }
+    const bool fits =
+        n ? n->kind == CRDI_SCALAR && n->at.line == n->at.end_line && (n->quoted || n->text[0])
+          : section->kind == CRDI_MAPPING && section->first;
+    if (!fits) {
+        return crdi_fail(e->ctx, CRD_E_UNSUPPORTED,
+                         "%s:%d: %s is written in a way that has to be changed in an editor",
+                         e->path, (n ? n : section)->line, key);
+    }
+    if (n) {
+        put(e, 0, begin_of(e, n));
+        crdi_text_add(e->out, "%s", written);
+        put(e, end_of(e, n), e->length);
+    } else if (head) {
+        add_member(e, section, name, written);
+    } else {
+        add_line(e, NULL, name, written);
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_system_text_set(crd_context* ctx, const char* text, size_t length, const char* path,
+                                const char* key, const char* value, crd_text* out)
+{
+    edit e = {.ctx = ctx, .text = text, .length = length, .path = path, .out = out};
+    crd_arena_init(&e.arena, ctx);
+    crd_status st = open_edit(&e);
+    if (st >= 0) { st = set_in(&e, key, value); }
     return done(&e, st);
 }

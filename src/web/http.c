@@ -121,7 +121,7 @@ static const char* media_type(const char* path)
 
 static bool find_file(const crdi_web* w, const char* path, file* out)
 {
-    if (!w->live && strcmp(path, "/") == 0) { path = "/view.html"; }
+    if (!w->live && strcmp(path, "/") == 0) { path = w->draw ? "/draw.html" : "/view.html"; }
     for (const crdi_page_file* f = crdi_page_files; f->path; f++) {
         if (strcmp(f->path, path) == 0) {
             *out = (file){f->data, f->length};

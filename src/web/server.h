@@ -4,6 +4,7 @@
 // out when its socket can take it, so one that does not read costs a block of rows and no more.
 #pragma once
 #include "shared/base.h"
+#include "web/draw.h"
 #include "web/page.h"
 #include "web/view.h"
 #include "web/web.h"
@@ -50,7 +51,8 @@ typedef struct crdi_web_reader {
     bool frame_due;
 } crdi_web_reader;
 
-// One open page of the viewer.
+// One open page of the viewer, or of a drawn description.
+enum { CRDI_WEB_DRAWN = 1 };                    // id of that protocol
 enum { CRDI_WEB_VIEW_QUEUE_BYTES = 256 << 20 }; // of answers that it does not take
 typedef struct crdi_view_reader {
     crdi_web* web; // NULL: not a reader (yet, any more)
@@ -73,6 +75,7 @@ struct crdi_web {
     crd_context* ctx;        // the thread's own
     crdi_live* live;         // borrowed; NULL: there is no run
     crdi_view* _Atomic view; // borrowed; NULL: there are no results (yet)
+    crdi_draw* draw;         // borrowed; NULL: no description is drawn
     int view_reader_count;
     crdi_web_options opt;
     crd_arena arena; // of the options

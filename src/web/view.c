@@ -309,14 +309,14 @@ static crd_status save_layout(crdi_view* v, const crdi_view_request* q)
     return st;
 }
 
-void crdi_view_refuse(crd_text* out, const crdi_view_request* q, const char* why)
+void crdi_view_refuse(crd_text* out, bool has_id, double id, const char* why)
 {
     crdi_json_writer w;
     crdi_json_writer_init(&w, out, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
     crdi_json_put_text(&w, "is", "reply");
-    if (q->has_id) {
-        crdi_json_put_number(&w, "id", q->id);
+    if (has_id) {
+        crdi_json_put_number(&w, "id", id);
     } else {
         crdi_json_put_null(&w, "id");
     }
@@ -346,7 +346,7 @@ void crdi_view_answer(crdi_view* v, const crdi_view_request* q, crd_arena* arena
     if (st == CRD_OK && q->verb != CRDI_VIEW_SAVE) { return; }
     out->length = begin;
     *binary = false;
-    crdi_view_refuse(out, q, st < 0 ? crd_error_text(v->ctx) : NULL);
+    crdi_view_refuse(out, q->has_id, q->id, st < 0 ? crd_error_text(v->ctx) : NULL);
 }
 
 // ---- life --------------------------------------------------------------------------------------

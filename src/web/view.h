@@ -34,12 +34,14 @@ typedef struct crdi_view_request {
     const crdi_json* layout;
 } crdi_view_request;
 
+// Whether there is a number between these two.
+bool crdi_view_number(const crdi_json* v, double low, double high, bool whole, double* out);
 // As crdi_web_message: CRD_E_FORMAT: no JSON; CRD_E_RANGE: it makes no sense.
 crd_status crdi_view_message(crd_arena* arena, const char* bytes, size_t length,
                              crdi_view_request* out);
 // Appended to `out`; `*binary`: not JSON. A failure is an answer, too: {"id", "error"}.
 void crdi_view_answer(crdi_view* v, const crdi_view_request* q, crd_arena* arena, crd_text* out,
                       bool* binary);
-void crdi_view_refuse(crd_text* out, const crdi_view_request* q, const char* why);
+void crdi_view_refuse(crd_text* out, bool has_id, double id, const char* why); // NULL: it is done
 const crd_text* crdi_view_hello(const crdi_view* v);
 bool crdi_view_work(crdi_view* v, int64_t budget); // false: nothing is left to do

@@ -96,9 +96,10 @@ static void put_module(crd_text* t, const char* text, size_t length)
 
 static void put_page_modules(crd_text* t)
 {
-    static const char* const modules[] = {
-        "/dom.js",        "/numbers.js",    "/theme.js",     "/view_source.js", "/view_math.js",
-        "/view_state.js", "/view_panel.js", "/view_list.js", "/view_export.js", "/view_main.js"};
+    static const char* const modules[] = {"/dom.js",         "/numbers.js",     "/theme.js",
+                                          "/ask.js",         "/view_source.js", "/view_math.js",
+                                          "/view_state.js",  "/view_panel.js",  "/view_list.js",
+                                          "/view_export.js", "/view_main.js"};
     size_t length = 0;
     const char* chart = crdi_chart(&length);
     put_module(t, chart, length);

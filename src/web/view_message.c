@@ -9,7 +9,7 @@ static crd_status view_wrong(crd_arena* a, const char* key, const char* expected
     return crdi_fail(a->ctx, CRD_E_RANGE, "\"%s\" is missing or wrong, expected %s", key, expected);
 }
 
-static bool number_between(const crdi_json* v, double low, double high, bool whole, double* out)
+bool crdi_view_number(const crdi_json* v, double low, double high, bool whole, double* out)
 {
     if (!v || v->kind != CRDI_JSON_NUMBER) { return false; }
     if (!(v->number >= low && v->number <= high)) { return false; }
@@ -25,7 +25,7 @@ static crd_status read_track(crd_arena* a, const crdi_json* list, crdi_track* ou
     const char* expected = "[file, signal] or [file, signal, file, signal]";
     if (list->kind != CRDI_JSON_LIST) { return view_wrong(a, "tracks", expected); }
     for (const crdi_json* v = list->first; v; v = v->next) {
-        if (n == 4 || !number_between(v, 0, 1e9, true, &place[n++])) {
+        if (n == 4 || !crdi_view_number(v, 0, 1e9, true, &place[n++])) {
             return view_wrong(a, "tracks", expected);
         }
     }
@@ -55,8 +55,8 @@ static crd_status read_tracks(crd_arena* a, const crdi_json* m, crdi_view_reques
 static crd_status read_window(crd_arena* a, const crdi_json* m, crdi_view_request* out)
 {
     const double most = 1e300;
-    if (!number_between(crdi_json_member(m, "from"), -most, most, false, &out->from) ||
-        !number_between(crdi_json_member(m, "to"), -most, most, false, &out->to) ||
+    if (!crdi_view_number(crdi_json_member(m, "from"), -most, most, false, &out->from) ||
+        !crdi_view_number(crdi_json_member(m, "to"), -most, most, false, &out->to) ||
         !(out->from <= out->to)) {
         return view_wrong(a, "from\" or \"to", "two times in s, the later one behind");
     }
@@ -66,7 +66,7 @@ static crd_status read_window(crd_arena* a, const crdi_json* m, crdi_view_reques
 static crd_status read_look(crd_arena* a, const crdi_json* m, crdi_view_request* out)
 {
     double pixels = 0;
-    if (!number_between(crdi_json_member(m, "pixels"), 1, CRDI_VIEW_PIXELS, true, &pixels)) {
+    if (!crdi_view_number(crdi_json_member(m, "pixels"), 1, CRDI_VIEW_PIXELS, true, &pixels)) {
         return view_wrong(a, "pixels", "1 to 16384");
     }
     out->pixels = (int)pixels;
@@ -76,7 +76,7 @@ static crd_status read_look(crd_arena* a, const crdi_json* m, crdi_view_request*
 static crd_status read_rows(crd_arena* a, const crdi_json* m, crdi_view_request* out)
 {
     double most = 0;
-    if (!number_between(crdi_json_member(m, "most"), 1, CRDI_VIEW_ROWS, true, &most)) {
+    if (!crdi_view_number(crdi_json_member(m, "most"), 1, CRDI_VIEW_ROWS, true, &most)) {
         return view_wrong(a, "most", "1 to 262144");
     }
     if (out->track_count != 1) { return view_wrong(a, "tracks", "one"); }
@@ -90,7 +90,7 @@ static crd_status read_times(crd_arena* a, const crdi_json* m, crdi_view_request
     const crdi_json* list = crdi_json_get_list(m, "times");
     for (const crdi_json* v = list ? crdi_json_first(list) : NULL; v; v = v->next) {
         if (out->time_count == 2 ||
-            !number_between(v, -1e300, 1e300, false, &out->times[out->time_count++])) {
+            !crdi_view_number(v, -1e300, 1e300, false, &out->times[out->time_count++])) {
             return view_wrong(a, "times", "one or two times in s");
         }
     }
@@ -129,7 +129,7 @@ crd_status crdi_view_message(crd_arena* arena, const char* bytes, size_t length,
     if (st < 0 || m->kind != CRDI_JSON_OBJECT) {
         return crdi_fail(arena->ctx, CRD_E_FORMAT, "the message is no JSON object");
     }
-    out->has_id = number_between(crdi_json_member(m, "id"), 0, 4294967295.0, true, &out->id);
+    out->has_id = crdi_view_number(crdi_json_member(m, "id"), 0, 4294967295.0, true, &out->id);
     if (!out->has_id) { return view_wrong(arena, "id", "a whole number"); }
     const char* word = crdi_json_get_text(m, "do");
     for (size_t i = 0; word && i < sizeof verbs / sizeof *verbs; i++) {

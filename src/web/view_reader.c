@@ -1,4 +1,5 @@
-// A page of the viewer: it asks, and is answered in order. It asks again for what was not done.
+// A page of the viewer, or of a drawn description: it asks, and is answered in order. It asks again
+// for what was not done.
 #include "web/server.h"
 
 #include <string.h>
@@ -24,14 +25,15 @@ static int view_queue(crdi_view_reader* r, crd_text* t, bool binary)
 static int view_open(crdi_web* w, crdi_view_reader* r, struct lws* wsi)
 {
     *r = (crdi_view_reader){0};
-    if (!w->view || w->view_reader_count >= CRDI_WEB_READERS) { return -1; }
+    const bool drawn = lws_get_protocol(wsi)->id == CRDI_WEB_DRAWN;
+    if ((drawn ? !w->draw : !w->view) || w->view_reader_count >= CRDI_WEB_READERS) { return -1; }
     r->message = crdi_new(w->ctx, CRDI_VIEW_MESSAGE_BYTES);
     if (!r->message) { return -1; }
     r->web = w;
     r->wsi = wsi;
     w->view_reader_count++;
     w->reader_count++;
-    crd_text hello = *crdi_view_hello(w->view);
+    crd_text hello = drawn ? *crdi_draw_hello(w->draw) : *crdi_view_hello(w->view);
     return view_queue(r, &hello, false);
 }
 
@@ -50,19 +52,41 @@ static void view_close(crdi_view_reader* r)
     *r = (crdi_view_reader){0};
 }
 
+static void view_reply(crdi_view_reader* r, crd_text* t, bool* binary)
+{
+    crdi_web* w = r->web;
+    crdi_view_request q;
+    const crd_status st = crdi_view_message(&w->request, r->message, r->message_length, &q);
+    if (st < 0) {
+        crdi_view_refuse(t, q.has_id, q.id, crd_error_text(w->ctx));
+    } else {
+        crdi_view_answer(w->view, &q, &w->request, t, binary);
+    }
+}
+
+static void draw_reply(crdi_view_reader* r, crd_text* t)
+{
+    crdi_web* w = r->web;
+    crdi_draw_request q;
+    const crd_status st = crdi_draw_message(&w->request, r->message, r->message_length, &q);
+    if (st < 0) {
+        crdi_view_refuse(t, q.has_id, q.id, crd_error_text(w->ctx));
+    } else {
+        crdi_draw_answer(w->draw, &q, t);
+    }
+}
+
 // A whole message has come.
 static int view_take(crdi_view_reader* r)
 {
     crdi_web* w = r->web;
-    crdi_view_request q;
     crd_text t;
     bool binary = false;
     crd_text_init(&t, w->ctx);
-    const crd_status st = crdi_view_message(&w->request, r->message, r->message_length, &q);
-    if (st < 0) {
-        crdi_view_refuse(&t, &q, crd_error_text(w->ctx));
+    if (lws_get_protocol(r->wsi)->id == CRDI_WEB_DRAWN) {
+        draw_reply(r, &t);
     } else {
-        crdi_view_answer(w->view, &q, &w->request, &t, &binary);
+        view_reply(r, &t, &binary);
     }
     const int n = view_queue(r, &t, binary);
     crd_text_clear(&t);

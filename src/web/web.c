@@ -276,6 +276,8 @@ static int knock(struct lws* wsi, enum lws_callback_reasons why, void* session, 
 static const struct lws_protocols protocols[] = {
     {"cardan.live.1", serve, sizeof(crdi_web_reader), 4096, 0, NULL, 64 << 10},
     {"cardan.view.1", crdi_web_serve_view, sizeof(crdi_view_reader), 65536, 0, NULL, 256 << 10},
+    {"cardan.draw.1", crdi_web_serve_view, sizeof(crdi_view_reader), 65536, CRDI_WEB_DRAWN, NULL,
+     256 << 10},
     {"knock", knock, 0, 0, 0, NULL, 0},
     {NULL, NULL, 0, 0, 0, NULL, 0},
 };
@@ -471,6 +473,7 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
     w->ctx = own;
     w->live = live;
     w->view = opt->view;
+    w->draw = opt->draw;
     w->listening = w->spare = -1;
     crd_arena_init(&w->arena, own);
     crd_arena_init(&w->request, own);

@@ -3,6 +3,7 @@
 #include "cardan/system.h"
 #include "fuzz.h"
 #include "shared/base_findings.h"
+#include "shared/system_edit.h"
 
 #include <string.h>
 
@@ -51,6 +52,9 @@ static void edits(crd_context* ctx, const char* data, size_t size)
         (void)crd_system_text_disconnect(ctx, more.data, more.length, "system.yaml", NULL, "b.u",
                                          &less);
     }
+    crd_text_clear(&less);
+    crd_text_init(&less, ctx);
+    (void)crdi_system_text_set(ctx, data, size, "system.yaml", "run.step", "2 ms", &less);
     crd_text_clear(&more);
     crd_text_clear(&less);
 }

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     const crd_status st = crdi_view_message(&arena, (const char*)data, size, &q);
     must(st == CRD_OK || st == CRD_E_FORMAT || st == CRD_E_RANGE);
     if (st < 0 || q.verb == CRDI_VIEW_SAVE) { // nothing is written here
-        crdi_view_refuse(&answer, &q, st < 0 ? crd_error_text(ctx) : NULL);
+        crdi_view_refuse(&answer, q.has_id, q.id, st < 0 ? crd_error_text(ctx) : NULL);
     } else {
         must(q.track_count <= CRDI_VIEW_TRACKS && q.pixels <= CRDI_VIEW_PIXELS);
         crdi_view_answer(view_over(ctx), &q, &arena, &answer, &binary);

@@ -6,6 +6,7 @@
 typedef struct connect_options {
     crdi_common common;
     bool dry_run;
+    crdi_watch_options page;
 } connect_options;
 
 typedef enum verb { V_LIST, V_PROPOSE, V_ADD, V_REMOVE } verb;
@@ -117,6 +118,26 @@ fail:
     return st;
 }
 
+static crd_status draw_connections(crdi_cli* cli, const connect_options* o, const char* path,
+                                   crdi_result* out)
+{
+    static const crdi_file_need need = {.what = "a description", .most = 256 << 20, .text = true};
+    crd_text text;
+    crd_text_init(&text, cli->ctx);
+    crdi_file_kind kind = CRDI_FILE_SYSTEM;
+    crd_status st = crdi_file_detect(cli->ctx, path, &kind);
+    if (st >= 0 && kind != CRDI_FILE_SYSTEM) {
+        st = crdi_fail(cli->ctx, CRD_E_UNSUPPORTED,
+                       "%s: no description, whose text could be changed; 'cardan new %s --ui' "
+                       "makes one that stands on it",
+                       path, path);
+    }
+    if (st >= 0) { st = crdi_file_read(cli->ctx, path, &need, &text); }
+    if (st >= 0) { st = crdi_draw_serve(cli, &o->page, &text, path, false, out); }
+    crd_text_clear(&text);
+    return st;
+}
+
 static crd_status run_connect(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
@@ -133,6 +154,13 @@ static crd_status run_connect(crdi_cli* cli, const void* options, const crdi_lis
                          crdi_clip(word).text, near ? ", did you mean '" : ",", near ? near : "",
                          near ? "'?" : "");
     }
+    if (o->page.ui) {
+        if (arguments->count == 1) { return draw_connections(cli, o, path, out); }
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "--ui shows a system, expected nothing behind '%s'",
+                         path);
+    }
+    const crd_status fine = crdi_live_check(cli->ctx, &o->page);
+    if (fine < 0) { return fine; }
     if (what >= V_ADD) { return edit_file(cli, o, path, (verb)what, arguments, out); }
     crd_system* s = NULL;
     crd_status st = crdi_load_system(cli->ctx, path, &s);
@@ -144,6 +172,10 @@ static crd_status run_connect(crdi_cli* cli, const void* options, const crdi_lis
 }
 
 static const crdi_option rows[] = {
+    OPT_FLAG(connect_options, page.ui, "ui",
+             "open a page on which the connections are drawn, added, removed and saved: its "
+             "address is printed on standard error"),
+    CRDI_PAGE_OPTIONS(connect_options, page),
     OPT_FLAG(connect_options, dry_run, "dry-run", "print the changed description, write nothing"),
     CRDI_UNPACKED_OPTION,
     CRDI_JSON_OPTION("print the connections as JSON on standard output"),
@@ -163,6 +195,7 @@ const crdi_command crdi_command_connect = {
         "the input alone is enough.",
     .examples = {{"cardan connect system.yaml", "what is connected?"},
                  {"cardan connect system.yaml propose", "what could be?"},
+                 {"cardan connect system.yaml --ui", "drawn in a browser"},
                  {"cardan connect system.yaml add 'motor.torque -> shaft.tau'", "one more"},
                  {"cardan connect system.yaml remove shaft.tau", "one less"}},
     OPTIONS(rows, connect_options),

@@ -10,6 +10,7 @@ typedef struct new_options {
     crdi_common common;
     const char* output;
     bool force, interactive, no_trial;
+    crdi_watch_options page;
     double step, stop;
 } new_options;
 
@@ -222,14 +223,15 @@ static const char* command_line(making* w, const crdi_list* arguments)
     return line ? line : "cardan new";
 }
 
-static crd_status write_file(making* w)
+static crd_status write_file(making* w, crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_text text;
     crd_text_init(&text, w->cli->ctx);
     crdi_draft_write(&w->draft, &text);
     CRD_TRY(text.failed ? CRD_E_MEMORY : CRD_OK);
-    CRD_TRY(crdi_file_write(w->cli->ctx, w->draft.path, &text));
+    st = w->o->page.ui ? crdi_draw_serve(w->cli, &w->o->page, &text, w->draft.path, true, out)
+                       : crdi_file_write(w->cli->ctx, w->draft.path, &text);
 fail:
     crd_text_clear(&text);
     return st;
@@ -241,7 +243,12 @@ static crd_status run_making(making* w, const crdi_list* arguments, crdi_result*
     crdi_draft* d = &w->draft;
     struct stat info;
     const bool there = stat(d->path, &info) == 0 && S_ISREG(info.st_mode);
-    if (there && !w->o->force) {
+    CRD_TRY(crdi_live_check(w->cli->ctx, &w->o->page));
+    if (w->o->page.ui && strcmp(d->path, "-") == 0) {
+        return crdi_fail(w->cli->ctx, CRD_E_RANGE,
+                         "--ui saves to a file, expected --output with its name");
+    }
+    if (there && !w->o->force && !w->o->page.ui) {
         return crdi_fail(w->cli->ctx, CRD_E_RANGE,
                          "%s exists; --force overwrites it, --output chooses another name, and "
                          "'cardan connect' changes it",
@@ -261,8 +268,8 @@ static crd_status run_making(making* w, const crdi_list* arguments, crdi_result*
     if (w->o->interactive) { crdi_draft_ask(w->cli->ctx, d); }
     choose_times(w);
     if (!w->o->no_trial && !is_remote(w->system)) { CRD_TRY(try_steps(w)); }
-    CRD_TRY(write_file(w));
-    put_result(w, out);
+    CRD_TRY(write_file(w, out));
+    if (!w->o->page.ui) { put_result(w, out); }
 fail:
     return st;
 }
@@ -289,6 +296,10 @@ static const crdi_option rows[] = {
     OPT_FLAG(new_options, interactive, "interactive",
              "ask about each connection that is not sure: yes, no, or another output",
              .short_name = 'i'),
+    OPT_FLAG(new_options, page.ui, "ui",
+             "open a page on which connections are drawn, and which saves the description: its "
+             "address is printed on standard error"),
+    CRDI_PAGE_OPTIONS(new_options, page),
     OPT_TIME(new_options, step, "step", CRDI_POSITIVE,
              "macro step; what the units and a trial run say unless given"),
     OPT_TIME(new_options, stop, "stop-time", CRDI_POSITIVE,
@@ -317,6 +328,7 @@ const crdi_command crdi_command_new = {
     .examples = {{"cardan new motor.fmu car.fmu", "two FMUs become system.yaml"},
                  {"cardan new models/ drive.csv -o drive.yaml", "a folder, driven by a recording"},
                  {"cardan new motor.fmu car.fmu --interactive", "with questions"},
+                 {"cardan new models/ --ui", "connections drawn in a browser"},
                  {"cardan new udp://127.0.0.1:8080 bench.dcpx car.fmu", "a car on a bench"}},
     OPTIONS(rows, new_options),
     .min_arguments = 1,

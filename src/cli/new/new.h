@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/unit.h"
 #include "cli/cli.h"
+#include "cli/run/run.h"
 
 // ---- propose.c
 // What `connect propose` and `new` found out about a system.
@@ -80,6 +81,11 @@ void crdi_draft_write(const crdi_draft* d, crd_text* out);
 void crdi_draft_write_units(const crdi_sources* s, const crdi_proposed* p, crd_text* out);
 // "unit.output" for the input of a line; why not in the context, CRD_E_RANGE.
 crd_status crdi_draft_choose(crd_context* ctx, crdi_draft* d, int line, const char* output);
+
+// ---- page.c
+// The page on which connections are drawn, until Ctrl-C. `draft`: the text is not in the file yet.
+crd_status crdi_draw_serve(crdi_cli* cli, const crdi_watch_options* o, const crd_text* text,
+                           const char* path, bool draft, crdi_result* out);
 
 // ---- ask.c
 // Questions about what is not sure, on standard error, answers from standard input.

@@ -1,10 +1,8 @@
 // cardan view: results and recordings in a browser, laid over each other.
 #include "cli/run/run.h"
-#include "shared/base_interrupt.h"
 #include "shared/web.h"
 
 #include <string.h>
-#include <time.h>
 
 typedef struct view_options {
     crdi_common common;
@@ -13,24 +11,6 @@ typedef struct view_options {
     crdi_list variables;
     int pixels;
 } view_options;
-
-static crd_status serve_view(crdi_cli* cli, crdi_view* v, const view_options* o)
-{
-    crdi_web* web = NULL;
-    crdi_web_options opt = crdi_page_web_options(&o->page);
-    opt.view = v;
-    crdi_interrupt_catch(&(crdi_interrupt_options){0});
-    const crd_status st = crdi_web_start(cli->ctx, NULL, &opt, &web);
-    if (st < 0) { return crdi_name_page_option(cli->ctx, st, &o->page); }
-    crdi_tell(cli, "view", crdi_web_url(web));
-    crdi_tell(cli, "", "until Ctrl-C");
-    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
-    while (!crdi_interrupted()) {
-        nanosleep(&pause, NULL); // a signal ends it early
-    }
-    crdi_web_stop(web, 0);
-    return CRD_OK;
-}
 
 static crd_status export_view(crdi_cli* cli, crdi_view* v, const view_options* o,
                               const crdi_list* files, crdi_result* out)
@@ -60,7 +40,8 @@ static crd_status run_view(crdi_cli* cli, const void* options, const crdi_list* 
     crdi_view* v = NULL;
     crd_status st = crdi_view_create(cli->ctx, arguments->items, arguments->count, &v);
     if (st < 0) { return st; }
-    st = o->output ? export_view(cli, v, o, arguments, out) : serve_view(cli, v, o);
+    st = o->output ? export_view(cli, v, o, arguments, out)
+                   : crdi_page_serve(cli, &o->page, v, NULL);
     crdi_view_destroy(v);
     return st;
 }

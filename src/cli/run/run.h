@@ -124,6 +124,9 @@ typedef struct crdi_guarding {
                  "(any key, or the one with this code), or gpio:FILE, where any change of the "    \
                  "value counts, as does a device that vanishes")
 
+// The page of results or of a drawn description, until Ctrl-C.
+crd_status crdi_page_serve(crdi_cli* cli, const crdi_watch_options* o, struct crdi_view* view,
+                           struct crdi_draw* draw);
 // Where the page is served as the library takes it; and a failure of it with the options' names.
 crdi_web_options crdi_page_web_options(const crdi_watch_options* o);
 crd_status crdi_name_page_option(crd_context* ctx, crd_status st, const crdi_watch_options* o);

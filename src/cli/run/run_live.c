@@ -71,6 +71,26 @@ crdi_web_options crdi_page_web_options(const crdi_watch_options* o)
     return web;
 }
 
+crd_status crdi_page_serve(crdi_cli* cli, const crdi_watch_options* o, crdi_view* view,
+                           crdi_draw* draw)
+{
+    crdi_web* web = NULL;
+    crdi_web_options opt = crdi_page_web_options(o);
+    opt.view = view;
+    opt.draw = draw;
+    crdi_interrupt_catch(&(crdi_interrupt_options){0});
+    const crd_status st = crdi_web_start(cli->ctx, NULL, &opt, &web);
+    if (st < 0) { return crdi_name_page_option(cli->ctx, st, o); }
+    crdi_tell(cli, draw ? "draw" : "view", crdi_web_url(web));
+    crdi_tell(cli, "", "until Ctrl-C");
+    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+    while (!crdi_interrupted()) {
+        nanosleep(&pause, NULL); // a signal ends it early
+    }
+    crdi_web_stop(web, 0);
+    return CRD_OK;
+}
+
 crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
                             crdi_watch* out)
 {

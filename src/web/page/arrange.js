@@ -73,7 +73,7 @@ function bestLayers(units, links) {
 }
 
 // Units in layers, with bends where a link passes a layer; then sweeps by barycentres.
-function arrange(units, links, look) {
+export function arrange(units, links, look) {
     const { pairs, rank } = bestLayers(units, links);
     const linked = new Set();
     for (const p of pairs.values()) { linked.add(p.a).add(p.b); }

@@ -1,7 +1,8 @@
 // The head of the page: what runs, its clock, its state, gauges, the buttons of the run, the banner.
+import { token } from "./ask.js";
 import { anyBench } from "./benches.js";
 import { takeAll } from "./desk.js";
-import { $, mark, say, show, store } from "./dom.js";
+import { $, mark, say, show } from "./dom.js";
 import { DASH, NARROW, count, duration, exact, minus } from "./numbers.js";
 import { ring } from "./samples.js";
 import { command, expectAnother, link } from "./socket.js";
@@ -108,7 +109,7 @@ async function offerView() {
     offerView.next = now() + 1000;
     offered++;
     try {
-        const reply = await fetch("/view.json", { headers: { Authorization: "Bearer " + (store.get("sessionStorage", "cardan.token") || "") } });
+        const reply = await fetch("/view.json", { headers: { Authorization: "Bearer " + token } });
         show($("banner-view"), reply.ok && (await reply.json()).ready === true);
     } catch (e) { /* it has gone */ }
 }

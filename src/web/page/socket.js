@@ -1,19 +1,7 @@
 // The connection to the run: its token, commands and their replies. docs/how-to/live.md has the messages.
-import { store, tell } from "./dom.js";
+import { socketAddress } from "./ask.js";
+import { tell } from "./dom.js";
 import { ended, run } from "./state.js";
-
-const token = (function () {
-    const query = new URLSearchParams(location.search);
-    const given = query.get("token");
-    if (given !== null) {
-        store.set("sessionStorage", "cardan.token", given);
-        query.delete("token");
-        const rest = query.toString();
-        history.replaceState(null, "", location.pathname + (rest ? "?" + rest : "") + location.hash);
-        return given;
-    }
-    return store.get("sessionStorage", "cardan.token") || "";
-})();
 
 // How the connection is: tries since the last one, when the next is due, when something came last.
 export const link = { attempt: 0, retryAt: 0, lastMessage: 0 };
@@ -27,8 +15,7 @@ let handlers = {}; // opened, frame, message, changed
 export function listen(to) { handlers = to; }
 
 export function connect() {
-    const scheme = location.protocol === "https:" ? "wss://" : "ws://";
-    socket = new WebSocket(scheme + location.host + "/ws?token=" + encodeURIComponent(token), "cardan.live.1");
+    socket = new WebSocket(socketAddress(), "cardan.live.1");
     socket.binaryType = "arraybuffer";
     let opened = false;
     socket.onopen = () => {

@@ -10,7 +10,7 @@ function readColours() {
     const get = (name) => css.getPropertyValue("--" + name).trim();
     colours.series = [];
     for (let i = 0; i < CARD_COLOURS; i++) { colours.series.push(get("s" + i)); }
-    for (const name of ["muted", "grid", "edge", "text", "panel", "accent", "watch", "bad", "fault"]) { colours[name] = get(name); }
+    for (const name of ["muted", "grid", "edge", "text", "panel", "accent", "watch", "bad", "fault", "line"]) { colours[name] = get(name); }
 }
 const restyled = [];
 export const onTheme = (f) => restyled.push(f); // colours are others now

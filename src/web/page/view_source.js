@@ -1,6 +1,7 @@
 // Where the numbers of the viewer come from: a server, or the page itself if it was exported.
 // docs/how-to/view.md has the messages.
-import { $, store } from "./dom.js";
+import { Asker } from "./ask.js";
+import { $ } from "./dom.js";
 
 const EMPTY = new Float64Array(0);
 // {part, samples, n, t, low, high, error} of each track; bytes as view.c has them.
@@ -25,51 +26,9 @@ function readStrips(buffer) {
 
 // ---- a server --------------------------------------------------------------------------------------
 
-class ServerSource {
+class ServerSource extends Asker {
     constructor(changed) {
-        this.changed = changed; // (what, text): "hello", "lost"
-        this.waiting = new Map();
-        this.next = 1;
-        this.live = true;
-        const query = new URLSearchParams(location.search), given = query.get("token");
-        if (given !== null) {
-            store.set("sessionStorage", "cardan.token", given);
-            history.replaceState(null, "", location.pathname);
-        }
-        this.token = given !== null ? given : store.get("sessionStorage", "cardan.token") || "";
-        this.connect();
-    }
-    connect() {
-        const scheme = location.protocol === "https:" ? "wss://" : "ws://";
-        this.socket = new WebSocket(scheme + location.host + "/ws?token=" + encodeURIComponent(this.token), "cardan.view.1");
-        this.socket.binaryType = "arraybuffer";
-        this.socket.onmessage = (message) => this.take(message.data);
-        this.socket.onclose = () => {
-            for (const w of this.waiting.values()) { w.fail(new Error("The connection was lost.")); }
-            this.waiting.clear();
-            this.changed("lost");
-        };
-    }
-    take(data) {
-        if (data instanceof ArrayBuffer) {
-            const w = this.waiting.get(new DataView(data).getUint32(4, true));
-            if (w) { this.waiting.delete(w.id); w.done(readStrips(data)); }
-            return;
-        }
-        const m = JSON.parse(data);
-        if (m.is === "hello") { this.changed("hello", m); return; }
-        const w = this.waiting.get(m.id);
-        if (!w) { return; }
-        this.waiting.delete(w.id);
-        if (m.error) { w.fail(new Error(m.error)); } else { w.done(m); }
-    }
-    ask(what, members) {
-        return new Promise((done, fail) => {
-            if (this.socket.readyState !== WebSocket.OPEN) { fail(new Error("There is no connection.")); return; }
-            const id = this.next++;
-            this.waiting.set(id, { id, done, fail });
-            this.socket.send(JSON.stringify(Object.assign({ id, do: what }, members)));
-        });
+        super("cardan.view.1", changed, (buffer) => [new DataView(buffer).getUint32(4, true), readStrips(buffer)]);
     }
     look(tracks, from, to, pixels) { return this.ask("look", { tracks, from, to, pixels }); }
     async rows(track, from, to, most, thin) {
