@@ -134,7 +134,8 @@ void crdi_doc_table(crdi_doc* d, const char* caption, const char* align, const c
     d->columns = (int)strlen(align);
     d->column = 0;
     if (d->html) {
-        crdi_doc_put(d, "<div class=\"scroll\"><table>");
+        crdi_doc_put(d, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+                        "aria-label=\"table\"><table>");
         if (*caption) {
             crdi_doc_put(d, "<caption>");
             crdi_doc_text(d, caption);
