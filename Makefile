@@ -11,7 +11,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs wheel install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -101,6 +101,16 @@ docs: build/venv/ready ## the documentation as a site in build/site, searchable 
 bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
 	@sh cmake/setup.sh bench || echo "cardan: without ngspice, circuits are not compared with it" >&2
 	@build/bench/cardan-bench --json build/bench.json --python build/venv-bench/bin/python $(BENCH)
+
+dist: ## what is committed as a source archive in build/dist; it builds without git
+	@sh packaging/dist.sh build/dist
+
+deb: ## Debian packages in build/deb, checked by lintian
+	@sh cmake/setup.sh deb
+	@sh packaging/deb.sh build/deb
+
+test-deb: deb ## the packages installed, tried and purged in a new Debian root
+	@sh packaging/try.sh build/deb
 
 install: build ## install under PREFIX, below DESTDIR if given
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)' >/dev/null || \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
 # nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
-# circuits, clang and its tools), bench (the same peer), fuzz, tidy, vm (a virtual machine with another kernel).
+# circuits, clang and its tools), bench (the same peer), fuzz, tidy, deb (Debian packages), vm (a virtual machine with another kernel).
 set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
@@ -13,9 +13,10 @@ for group in "$@"; do
     test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
+    deb) packages="$packages debhelper dh-python po-debconf fakeroot lintian debootstrap" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;
     vm) packages="$packages qemu-system-x86 busybox-static can-utils iproute2" ;;
-    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy and vm" >&2 && exit 2 ;;
+    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy, deb and vm" >&2 && exit 2 ;;
     esac
 done
 # On other distributions CMake names what is missing.

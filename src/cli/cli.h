@@ -251,6 +251,7 @@ const char* crdi_plural(int64_t n); // "" or "s"
 
 // "status", "exit_code", "error", "warnings": how it ended, and what was said on the way.
 void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st);
+void crdi_print_version(void); // of the program, how it was built, and of this machine
 crd_status crdi_stdout_done(crd_context* ctx); // flush; CRD_E_IO if something did not get out
 
 // ---- files.c

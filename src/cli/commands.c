@@ -365,7 +365,7 @@ static crd_status dispatch(crdi_cli* cli, int argc, char** argv)
     }
     const char* name = argv[1];
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("cardan %s\n", crd_version());
+        crdi_print_version();
         return crdi_stdout_done(cli->ctx);
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) { name = "help"; }

@@ -49,7 +49,11 @@ class Help(EndToEnd):
 
     def test_help_and_version_go_to_standard_output(self):
         self.assertIn("Usage: cardan", self.cardan("--help").stdout)
-        self.assertRegex(self.cardan("--version").stdout, r"^cardan \d+\.\d+\.\d+\n$")
+        said = self.cardan("--version").stdout
+        self.assertRegex(said, r"^cardan \d+\.\d+\.\d+\n")
+        for line in r"commit +([0-9a-f]{7,} of \d{4}-\d\d-\d\d|not known)", r"compiler +(gcc|clang) \d+\.", \
+                r"machine +built for \w+, runs on \w+ \w+", r"features +FMI 1.0 2.0 3.0, .*DCP 1.0":
+            self.assertRegex(said, f"(?m)^{line}")
 
     def test_every_command_has_help_with_an_example(self):
         self.assertGreater(len(self.commands()), 40)
