@@ -5,6 +5,7 @@
 // page, docs/reference/commands.md and the completions of bash and zsh; result.h prints what it
 // found.
 #pragma once
+#include "cardan/coupling.h"
 #include "cli/result.h"
 #include "shared/base.h"
 #include "shared/base_progress.h"
@@ -357,6 +358,9 @@ crd_status crdi_recorded_load(crd_context* ctx, const char* path, const crdi_rec
 void crdi_recorded_clear(crdi_recorded* r);
 // CRD_E_RANGE that names the first gap if there is one.
 crd_status crdi_recorded_without_gaps(const crdi_recorded* r, const char* path);
+
+/// What was wrong with the values of commands that elements were told, "": nothing.
+const char* crdi_commands_trouble(crdi_result* out, const crd_coupling_commands* s);
 
 // ---- run/input.c
 // --input and the options that go with it.

@@ -25,6 +25,7 @@ static const double largest_signal = 1e100;   // squares of it are finite
 static const double smallest_energy = 1e-250; // of a feature: below, it does not move
 static const double outlier = 3;              // in mean errors
 static const double choose_above = 0.08;      // correlation of a product with the error
+static const double rate_above = 0.5;         // of a command at its rate with it
 static const double prior_energy = 0.3;       // of a product that was chosen, in its own
 static const double credit = 1;               // in usual squared errors of the signal alone
 
@@ -482,10 +483,10 @@ static bool is_active(const crdi_commands* q, int feature)
     return false;
 }
 
-// The one from `from` on and before `to` that explains most of what is left, or -1.
-static int best_candidate(const crdi_commands* q, int from, int to)
+// The one from `from` on and before `to` that explains most of what is left, and so much, or -1.
+static int best_candidate(const crdi_commands* q, int from, int to, double above)
 {
-    double best = choose_above;
+    double best = above;
     int found = -1;
     for (int j = from; j < to; j += 2) {
         const double norm = sqrt(q->chosen_xx[j]) * sqrt(q->chosen_ee);
@@ -535,10 +536,12 @@ static void choose_for(crdi_commands* q, int place, int feature)
 
 static void choose(crdi_commands* q)
 {
-    const int count = q->basis.count, product = best_candidate(q, choose_from(q), count);
+    const int count = q->basis.count;
+    const int product = best_candidate(q, choose_from(q), count, choose_above);
     if (product >= 0) { choose_for(q, worst_place(q), product); }
-    if (q->nx > q->slot) { return; }
-    const int limited = best_candidate(q, count, q->basis.all);
+    // What was given is believed for longer than what these few errors say.
+    if (q->nx > q->slot || (q->donor && q->updates < 10 * CHOOSE_EVERY)) { return; }
+    const int limited = best_candidate(q, count, q->basis.all, rate_above);
     if (limited < 0) { return; }
     choose_for(q, q->slot, limited);
     q->nx = q->room;

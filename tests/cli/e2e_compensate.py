@@ -233,6 +233,27 @@ class Compensate(EndToEnd):
         self.assertIn("eros", done.stdout)
         self.assertTrue(os.path.exists(self.path("mine.yaml")))
 
+    def test_odd_commands_are_told(self):
+        """Constant, a copy, no numbers, from behind the signal; and the signal itself."""
+        rows = []
+        for n in range(1500):
+            pedal = (n // 70 * 7 % 11) / 11
+            late = (max(n - 12, 0) // 70 * 7 % 11) / 11
+            odd = "nan" if n % 5 == 0 else repr(pedal)
+            rows.append(f"{n / 100!r},{50 * late + 3 * math.sin(0.05 * n)!r},{pedal!r},{pedal!r},3,{odd}\n")
+        self.write("odd.csv", "time,torque,pedal,copy,const,nan\n" + "".join(rows))
+
+        def told(*names):
+            arguments = [word for name in names for word in ("--command", name)]
+            return self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6",
+                               "--algorithms", "zoh,auto,commands", *arguments).stdout
+        self.assertRegex(told("const"), r"const +0\.0 % +0 +constant: says nothing")
+        self.assertRegex(told("pedal", "copy"), r"copy .*moves in step with pedal")
+        self.assertIn("300 values of commands no number: the last good one stood", told("nan"))
+        self.assertNotIn("no number", told("pedal"))
+        self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--command", "torque",
+                    code=2, says="--command torque is the signal itself, expected something that was sent")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,7 @@
 
 #include "cardan/system.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -168,6 +169,12 @@ crd_status crdi_commands_load(crd_context* ctx, const char* path, const crdi_lis
         one.step = signal->step;
         CRD_TRY(crdi_recorded_load(ctx, path, &one, r));
         out->count++;
+        if (strcmp(r->name, signal->name) == 0) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "--command %s is the signal itself, expected something that was sent "
+                             "to where it comes from",
+                             r->name);
+        }
         if (r->count != signal->count || r->start != signal->start) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s: command '%s' is there from %g s on with %lld samples, expected "
@@ -236,6 +243,21 @@ static const char* command_note(crdi_result* row, const crd_coupling_commands* s
     return s->changes[a] < FEW ? "few changes: hardly anything to learn from" : "";
 }
 
+const char* crdi_commands_trouble(crdi_result* out, const crd_coupling_commands* s)
+{
+    const char* text = "";
+    if (s->not_finite > 0) {
+        text =
+            crdi_worded(out, "%" PRId64 " value%s of commands no number: the last good one stood",
+                        s->not_finite, s->not_finite == 1 ? "" : "s");
+    }
+    if (s->too_late > 0) {
+        text = crdi_worded(out, "%s%s%" PRId64 " told too late or too far ahead: left out", text,
+                           *text ? "; " : "", s->too_late);
+    }
+    return text;
+}
+
 void crdi_commands_report(crdi_result* out, crdi_result* into, const crd_element* e,
                           const crd_coupling_commands* s)
 {
@@ -261,6 +283,8 @@ void crdi_commands_report(crdi_result* out, crdi_result* into, const crd_element
              "%%; the last estimate believed them by %.0f %%\n\n",
              100 * fmin(1, known), known > 0 ? 100 * s->share : 0);
     crdi_show_table(out, list, columns, "");
+    const char* trouble = crdi_commands_trouble(out, s);
+    if (*trouble) { crdi_say(out, "\n%s\n", trouble); }
 }
 
 // ---- loops -------------------------------------------------------------------------------------

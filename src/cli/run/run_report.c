@@ -139,9 +139,11 @@ static void say_commands(crdi_result* out, const crd_coupling_report* c)
             }
         }
         if (!*parts) { continue; }
-        crdi_say(out, "commands %s, %s%s: %s%s of its changes; believed to %.0f %% at the end\n",
+        const char* trouble = crdi_commands_trouble(out, p);
+        crdi_say(out,
+                 "commands %s, %s%s: %s%s of its changes; believed to %.0f %% at the end%s%s\n",
                  c->to, c->taps[t].label, t ? " (shadow)" : "", c->commands_found ? "found " : "",
-                 parts, 100 * p->share);
+                 parts, 100 * p->share, *trouble ? "; " : "", trouble);
     }
 }
 
