@@ -239,8 +239,9 @@ class Parameters(EndToEnd):
 
     def test_of_a_single_fmu(self):
         self.write("p.ssv", parameter_set(("m2", real(2)), ("first.m1", real(3))))
-        done = self.cardan("run", fmu("lo_fd2"), "--parameters", "p.ssv", "-q", "-o", "a.csv")
-        self.assertEqual(done.stderr, "")
+        done = self.cardan("run", fmu("lo_fd2"), "--parameters", "p.ssv", "-q", "-o", "a.csv",
+                           says="p.ssv:4: parameter 'first.m1' fits no variable")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
         self.cardan("check", fmu("lo_fd2"), "--parameters", "p.ssv",
                     says="p.ssv:4: parameter 'first.m1' fits no variable")
         self.cardan("run", fmu("lo_fd2"), "--set", "m2=2", "-q", "-o", "b.csv")
