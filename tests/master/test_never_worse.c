@@ -97,9 +97,10 @@ static survey ask(bool black_box)
     return r;
 }
 
-// Of 3,911 systems that nothing was tuned on (AUTO_SEED=5500000, 4000) 7 were above 1.2 times hold
-// as black boxes and 5 linearised, 2 and 1 of them above twice: all of these had a jump inside a
-// step, which is luck for hold or for the others.
+// Of 4,382 systems that nothing was chosen on (AUTO_SEED=9000000, 4500) 3 were above 1.2 times hold
+// as black boxes, none above 1.65. Others (AUTO_SEED=5500000, 4000) have two above twice: what a
+// jump inside a step kept from the others is the same for all, and the error that hold had before
+// makes up for it by chance.
 static void check_survey(const survey* r, double above, double gain)
 {
     check(r->systems > 0.9 * systems);
