@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "cardan"
 BUILT = {"libcardan.so": "libcardan.so", "cardan-worker": "cardan-worker", "cardan": "cardan"}  # targets, files
+FAST = "_fast.abi3.so"  # where there are headers of Python
 EXTRAS = ("pandas", "xarray", "matplotlib", "gymnasium")
 
 
@@ -41,8 +42,10 @@ def _build():
     folder = Path(os.environ.get("CARDAN_WHEEL_BUILD", ROOT / "build" / "wheel"))
     if not (folder / "build.ninja").exists():
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                        "-DCARDAN_TESTS=OFF", "-DCARDAN_BENCHMARKS=OFF"], check=True)
-    subprocess.run(["ninja", "-C", str(folder), *BUILT], check=True, stdout=sys.stderr)
+                        "-DCARDAN_TESTS=OFF", "-DCARDAN_BENCHMARKS=OFF", f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
+    known = subprocess.run(["ninja", "-C", str(folder), "-t", "targets", "all"], check=True, capture_output=True, text=True)
+    fast = [FAST] if re.search(rf"^{re.escape(FAST)}:", known.stdout, re.M) else []
+    subprocess.run(["ninja", "-C", str(folder), *BUILT, *fast], check=True, stdout=sys.stderr)
     return folder
 
 
@@ -53,7 +56,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     shutil.copytree(PACKAGE, stage / "cardan", ignore=shutil.ignore_patterns("__pycache__", "_lib"))
     inside = stage / "cardan" / "_lib"
     inside.mkdir()
-    for name in BUILT.values():
+    for name in [*BUILT.values(), FAST]:
+        if name == FAST and not (folder / FAST).exists():
+            continue
         shutil.copy(folder / name, inside / name)
         subprocess.run(["strip", "--strip-unneeded", str(inside / name)], check=True)
     _take_inside(inside)

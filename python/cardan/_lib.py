@@ -216,6 +216,31 @@ def _load() -> Any:
 
 
 lib: Any = _load()
+
+
+def _load_fast() -> Any:
+    """The small module in C for what is called a million times, beside the library; None: ctypes does it."""
+    import importlib.machinery
+    import importlib.util
+    path = Path(_find()).with_name("_fast.abi3.so")
+    if not path.exists() or os.environ.get("CARDAN_NO_FAST"):
+        return None
+    try:
+        loader = importlib.machinery.ExtensionFileLoader("cardan._fast", str(path))
+        spec = importlib.util.spec_from_loader("cardan._fast", loader)
+        if spec is None:
+            return None
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        return module
+    except ImportError:
+        return None  # another Python than CPython
+
+
+#: of bind: what a Function gives crd_model
+fast: Any = _load_fast()
+fast_calls: Tuple[int, ...] = fast.bind(*(c.cast(getattr(lib, f"crd_master_{n}"), P).value
+                                          for n in ("advance", "ended", "time", "get", "set"))) if fast else ()
 ssp_read = c.cast(lib.crd_ssp_read, P)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import time as clock
 import warnings
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union, overload
 
 import numpy as np
@@ -112,6 +113,7 @@ class Run:
         self._system: Optional[int] = None
         self._instances: List[Any] = []
         self._error: Optional[BaseException] = None
+        self._fast: Any = None
         self._handles: Dict[str, Tuple[int, Any, int]] = {}
         self._finished = False
         self._arrays: Dict[str, Any] = {}
@@ -121,6 +123,8 @@ class Run:
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
             self._master = made.value
+            if _lib.fast:
+                self._quicken()
             if initialize:
                 self._check(lib.crd_master_initialize(self._master))
         except BaseException:
@@ -129,9 +133,33 @@ class Run:
 
     # ---- failures --------------------------------------------------------------------------------
 
+    def _quicken(self) -> None:
+        """The methods that are called most by way of the small module in C; the ones below say what goes wrong."""
+        me = weakref.ref(self)
+
+        def alive() -> "Run":
+            run = me()
+            if run is None or run._ctx is None:
+                raise _lib.StateError("the run is closed")
+            return run
+
+        def at_fault(status: int) -> None:
+            alive()._check(status)
+
+        def get(name: str) -> Any:
+            return Run.get(alive(), name)
+
+        def put(name: str, value: Any) -> None:
+            Run.set(alive(), name, value)
+
+        self._fast = _lib.fast.Run(self._master, at_fault, get, put)
+        self.__dict__.update(advance=self._fast.advance, get=self._fast.get, set=self._fast.set)
+
     def _unit_failed(self, e: BaseException) -> None:
         if self._error is None:
             self._error = e
+        if self._fast:
+            self._fast.flag()
 
     def _alive(self) -> _lib.Context:
         if self._ctx is None:
@@ -179,9 +207,13 @@ class Run:
     def steps(self, every: int = 1) -> Iterator[float]:
         """The time before each step, which is made when the loop comes back; finishes the run at the end."""
         self._alive()
-        while lib.crd_master_ended(self._master) == 0:
-            yield float(lib.crd_master_time(self._master))
-            self.advance(every)
+        advance, master = self.advance, self._master
+        now = self._fast.time if self._fast else (lambda: float(lib.crd_master_time(master)))
+        going = lib.crd_master_ended(master) == 0
+        while going:
+            yield now()
+            self._alive()
+            going = advance(every)
         self.finish()
 
     def complete(self, progress: Optional[Callable[[float], None]] = None) -> "Run":
@@ -240,6 +272,8 @@ class Run:
             info = lib.crd_master_handle(self._master, index).contents
             room = (c.c_double * info.count)()
             found = self._handles[name] = (index.value, room, info.count if info.element < 0 else 1)
+            if self._fast and found[2] == 1:
+                self._fast.know(name, index.value)
         return found
 
     def get(self, name: str) -> Union[float, "Array"]:
@@ -426,6 +460,11 @@ class Run:
 
     def close(self) -> None:
         """Frees everything. Arrays of a finished run keep the run alive: they stay until they go."""
+        if self._fast:
+            self._fast.close()
+            for name in ("advance", "get", "set"):
+                self.__dict__.pop(name, None)
+            self._fast = None
         master, self._master = self._master, None
         system, self._system = self._system, None
         ctx, self._ctx = self._ctx, None

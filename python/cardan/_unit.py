@@ -116,6 +116,10 @@ class Instance:
             row.offset = 8 * i
             row.start = starts[name]
             row.depends = None if of.feedthrough else b""
+        self.fast: Any = None
+        if _lib.fast and not of.is_class:
+            for row in self.rows:
+                row.offset += 8  # behind the Function that they belong to
         self.object: Any = None
         self.pickled = b""
         self.at = 0
@@ -130,6 +134,14 @@ class Instance:
             self.model.outside = _lib.OUTSIDE(self._outside)
             self.model.save = _lib.SAVE(self._save)
             self.model.restore = _lib.RESTORE(self._restore)
+        if _lib.fast and not of.is_class:
+            self.fast = _lib.fast.Function(of.code, tuple(of.parameters), self._take_result, len(of.inputs),
+                                           len(of.parameters), len(of.outputs), of.takes_time)
+            self.model.user, self.model.kept = id(self.fast), 8
+            self.model.size += 8
+            self.model.initialize = _lib.INITIALIZE(_lib.fast_calls[0])
+            self.model.outputs = _lib.OUTPUTS(_lib.fast_calls[1])
+            self.model.step = _lib.STEP(_lib.fast_calls[2])
         self.given = len(of.inputs) + len(of.parameters)
         self.input_count = len(of.inputs)
         self.parameter_names = list(of.parameters)
@@ -192,6 +204,21 @@ class Instance:
             y = self.of.code(*arguments, **dict(zip(self.parameter_names, view[n:self.given])))
         else:
             y = self.of.code(*arguments)
+        self._put(y)
+
+    def _take_result(self, at: int, y: Any, error: Optional[BaseException]) -> bool:
+        """What a function gave if it is not one float. True: the unit has failed."""
+        try:
+            if error is not None:
+                raise error
+            self._look(at)
+            self._put(y)
+        except BaseException as e:
+            self._fail(e)
+        return self.broken
+
+    def _put(self, y: Any) -> None:
+        view = self.view
         count = len(self.names) - self.given
         if count == 1 and not isinstance(y, (tuple, list, dict)):
             view[self.given] = y

@@ -158,6 +158,51 @@ class Runs(unittest.TestCase):
         self.assertEqual(run.ended, "interrupted")
 
 
+class Fast(unittest.TestCase):
+    @unittest.skipUnless(_lib.fast, "no headers of Python when it was built")
+    def test_ctypes_alone_computes_the_same_bits(self):
+        code = (f"import sys; sys.argv = ['x', {BUILD!r}]; sys.path.insert(0, {HERE!r})\n"
+                "from test_module import *\nfrom cardan import _lib\nassert not _lib.fast\n"
+                "s = lag_system().add('half', cardan.unit(lambda u, *, k=0.5: k * u)).connect('lag.y', 'half.u')\n"
+                "with s.start() as r:\n    for t in r.steps(): r.set('lag.T', 0.3 + t); r.get('half.y')\n"
+                "print({n: r[n].tobytes().hex() for n in r.names})")
+        texts = [subprocess.run([sys.executable, "-c", code.replace("not _lib", "not _lib" if off else "_lib")],
+                                capture_output=True, text=True,
+                                env={**os.environ, "CARDAN_NO_FAST": off,
+                                     "PYTHONPATH": os.path.join(ROOT, "python")}) for off in ("", "1")]
+        self.assertEqual([t.stderr for t in texts], ["", ""])
+        self.assertEqual(texts[0].stdout, texts[1].stdout)
+        self.assertIn("half.y", texts[0].stdout)
+
+    def test_methods_of_a_closed_or_lost_run_raise(self):
+        run = lag_system().start()
+        advance, get, put = run.advance, run.get, run.set
+        self.assertTrue(advance())
+        self.assertEqual(get("source.y"), 2.0)
+        run.close()
+        for call in (advance, lambda: get("source.y"), lambda: put("lag.T", 1.0), lambda: get("nothing")):
+            self.assertRaises(cardan.StateError, call)
+        del run
+        gc.collect()
+        for call in (advance, lambda: get("source.y"), lambda: put("lag.T", 1.0)):
+            self.assertRaises((cardan.StateError, RuntimeError), call)
+
+    def test_a_function_that_fails_ends_the_run_at_once(self):
+        calls = []
+
+        def bad(u):
+            calls.append(u)
+            if len(calls) > 5:
+                raise ValueError("no more")
+            return u
+        s = cardan.System().add("p", signal={"shape": "constant", "value": 1}).add("bad", cardan.unit(bad))
+        s.connect("p.y", "bad.u", predict="hold").options(step=0.1, stop=100)
+        with self.assertRaises(cardan.UnitError) as caught:
+            s.run()
+        self.assertIsInstance(caught.exception.__cause__, ValueError)
+        self.assertLess(len(calls), 9)
+
+
 class GoingBack(unittest.TestCase):
     def check(self, system, **options):
         whole = system.run(**options)
@@ -395,7 +440,10 @@ class Mistakes(unittest.TestCase):
         with self.assertRaises(cardan.CardanError) as caught:
             s.run()
         self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
-        self.assertEqual(caught.exception.__cause__.__traceback__.tb_next.tb_next.tb_frame.f_code.co_name, "bad")
+        trace = caught.exception.__cause__.__traceback__
+        while trace.tb_next:
+            trace = trace.tb_next
+        self.assertEqual(trace.tb_frame.f_code.co_name, "bad")
         self.assertLess(caught.exception.run.time, 0.51)
         for value in ("text", None, (1, 2), float("nan")):
             with self.assertRaises(cardan.CardanError):
@@ -426,6 +474,11 @@ class Mistakes(unittest.TestCase):
         self.fails(cardan.RangeError, "shape", lambda: cardan.compare({"t": t, "y": t[1:]}, {"t": t, "y": t}))
 
     def test_random_calls_do_not_end_the_interpreter(self):
+        folder = tempfile.TemporaryDirectory()  # save("x") makes a file
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        os.environ["CARDAN_STATE_KEY"] = os.path.join(folder.name, "key")
         r = random.Random(27)
         values = [0, 1, -1, 1.5, float("nan"), float("inf"), None, "x", "lag.y", "lag.u", "lag.T", b"y", [], [1, 2], {},
                   10**30, -10**30, "\0", "é", object(), np.ones(3), np.ones((2, 2)), True]

@@ -303,6 +303,7 @@ static void native_free_state(crd_unit* unit, void** state)
 static crd_status native_write(crd_unit* unit, crd_text* out)
 {
     void* state = NULL;
+    if (((crdi_native*)unit)->model->pinned) { return CRD_E_UNSUPPORTED; }
     const crd_status st = native_save(unit, &state);
     if (st < 0) { return st; }
     const native_state* s = state;
