@@ -194,6 +194,9 @@ typedef struct crd_master_options {
     /// the run has come to its end) goes to this file. Implies `snapshots`. NULL: none.
     const char* save_file;
     double save_at; ///< s
+    /// FMUs are opened in it, and stay open for the next run that is created with it; borrowed,
+    /// outlives the master. One run at a time. NULL: they are the run's own.
+    crd_unit_store* store;
     /// A run of a cycle that is being learned (shared/learn_cycle.h); borrowed. NULL: none
     struct crdi_repeat_pass* pass;
 } crd_master_options;

@@ -37,7 +37,7 @@ class MasterOptions(c.Structure):
         ("stop", P), ("progress", P), ("progress_user", P), ("guard_crashes", c.c_bool), ("last_words", P),
         ("last_words_user", P), ("no_statistics", c.c_bool), ("defect_goal", c.c_double), ("energy_goal", c.c_double),
         ("open_end", c.c_bool), ("clock", P), ("scripts", P), ("script_count", c.c_int), ("columns", c.c_bool),
-        ("snapshots", c.c_bool), ("resume", S), ("save_file", S), ("save_at", c.c_double), ("pass", P),
+        ("snapshots", c.c_bool), ("resume", S), ("save_file", S), ("save_at", c.c_double), ("store", P), ("pass", P),
     ]
 
 

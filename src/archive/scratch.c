@@ -139,6 +139,14 @@ static void sweep(const char* base, const owner* self)
     if (dir) { closedir(dir); }
 }
 
+void crdi_scratch_sweep(void)
+{
+    const char* tmp = getenv("TMPDIR");
+    char base[PATH_MAX];
+    const owner self = this_process();
+    if (realpath(tmp && *tmp ? tmp : "/tmp", base)) { sweep(base, &self); }
+}
+
 static char prefix[PATH_MAX]; // of the folders that were made last
 static pid_t prefix_owner;
 

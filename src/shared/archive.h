@@ -61,6 +61,8 @@ crdi_shown crdi_show(const char* text);
 crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* where,
                              const char** out);
 bool crdi_scratch_remove(const char* folder); ///< with everything in it; false: not all
+/// What killed processes of this user left below $TMPDIR or /tmp is removed now.
+void crdi_scratch_sweep(void);
 /// All that this process made, by another one: this one may not use its memory any more.
 void crdi_scratch_abandon(void);
 

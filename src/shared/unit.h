@@ -23,6 +23,9 @@ void crdi_unit_wish_stop(crd_unit* u);
 /// are created.
 void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation);
 
+/// FMUs are those of `lender` (NULL: its own), which outlives it. Before units are created.
+void crdi_unit_store_borrow(crd_unit_store* s, crd_unit_store* lender);
+
 /// The executable of worker processes. CRD_E_NOT_FOUND: there is none.
 crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX]);
 

@@ -21,6 +21,7 @@ struct crd_unit_store {
     int32_t count;
     crdi_session* session;  // NULL: no DCP slave
     crdi_session* sessions; // all of them, one behind the other
+    crd_unit_store* lender; // NULL: all FMUs are opened here
     crd_isolation isolation;
     struct crdi_worker* workers;
 };
@@ -74,6 +75,7 @@ static crd_status store_add(crd_unit_store* s, const char* path, crd_fmu* fmu, i
 
 crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* path, crd_fmu** out)
 {
+    if (s->lender) { return crdi_unit_store_fmu(s->lender, ctx, path, out); }
     crd_status st = CRD_OK;
     crd_fmu* fmu = NULL;
     int32_t known = crdi_map_find(&s->index, path);
@@ -124,4 +126,9 @@ crd_isolation crdi_unit_store_isolation(const crd_unit_store* s)
 void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation)
 {
     s->isolation = isolation;
+}
+
+void crdi_unit_store_borrow(crd_unit_store* s, crd_unit_store* lender)
+{
+    s->lender = lender;
 }

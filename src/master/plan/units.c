@@ -13,6 +13,7 @@ crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
     const crd_status stored = crd_unit_store_create(plan->log, &plan->store);
     if (stored < 0) { return crdi_fail(plan->ctx, stored, "%s", crd_error_text(plan->log)); }
     crdi_unit_store_isolate(plan->store, sys->run.isolate);
+    crdi_unit_store_borrow(plan->store, plan->opt.store);
     if (sys->unit_count == 0) {
         return crdi_fail(plan->ctx, CRD_E_RANGE, "%s: the system has no units", sys->file);
     }

@@ -1,0 +1,122 @@
+// Runs on their way between processes of one machine or one kind of machine: numbers as they lie in
+// memory, texts with their length.
+//   point:  i64 id, u64 seed, of each factor f64 x and, unless it is numeric, u16 length, text
+//   result: i64 id, u8 state, f64 seconds, f64 of each kept, u16 length, reason
+#include "study/study.h"
+
+#include <string.h>
+
+typedef struct bytes {
+    char* p;
+    size_t at, room;
+    bool failed;
+} bytes;
+
+static void put(bytes* b, const void* from, size_t n)
+{
+    b->failed = b->failed || n > b->room - b->at;
+    if (b->failed) { return; }
+    memcpy(b->p + b->at, from, n);
+    b->at += n;
+}
+
+static void put_text(bytes* b, const char* text)
+{
+    const size_t n = strlen(text);
+    const uint16_t length = n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
+    b->failed = b->failed || n > UINT16_MAX;
+    put(b, &length, sizeof length);
+    put(b, text, length);
+    put(b, "", 1);
+}
+
+typedef struct source {
+    const char* p;
+    size_t left;
+    bool failed;
+} source;
+
+static void take(source* s, void* to, size_t n)
+{
+    s->failed = s->failed || n > s->left;
+    if (s->failed) {
+        memset(to, 0, n);
+        return;
+    }
+    memcpy(to, s->p, n);
+    s->p += n;
+    s->left -= n;
+}
+
+static const char* take_text(source* s)
+{
+    uint16_t length = 0;
+    take(s, &length, sizeof length);
+    const char* text = s->p;
+    if (s->failed || s->left < (size_t)length + 1 || text[length] != 0 || memchr(text, 0, length)) {
+        s->failed = true;
+        return "";
+    }
+    s->p += length + 1;
+    s->left -= (size_t)length + 1;
+    return text;
+}
+
+size_t crdi_study_encode_point(const crdi_study_file* f, const crdi_study_run* r, char* to,
+                               size_t room)
+{
+    bytes b = {.p = to, .room = room};
+    put(&b, &r->id, sizeof r->id);
+    put(&b, &r->seed, sizeof r->seed);
+    for (int i = 0; i < f->factor_count; i++) {
+        put(&b, &r->values[i].x, sizeof r->values[i].x);
+        if (!f->factors[i].numeric) { put_text(&b, r->values[i].text); }
+    }
+    return b.failed ? 0 : b.at;
+}
+
+bool crdi_study_decode_point(const crdi_study_file* f, crdi_study_run* r, const char* from,
+                             size_t length)
+{
+    source s = {from, length, false};
+    take(&s, &r->id, sizeof r->id);
+    take(&s, &r->seed, sizeof r->seed);
+    for (int i = 0; i < f->factor_count; i++) {
+        take(&s, &r->values[i].x, sizeof r->values[i].x);
+        r->values[i].text = f->factors[i].numeric ? NULL : take_text(&s);
+    }
+    return !s.failed && s.left == 0;
+}
+
+size_t crdi_study_encode_result(const crdi_study_file* f, const crdi_study_run* r, char* to,
+                                size_t room)
+{
+    bytes b = {.p = to, .room = room};
+    const uint8_t state = (uint8_t)r->state;
+    put(&b, &r->id, sizeof r->id);
+    put(&b, &state, 1);
+    put(&b, &r->seconds, sizeof r->seconds);
+    put(&b, r->kept, (size_t)f->kept_count * sizeof *r->kept);
+    put_text(&b, r->reason);
+    return b.failed ? 0 : b.at;
+}
+
+bool crdi_study_decode_result(const crdi_study_file* f, crdi_study_run* r, const char* from,
+                              size_t length)
+{
+    source s = {from, length, false};
+    uint8_t state = 0;
+    take(&s, &r->id, sizeof r->id);
+    take(&s, &state, 1);
+    take(&s, &r->seconds, sizeof r->seconds);
+    take(&s, r->kept, (size_t)f->kept_count * sizeof *r->kept);
+    const char* reason = take_text(&s);
+    const size_t n = strlen(reason);
+    if (s.failed || s.left || state < CRDI_RUN_DONE || state >= CRDI_RUN_STATES || r->id < 1 ||
+        n >= sizeof r->reason) {
+        return false;
+    }
+    r->state = (crdi_run_state)state;
+    memcpy(r->reason, reason, n + 1);
+    return true;
+}

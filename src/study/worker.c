@@ -1,0 +1,362 @@
+// One run after the other: the description is read anew for each (a system is const once it runs),
+// changed by the values of the run, and run with FMUs that stay open.
+#include "cardan/system.h"
+#include "shared/archive.h"
+#include "study/keep.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct crdi_study_worker {
+    crd_context* ctx;
+    const crdi_study_file* f;
+    crd_unit_store* store;
+    study_keep* keep;
+    crd_text system; // of a YAML
+    bool yaml;
+    bool* in_change; // (factors) it stands in `change`
+    crd_text change;
+};
+
+// ---- values as they are written ----------------------------------------------------------------
+
+static void put_value(crd_text* t, const crdi_study_factor* f, const crdi_study_value* v)
+{
+    if (!f->numeric) {
+        crdi_text_add(t, "%s", v->text);
+        return;
+    }
+    char number[32];
+    crdi_format_double(number, v->x);
+    crdi_text_add(t, "%s%s%s", number, *f->unit ? " " : "", f->unit);
+}
+
+// Plain where it is a number or a word of YAML, else in quotes.
+static void put_scalar(crd_text* t, crd_context* ctx, const crdi_study_factor* f,
+                       const crdi_study_value* v)
+{
+    crd_text raw;
+    double x;
+    const char* unit = "";
+    crd_text_init(&raw, ctx);
+    put_value(&raw, f, v);
+    const char* text = raw.data ? raw.data : "";
+    const bool plain = (crdi_study_number(text, &x, &unit) && !*unit) ||
+                       strcmp(text, "true") == 0 || strcmp(text, "false") == 0 || text[0] == '{' ||
+                       text[0] == '[';
+    if (plain) {
+        crdi_text_add(t, "%s", text);
+    } else {
+        crdi_text_json(t, text);
+    }
+    t->failed = t->failed || raw.failed;
+    crd_text_clear(&raw);
+}
+
+static size_t name_length(const char* s)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_' ||
+           (s[n] == '.' && isalnum((unsigned char)s[n + 1]))) {
+        n++;
+    }
+    return n;
+}
+
+enum { IS_SEED = -2, IS_NOTHING = -1 };
+static int factor_named(const crdi_study_file* f, const char* name, size_t length)
+{
+    for (int i = 0; i < f->factor_count; i++) {
+        if (strlen(f->factors[i].name) == length && memcmp(f->factors[i].name, name, length) == 0) {
+            return i;
+        }
+    }
+    return length == 4 && memcmp(name, "seed", 4) == 0 ? IS_SEED : IS_NOTHING;
+}
+
+// `change` with values for its $names: a text that is nothing but a $name becomes the value itself.
+static void put_change(crdi_study_worker* w, const crdi_study_run* r, crd_text* t)
+{
+    const char* p = w->f->change;
+    while (*p) {
+        const size_t plain = strcspn(p, "$");
+        crdi_text_put(t, p, plain);
+        p += plain;
+        if (!*p) { break; }
+        const size_t n = name_length(p + 1);
+        const int i = n ? factor_named(w->f, p + 1, n) : IS_NOTHING;
+        const bool whole = t->length && t->data[t->length - 1] == '"' && p[n + 1] == '"';
+        if (i == IS_NOTHING) {
+            crdi_text_put(t, p, n + 1);
+        } else {
+            if (whole) { t->length--; }
+            if (i == IS_SEED) {
+                crdi_text_add(t, "%llu", (unsigned long long)r->seed);
+            } else if (whole) {
+                put_scalar(t, w->ctx, &w->f->factors[i], &r->values[i]);
+            } else {
+                put_value(t, &w->f->factors[i], &r->values[i]);
+            }
+        }
+        p += n + 1 + (i != IS_NOTHING && whole);
+    }
+    crdi_text_put(t, "", 1);
+    if (!t->failed) { t->length--; }
+}
+
+// ---- the system of one run ---------------------------------------------------------------------
+
+// "run.control.tolerance" becomes {"run":{"control":{"tolerance":VALUE}}}.
+static crd_status set_key(crdi_study_worker* w, crd_system* s, const crdi_study_factor* f,
+                          const crdi_study_value* v)
+{
+    crd_text t;
+    int depth = 0;
+    crd_text_init(&t, w->ctx);
+    for (const char* p = f->name; *p; depth++) {
+        const size_t n = strcspn(p, ".");
+        crdi_text_add(&t, "{\"%.*s\": ", (int)n, p);
+        p += n + (p[n] == '.');
+    }
+    put_scalar(&t, w->ctx, f, v);
+    for (int i = 0; i < depth; i++) {
+        crdi_text_add(&t, "}");
+    }
+    const crd_status st =
+        t.failed ? CRD_E_MEMORY : crd_system_amend(s, t.data, t.length, w->f->file, f->line);
+    crd_text_clear(&t);
+    return st;
+}
+
+static crd_status set_variable(crdi_study_worker* w, crd_system* s, const crdi_study_factor* f,
+                               const crdi_study_value* v)
+{
+    const crd_place place = {w->f->file, f->line};
+    int unit = 0;
+    const char* variable = f->name;
+    crd_text t;
+    crd_text_init(&t, w->ctx);
+    put_value(&t, f, v);
+    crd_status st = t.failed ? CRD_E_MEMORY : CRD_OK;
+    if (st >= 0 && !s->single) { st = crd_system_split(s, f->name, place, &unit, &variable); }
+    if (st >= 0) { st = crd_system_set(s, unit, variable, t.data, place); }
+    crd_text_clear(&t);
+    return st;
+}
+
+static crd_status load(crdi_study_worker* w, crd_system** out)
+{
+    const char* path = w->f->system;
+    if (w->yaml) {
+        return crd_system_load_on(w->ctx, w->system.data, w->system.length, path, crd_ssp_read,
+                                  out);
+    }
+    if (crdi_ends_with(path, ".ssp") || crdi_ends_with(path, ".ssd")) {
+        return crd_ssp_load(w->ctx, path, NULL, out);
+    }
+    if (crdi_ends_with(path, ".fmu")) { return crd_system_of_fmu(w->ctx, path, out); }
+    return crd_system_of_circuit(w->ctx, path, out);
+}
+
+static crd_status make_system(crdi_study_worker* w, const crdi_study_run* r, crd_system** out)
+{
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    const crdi_study_file* f = w->f;
+    CRD_TRY(load(w, &s));
+    if (f->change) {
+        w->change.length = 0;
+        put_change(w, r, &w->change);
+        if (w->change.failed) { CRD_TRY(CRD_E_MEMORY); }
+        CRD_TRY(crd_system_amend(s, w->change.data, w->change.length, f->file, f->change_line));
+    }
+    for (int i = 0; i < f->factor_count; i++) {
+        if (w->in_change[i]) { continue; }
+        const bool key = strncmp(f->factors[i].name, "run.", 4) == 0;
+        CRD_TRY((key ? set_key : set_variable)(w, s, &f->factors[i], &r->values[i]));
+    }
+    if (s->run.pace.factor > 0) {
+        st =
+            crdi_fail(w->ctx, CRD_E_RANGE,
+                      "%s: run.pace: a study runs as fast as it can; change: { run: { pace: free } "
+                      "} lets it",
+                      f->system);
+        goto fail;
+    }
+    s->results = (crd_results_spec){0};
+    s->run.threads = 1;                                     // runs go side by side, not units
+    if (!f->isolate) { s->run.isolate = CRD_ISOLATE_NONE; } // the worker is a process already
+    *out = s;
+    return CRD_OK;
+fail:
+    crd_system_destroy(s);
+    return st;
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static crd_status find_changes(crdi_study_worker* w)
+{
+    const crdi_study_file* f = w->f;
+    w->in_change = crdi_new_array(w->ctx, (size_t)f->factor_count, sizeof *w->in_change);
+    if (!w->in_change) { return CRD_E_MEMORY; }
+    for (const char* p = f->change ? strchr(f->change, '$') : NULL; p; p = strchr(p + 1, '$')) {
+        const size_t n = name_length(p + 1);
+        const int i = n ? factor_named(f, p + 1, n) : IS_NOTHING;
+        if (n && i == IS_NOTHING) {
+            return crdi_fail(w->ctx, CRD_E_NOT_FOUND,
+                             "%s:%d: change: $%.*s is no factor of vary, nor $seed", f->file,
+                             f->change_line, (int)n, p + 1);
+        }
+        if (i >= 0) { w->in_change[i] = true; }
+    }
+    for (int i = 0; i < f->factor_count; i++) {
+        if (!w->in_change[i] && !strchr(f->factors[i].name, '.') &&
+            !crdi_ends_with(f->system, ".fmu") && !crdi_ends_with(f->system, ".cir")) {
+            return crdi_fail(w->ctx, CRD_E_NOT_FOUND,
+                             "%s:%d: vary: nothing is called '%s': expected a variable such as "
+                             "motor.k, a key such as run.step, or $%s somewhere in change",
+                             f->file, f->factors[i].line, f->factors[i].name, f->factors[i].name);
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_study_worker_create(crd_context* ctx, const crdi_study_file* f,
+                                    crdi_study_worker** out)
+{
+    static const char* const others[] = {".ssp", ".ssd", ".fmu", ".cir", ".sp", ".net"};
+    crd_status st = CRD_OK;
+    crdi_study_worker* w = crdi_new(ctx, sizeof *w);
+    if (!w) { return CRD_E_MEMORY; }
+    *w = (crdi_study_worker){.ctx = ctx, .f = f, .yaml = true};
+    crd_text_init(&w->system, ctx);
+    crd_text_init(&w->change, ctx);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        w->yaml = w->yaml && !crdi_ends_with(f->system, others[i]);
+    }
+    if (w->yaml) {
+        const crdi_file_need need = {
+            .what = "a system description", .most = 256u << 20, .text = true};
+        CRD_TRY(crdi_file_read(ctx, f->system, &need, &w->system));
+    }
+    CRD_TRY(find_changes(w));
+    CRD_TRY(study_keep_create(ctx, f, &w->keep));
+    CRD_TRY(crd_unit_store_create(ctx, &w->store));
+    *out = w;
+    return CRD_OK;
+fail:
+    crdi_study_worker_destroy(w);
+    return st;
+}
+
+void crdi_study_worker_destroy(crdi_study_worker* w)
+{
+    if (!w) { return; }
+    study_keep_destroy(w->keep);
+    crd_unit_store_destroy(w->store);
+    crd_text_clear(&w->system);
+    crd_text_clear(&w->change);
+    crd_free(w->ctx, w->in_change);
+    crd_free(w->ctx, w);
+}
+
+// ---- a run -------------------------------------------------------------------------------------
+
+static crd_status steps(crdi_study_worker* w, crd_master* m)
+{
+    crd_status st = CRD_OK;
+    const bool watches = study_keep_watches(w->keep);
+    while (st >= 0 && crd_master_ended(m) == CRD_END_NONE) {
+        st = crd_master_advance(m, watches ? 1 : 1 << 20);
+        if (st >= 0 && watches) { st = study_keep_step(w->keep, m); }
+    }
+    return st >= 0 && !watches ? study_keep_step(w->keep, m) : st;
+}
+
+static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_study_run* r,
+                   bool* tainted)
+{
+    const crd_end end = m ? crd_master_ended(m) : CRD_END_FAILED;
+    if (st >= 0 && end == CRD_END_GUARD) {
+        r->state = CRDI_RUN_DIVERGED;
+        snprintf(r->reason, sizeof r->reason, "%s", crd_master_get_report(m)->guard.text);
+    } else if (st < 0) {
+        r->state = st == CRD_E_CRASH ? CRDI_RUN_CRASHED : CRDI_RUN_FAILED;
+        *tainted = *tainted || st == CRD_E_CRASH;
+        snprintf(r->reason, sizeof r->reason, "%s", crd_error_text(w->ctx));
+        // What is no number any more has diverged, whoever says it.
+        if (st != CRD_E_CRASH &&
+            (strstr(r->reason, "nan") || strstr(r->reason, "not a number") ||
+             strstr(r->reason, "not finite") || strstr(r->reason, "diverge"))) {
+            r->state = CRDI_RUN_DIVERGED;
+        }
+    }
+}
+
+static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* tainted,
+                               const crd_results_spec* record)
+{
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    crd_master_options o = crd_master_defaults();
+    const int64_t begin = crdi_now_ns();
+    r->state = CRDI_RUN_DONE;
+    r->reason[0] = 0;
+    for (int i = 0; i < w->f->kept_count; i++) {
+        r->kept[i] = NAN;
+    }
+    CRD_TRY(make_system(w, r, &s));
+    if (record) { s->results = *record; }
+    o.no_statistics = true;
+    o.guard_crashes = true;
+    o.store = w->store;
+    CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
+    CRD_TRY(crd_master_initialize(m));
+    CRD_TRY(study_keep_begin(w->keep, m));
+    CRD_TRY(steps(w, m));
+    CRD_TRY(crd_master_finish(m));
+fail:
+    end_of(w, m, st, r, tainted);
+    if (m && st >= 0) { study_keep_end(w->keep, m, r); }
+    if (!*tainted) { // what has crashed is not touched again
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+    }
+    r->seconds = (double)(crdi_now_ns() - begin) * 1e-9;
+    return st;
+}
+
+void crdi_study_worker_run(crdi_study_worker* w, crdi_study_run* r, bool* tainted)
+{
+    (void)run_recorded(w, r, tainted, NULL);
+}
+
+crd_status crdi_study_worker_record(crdi_study_worker* w, crdi_study_run* r, const char* path,
+                                    const char* const* patterns, int count)
+{
+    bool tainted = false;
+    const crd_results_spec record = {.path = path, .patterns = patterns, .pattern_count = count};
+    return run_recorded(w, r, &tainted, &record);
+}
+
+crd_status crdi_study_worker_describe(crdi_study_worker* w, crdi_study_run* r, crd_text* out)
+{
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    crd_master_options o = crd_master_defaults();
+    CRD_TRY(make_system(w, r, &s));
+    o.no_statistics = true;
+    o.store = w->store;
+    CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
+    CRD_TRY(study_keep_check(w->keep, m));
+    CRD_TRY(crd_master_describe_run(m, out));
+fail:
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    return st;
+}

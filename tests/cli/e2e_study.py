@@ -1,0 +1,259 @@
+"""Studies with the real command: the same bits whoever makes the runs, whatever is killed on the way."""
+
+import csv
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from e2e import CARDAN, EndToEnd, fmu
+
+KILLS = int(os.environ.get("CARDAN_STUDY_KILLS", "6"))
+SYSTEM = """cardan: 1
+units:
+  first: {{ fmu: {} }}
+  second: {{ fmu: {} }}
+connections: [second.x2 -> first.x2, second.v2 -> first.v2, first.f -> second.f]
+run: {{ step: 1 ms, stop: {}, scheme: jacobi, predict: hold }}
+"""
+STUDY = """study: 1
+title: How stiff
+system: osc.yaml
+vary:
+  second.k2: {{ uniform: [500, 1500] }}
+  run.predict: [hold, linear]
+sample: {{ method: {}, count: {} }}
+keep:
+  x2: second.x2
+  peak: max second.x2
+  v: rms second.v2
+  defect: defect
+  ratio: = peak / sqrt(second_k2)
+"""
+COLUMNS = 'id, state, "second.k2", "run.predict", x2, peak, v, defect, ratio'
+
+
+class Study(EndToEnd):
+    def oscillator(self, stop="0.2 s", method="random", count=20):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), stop))
+        return self.write("s.yaml", STUDY.format(method, count))
+
+    def rows(self, name="s.study"):
+        with sqlite3.connect(self.path(name)) as c:
+            return c.execute(f"SELECT {COLUMNS} FROM runs ORDER BY id").fetchall()
+
+    def counts(self, *arguments, code=0):
+        return self.cardan_json("study", "run", *arguments, code=code)
+
+
+class Runs(Study):
+    def test_a_run_gives_what_cardan_run_gives(self):
+        self.oscillator()
+        done = self.counts("s.yaml")
+        self.assertEqual((done["runs"], done["done"], done["open"]), (40, 40, 0))
+        for run in (1, 40):
+            row = self.rows()[run - 1]
+            self.cardan("run", "osc.yaml", "--set", f"second.k2={row[2]!r}", "--predict", row[3], "-q", "-o", "r.csv")
+            with open(self.path("r.csv"), encoding="utf-8") as f:
+                table = list(csv.DictReader(f))
+            x2 = [float(r["second.x2"]) for r in table]
+            v2 = [float(r["second.v2"]) for r in table]
+            self.assertEqual(row[4], x2[-1])
+            self.assertEqual(row[5], max(x2))
+            self.assertEqual(row[8], max(x2) / row[2] ** 0.5)
+            mean = sum((a * a + a * b + b * b) / 3 for a, b in zip(v2, v2[1:])) / (len(v2) - 1)
+            self.assertAlmostEqual(row[6] / mean ** 0.5, 1, places=12)
+
+    def test_the_bits_do_not_depend_on_workers(self):
+        self.oscillator()
+        self.counts("s.yaml", "--workers", 1)
+        self.counts("s.yaml", "--workers", 3, "--chunk", 1, "--database", "three.study")
+        self.assertEqual(self.rows(), self.rows("three.study"))
+
+    def test_added_points_are_added_and_nothing_is_made_twice(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        before = self.rows()
+        self.assertEqual(self.counts("s.yaml")["made"], 0)
+        self.oscillator(count=25)
+        done = self.counts("s.yaml")
+        self.assertEqual((done["made"], done["runs"]), (10, 50))
+        self.assertEqual(self.rows()[:40], before)
+        self.write("s.yaml", STUDY.format("random", 25).replace("[hold, linear]", "[hold, linear, quadratic]"))
+        self.assertEqual(self.counts("s.yaml")["made"], 25)
+        self.assertEqual(self.rows()[:40], before)
+
+    def test_a_changed_system_is_refused_by_name(self):
+        path = self.oscillator()
+        self.counts("s.yaml")
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "0.3 s"))
+        self.cardan("study", "run", "s.yaml", code=1, says=["osc.yaml has changed since the study began", "--database"])
+        os.remove(self.path("s.study"))
+        with open(fmu("lo_fd2"), "rb") as f:
+            other = f.read()
+        with open(self.path("two.fmu"), "wb") as f:
+            f.write(other)
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), "two.fmu", "0.2 s"))
+        self.counts("s.yaml")
+        with open(fmu("lo_fd2", 3), "rb") as f, open(self.path("two.fmu"), "wb") as g:
+            g.write(f.read())
+        self.cardan("study", "run", "s.yaml", code=1, says=["two.fmu of unit 'second' has changed", "SHA-256"])
+        with open(self.path("two.fmu"), "wb") as f:
+            f.write(other)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.write("s.yaml", text.replace("max second.x2", "min second.x2"))
+        self.cardan("study", "run", "s.yaml", code=1, says="keep: peak: min second.x2 where it had peak: max second.x2")
+        self.write("s.yaml", text.replace("[500, 1500]", "[500, 1600]"))
+        self.cardan("study", "run", "s.yaml", code=1, says="40 of the 40 points that it has are none of")
+
+    def test_bad_input_is_told(self):
+        self.oscillator()
+        study = STUDY.format("random", 20)
+        for wrong, right, says in (
+                ("k2", "k9", ["w.yaml:5: ", "k9"]),
+                ("max second.x2", "max second.x9", ["w.yaml:10: keep.peak:", "x9"]),
+                ("max second.x2", "maximum second.x2", ["keep.peak", "expected SIGNAL, min"]),
+                ("run.predict:", "run.predcit:", ["predcit", "predict"]),
+                ("= peak / sqrt(second_k2)", "= peak / sqrt(secnd_k2)", ["secnd_k2"]),
+                ("second.k2:", "stiffness:", ["$stiffness somewhere in change"]),
+                ("x2: second.x2", "state: second.x2", ["'state' is a column of every study"]),
+                ("count: 20", "count: 10000000", ["20,000,000 runs", "--yes"])):
+            self.write("w.yaml", study.replace(wrong, right))
+            code = 2
+            done = subprocess.run([CARDAN, "study", "run", "w.yaml"], cwd=self.folder, capture_output=True, text=True,
+                                  env=self.environment(), timeout=60, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, code, (right, done.stderr))
+            for part in says:
+                self.assertIn(part, done.stderr)
+        self.write("no.study", "this is no database, but long enough to be one" * 9)
+        self.cardan("study", "show", "no.study", code=1)
+        self.cardan("study", "show", "s.yaml", code=2, says="'cardan study run s.yaml' makes them")
+        self.cardan("study", "run", "s.yaml", "--executor", "slrum", code=2, says="--executor 'slrum' is not known")
+
+    def test_what_goes_wrong_is_a_row_with_its_reason(self):
+        self.write("f.yaml", f"cardan: 1\nunits: {{ a: {{ fmu: {fmu('faulty')} }} }}\nrun: {{ step: 10 ms, stop: 1 s }}\n")
+        # healthy, error, NaN, SIGSEGV, endless, exit()
+        self.write("s.yaml", "study: 1\nsystem: f.yaml\ntimeout: 2 s\nvary: { a.mode: [0, 3, 5, 7, 11, 12], a.when: "
+                             "[0.1, 0.5] }\nkeep: { y: a.y, t: time }\nlimits: [t > 0.5, y < 0.99 || a_when < 0.3]\n")
+        done = self.counts("s.yaml", "--workers", 2)
+        self.assertEqual([done[k] for k in ("done", "limit", "failed", "diverged", "crashed", "hung", "open")],
+                         [1, 1, 2, 2, 4, 2, 0])
+        with sqlite3.connect(self.path("s.study")) as c:
+            reasons = dict(c.execute('SELECT "a.mode" || state, reason FROM runs WHERE state > 2').fetchall())
+        self.assertIn("not kept: y < 0.99", reasons["0.03"])
+        self.assertIn("Segmentation", reasons["7.06"])
+        self.assertIn("timeout of 2 s", reasons["11.07"])
+        self.assertIn("exit", reasons["12.06"])
+        shown = self.cardan("study", "show", "s.yaml", "--failed", "--rows", 0).stdout
+        self.assertIn("unit 'a' at t = 0.1", shown)
+        self.cardan("study", "run", "s.yaml", "--again", "failed", "--max-failed", 3, code=3, says="11 runs are not good")
+
+    def test_elements_channels_and_seeds_vary_by_change(self):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "0.2 s").replace(
+            "first.f -> second.f", "{ from: first.f, to: second.f, coupling: { algorithm: zoh } }"))
+        self.write("s.yaml", "study: 1\nsystem: osc.yaml\nrepeat: 3\nvary: { algorithm: [zoh, eros], jitter: [0 ms, 2 ms] }\n"
+                             "change:\n  connections:\n    - from: first.f\n      to: second.f\n      coupling:\n"
+                             "        algorithm: $algorithm\n        channel: { delay: 3 ms, jitter: $jitter, seed: $seed }\n"
+                             "keep: { x2: second.x2, C: C second.f }\n")
+        self.assertEqual(self.counts("s.yaml")["done"], 12)
+        with sqlite3.connect(self.path("s.study")) as c:
+            kinds = c.execute("SELECT algorithm, jitter, count(DISTINCT x2), count(C) FROM runs GROUP BY 1, 2").fetchall()
+        # Without jitter nothing is random; with it every repetition has a seed of its own.
+        self.assertEqual(sorted(kinds), [("eros", 0.0, 1, 3), ("eros", 2.0, 3, 3), ("zoh", 0.0, 1, 3), ("zoh", 2.0, 3, 3)])
+
+    def test_tables_and_recordings_leave(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        self.cardan("study", "export", "s.yaml", "-o", "all.csv", "--where", "peak > 0", "--sort=-peak")
+        with open(self.path("all.csv"), encoding="utf-8") as f:
+            table = list(csv.DictReader(f))
+        self.assertEqual(len(table), 40)
+        self.assertEqual([float(r["peak"]) for r in table], sorted((r[5] for r in self.rows()), reverse=True))
+        self.cardan("study", "export", "s.yaml", "--run", 7, "-o", "seven.csv", "--variables", "second.x2")
+        with open(self.path("seven.csv"), encoding="utf-8") as f:
+            self.assertEqual(float(list(csv.DictReader(f))[-1]["second.x2"]), self.rows()[6][4])
+        self.cardan("study", "export", "s.yaml", "--run", 41, "-o", "no.csv", code=2, says="has no run 41")
+        self.cardan("study", "show", "s.yaml", "--where", "peak >", code=2, says="expected a condition over columns")
+        self.cardan("study", "show", "s.yaml", "--where", "1; DROP TABLE runs", code=2)
+        self.assertEqual(len(self.rows()), 40)
+        shown = self.cardan_json("study", "show", "s.yaml", "--rows", 2)
+        self.assertEqual(len(shown["rows"]), 2)
+        peaks = [r[5] for r in self.rows()]
+        of = {s["name"]: s for s in shown["statistics"]}["peak"]
+        self.assertAlmostEqual(of["mean"], sum(peaks) / 40, places=12)
+
+    def test_ishigami_by_the_command(self):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "1 ms"))
+        factors = "".join(f"  x{i}: {{ uniform: [-3.141592653589793, 3.141592653589793] }}\n" for i in (1, 2, 3))
+        self.write("s.yaml", f"study: 1\nsystem: osc.yaml\nvary:\n{factors}sample: {{ method: saltelli, count: 128 }}\n"
+                             "change: { title: $x1 $x2 $x3 }\n"
+                             "keep: { t: time, y: = sin(x1) + 7*sin(x2)^2 + 0.1*x3^4*sin(x1) }\n")
+        self.assertEqual(self.counts("s.yaml")["done"], 640)
+        found = [s for s in self.cardan_json("study", "show", "s.yaml")["sobol"] if s["kept"] == "y"]
+        for s, (first, total) in zip(found, ((0.3139, 0.5576), (0.4424, 0.4424), (0, 0.2437))):
+            self.assertTrue(s["first_low"] <= first <= s["first_high"], s)
+            self.assertTrue(s["total_low"] <= total <= s["total_high"], s)
+
+    def test_two_commands_share_a_study(self):
+        self.oscillator(count=200)
+        both = [subprocess.Popen([CARDAN, "study", "run", "s.yaml", "--workers", "1", "--json"], cwd=self.folder,
+                                 env=self.environment(), stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        done = [json.loads(p.communicate(timeout=60)[0]) for p in both]
+        self.assertEqual([p.returncode for p in both], [0, 0])
+        self.assertEqual(self.counts("s.yaml")["done"], 400, done)
+        self.counts("s.yaml", "--database", "one.study")
+        self.assertEqual(self.rows(), self.rows("one.study"))
+
+
+class Kills(Study):
+    """Whoever is killed whenever: nothing is lost, doubled or different."""
+
+    def children(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+            return [int(c) for c in f.read().split()]
+
+    def test_killed_again_and_again(self):
+        draw = random.Random(4)
+        self.oscillator(stop="1 s", count=100 + 80 * KILLS)
+        with open(self.path("all.log"), "w", encoding="utf-8") as log:
+            kills = rounds = 0
+            while kills < KILLS:
+                rounds += 1
+                run = subprocess.Popen([CARDAN, "study", "run", "s.yaml", "--workers", "2"], cwd=self.folder,
+                                       env=self.environment(), stderr=log, stdout=log)
+                whole = draw.random() < 0.5
+                time.sleep(draw.uniform(0.02, 0.6))
+                while run.poll() is None and kills < KILLS:
+                    try:
+                        victims = [run.pid] if whole else self.children(run.pid)
+                        if victims:
+                            os.kill(draw.choice(victims), signal.SIGKILL)
+                            kills += 1
+                    except (OSError, ProcessLookupError):
+                        pass
+                    if whole:
+                        break
+                    time.sleep(draw.uniform(0.05, 0.4))
+                    whole = draw.random() < 0.5
+                if kills >= KILLS and not whole:
+                    run.kill()
+                run.wait(timeout=60)
+                self.assertLess(rounds, 20 * KILLS)
+        with sqlite3.connect(self.path("s.study")) as c:
+            left = c.execute("SELECT count(*) FROM runs WHERE state < 2").fetchone()[0]
+        print(f"{kills} kills, {left} of {2 * (100 + 80 * KILLS)} runs were left")
+        done = self.counts("s.yaml")
+        self.assertEqual(done["done"], 2 * (100 + 80 * KILLS))
+        with sqlite3.connect(self.path("s.study")) as c:
+            self.assertEqual(c.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+        self.counts("s.yaml", "--database", "calm.study")
+        self.assertEqual(self.rows(), self.rows("calm.study"))
+
+
+if __name__ == "__main__":
+    unittest.main()
