@@ -218,7 +218,6 @@ void crdi_svg_begin(crd_text* t, const char* class, const char* label, int width
 void crdi_svg_begin_chart(crd_text* t, const char* class, const char* label, int width, int height,
                           bool alone);
 // In a page, which scrolls it.
-void crdi_doc_drawing(crdi_doc* d, const char* label, const crd_text* svg);
 
 typedef struct crdi_chart_words {
     const char *label, *alt, *file; // file: its name up to the number of the run

@@ -23,6 +23,8 @@ void crdi_doc_paragraph(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_doc_table(crdi_doc* d, const char* caption, const char* align, const char* titles);
 void crdi_doc_cell(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
 void crdi_doc_table_end(crdi_doc* d);
+/// A picture as SVG, in HTML as it stands.
+void crdi_doc_drawing(crdi_doc* d, const char* label, const crd_text* svg);
 
 typedef struct crdi_page {
     const char *path, *title;

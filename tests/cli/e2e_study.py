@@ -187,6 +187,43 @@ class Runs(Study):
         of = {s["name"]: s for s in shown["statistics"]}["peak"]
         self.assertAlmostEqual(of["mean"], sum(peaks) / 40, places=12)
 
+    def test_pictures_and_a_report_are_made(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        self.cardan("study", "plot", "s.yaml", "--scatter", "second.k2,peak", "--heat", "second.k2,x2,peak", "--tornado",
+                    "peak", "--convergence", "peak", "--histogram", "peak", "-o", "all.svg")
+        with open(self.path("all.svg"), encoding="utf-8") as f:
+            svg = f.read()
+        for part in ("How stiff", "second.k2", "95 %: from", "runs", "peak"):
+            self.assertIn(part, svg)
+        self.assertIn("peak", self.cardan("study", "plot", "s.yaml", "--terminal", "--histogram", "peak").stdout)
+        self.cardan("study", "plot", "s.yaml", "--scatter", "second.k2", "-o", "x.svg", code=2, says="expected 2 columns")
+        self.cardan("study", "plot", "s.yaml", "--scatter", "run.predict,x2", "-o", "x.svg", code=2, says="has words")
+        self.cardan("study", "plot", "s.yaml", "--tornado", "peek", "-o", "x.svg", code=2, says="no column 'peek'")
+        self.cardan("study", "report", "s.yaml", "-o", "s.html")
+        with open(self.path("s.html"), encoding="utf-8") as f:
+            html = f.read()
+        for part in ("How stiff", "40 runs, 0 of them not good", "= peak / sqrt(second_k2)", "<svg", "second.k2"):
+            self.assertIn(part, html)
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".tmp")], [])
+
+    def test_two_studies_are_compared_run_by_run(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        self.oscillator(count=25)
+        self.counts("s.yaml", "--database", "more.study")
+        same = self.cardan_json("study", "compare", "s.study", "more.study")
+        self.assertEqual((same["common"], same["only_a"], same["only_b"]), (40, 0, 10))
+        with sqlite3.connect(self.path("more.study")) as c:
+            c.execute("UPDATE runs SET peak = peak * 1.01 WHERE id = 3")
+        self.cardan("study", "compare", "s.study", "more.study", "--tolerance", "0.1")
+        done = self.cardan_json("study", "compare", "s.study", "more.study", code=1)
+        peak = {n["name"]: n for n in done["numbers"]}["peak"]
+        self.assertEqual((peak["differ"], peak["run"]), (1, 3))
+        self.write("t.yaml", STUDY.format("random", 20).replace("count: 20", "count: 20, seed: 9"))
+        self.counts("t.yaml")
+        self.cardan("study", "compare", "s.study", "t.study", code=2, says="have no run in common")
+
     def test_ishigami_by_the_command(self):
         self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "1 ms"))
         factors = "".join(f"  x{i}: {{ uniform: [-3.141592653589793, 3.141592653589793] }}\n" for i in (1, 2, 3))
