@@ -183,8 +183,8 @@ typedef struct crdi_study_summary {
     double median_low, median_high; ///< 95 % by order statistics
 } crdi_study_summary;
 crd_status crdi_study_summarise(crd_context* ctx, const double* x, int64_t count,
-                                crdi_study_summary* out);
-double crdi_student_quantile(double p, double freedom);
+                                crdi_study_summary* s);
+double crdi_student_quantile(double p, double n); ///< n degrees of freedom
 
 /// Of one factor on one number; intervals of 95 %.
 typedef struct crdi_study_effect {
@@ -192,12 +192,12 @@ typedef struct crdi_study_effect {
     double total, total_low, total_high; ///< Sobol: total. Morris: mu*
     double sigma;                        ///< Morris
 } crdi_study_effect;
-/// `y` is that of all runs of a Saltelli design in its order, (factors + 2) for each of `samples`;
+/// `y` is that of all runs of a Saltelli design in its order, (k + 2) for each of `samples`;
 /// those with a NaN are left out as a whole. Bootstrap with `seed`.
-crd_status crdi_study_sobol(crd_context* ctx, const double* y, int64_t samples, int factors,
+crd_status crdi_study_sobol(crd_context* ctx, const double* y, int64_t samples, int k,
                             uint64_t seed, crdi_study_effect* out);
-/// `u` are the places of the factors in (0, 1), (factors + 1) runs of each trajectory.
+/// `u` are the places of the factors in (0, 1), (k + 1) runs of each trajectory.
 crd_status crdi_study_morris(crd_context* ctx, const double* y, const double* const* u,
-                             int64_t trajectories, int factors, crdi_study_effect* out);
+                             int64_t trajectories, int k, crdi_study_effect* out);
 /// Places in (0, 1) of the factors of run `index` (from 0) of a sampled design.
 void crdi_points_unit(crdi_points* d, int64_t index, double* u);

@@ -237,7 +237,8 @@ static uint64_t hash_bytes(uint64_t h, const void* bytes, size_t length)
 {
     const unsigned char* p = bytes;
     for (size_t i = 0; i < length; i++) {
-        h = (h ^ p[i]) * 0x100000001b3u;
+        const unsigned char byte = p[i]; // NOLINT(clang-analyzer-core.uninitialized.Assign)
+        h = (h ^ byte) * 0x100000001b3u;
     }
     return study_mix(h);
 }
@@ -253,6 +254,7 @@ bool crdi_points_point(crdi_points* d, int64_t index, crdi_study_value* values, 
     const int64_t sample = index / d->grid % d->samples, again = index / d->grid / d->samples;
     int64_t rest = index % d->grid;
     int law = 0;
+    memset(values, 0, (size_t)f->factor_count * sizeof *values);
     if (d->laws) { crdi_points_unit(d, index, d->u); }
     const int64_t place[2] = {d->laws ? sample : 0, again};
     uint64_t h = hash_bytes(0xcbf29ce484222325u, place, sizeof place);

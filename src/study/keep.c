@@ -169,8 +169,8 @@ crd_status study_keep_create(crd_context* ctx, const crdi_study_file* f, study_k
     k->list = crdi_arena_new(&k->arena, (size_t)f->kept_count, sizeof *k->list);
     k->signals = crdi_arena_new(&k->arena, (size_t)f->kept_count, sizeof *k->signals);
     k->limits = crdi_arena_new(&k->arena, (size_t)f->limit_count, sizeof(crdi_formula*));
-    k->numbers =
-        crdi_arena_new(&k->arena, (size_t)(f->factor_count + f->kept_count), sizeof *k->numbers);
+    k->numbers = crdi_arena_new(&k->arena, (size_t)f->factor_count + (size_t)f->kept_count,
+                                sizeof *k->numbers);
     const char* const* names = crdi_study_names(&k->arena, f, true);
     if (!names) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_arena_status(&k->arena));

@@ -110,17 +110,6 @@ static crd_status connect_file(crdi_study* s, bool make)
                    "PRAGMA temp_store = MEMORY");
 }
 
-static crd_status make_object(crd_context* ctx, const char* path, crdi_study** out)
-{
-    crdi_study* s = crdi_new(ctx, sizeof *s);
-    if (!s) { return CRD_E_MEMORY; }
-    s->ctx = ctx;
-    crd_arena_init(&s->arena, ctx);
-    s->path = crdi_arena_text(&s->arena, path, strlen(path));
-    *out = s;
-    return s->path ? CRD_OK : CRD_E_MEMORY;
-}
-
 void crdi_study_close(crdi_study* s)
 {
     if (!s) { return; }
@@ -133,6 +122,18 @@ void crdi_study_close(crdi_study* s)
     crd_free(s->ctx, s);
 }
 
+static crdi_study* make_object(crd_context* ctx, const char* path)
+{
+    crdi_study* s = crdi_new(ctx, sizeof *s);
+    if (!s) { return NULL; }
+    s->ctx = ctx;
+    crd_arena_init(&s->arena, ctx);
+    s->path = crdi_arena_text(&s->arena, path, strlen(path));
+    if (s->path) { return s; }
+    crdi_study_close(s);
+    return NULL;
+}
+
 static bool is_there(const char* path)
 {
     struct stat info;
@@ -143,10 +144,11 @@ crd_status crdi_study_open(crd_context* ctx, const char* database, crdi_study** 
 {
     crd_status st = CRD_OK;
     crdi_study* s = NULL;
-    const char *format, *text, *file;
+    const char *format = "", *text = "", *file = "";
     *out = NULL;
     if (!is_there(database)) { return CRD_OK; }
-    CRD_TRY(make_object(ctx, database, &s));
+    s = make_object(ctx, database);
+    if (!s) { return CRD_E_MEMORY; }
     CRD_TRY(connect_file(s, false));
     st = get_meta(s, "format", &format);
     if (st < 0 || strcmp(format, "1") != 0) {
@@ -485,7 +487,8 @@ crd_status crdi_study_sync(crd_context* ctx, const char* database, const crdi_st
         CRD_TRY(compare_describe(s, before, describe));
         CRD_TRY(compare_files(s, f));
     } else {
-        CRD_TRY(make_object(ctx, database, &s));
+        s = make_object(ctx, database);
+        if (!s) { return CRD_E_MEMORY; }
         CRD_TRY(connect_file(s, true));
     }
     CRD_TRY(read_text(s, f->file, &text));
@@ -920,7 +923,7 @@ crd_status crdi_study_select(crdi_study* s, const char* where, const char* order
     CRD_TRY(prepare_select(s, where, order, limit, &q));
     while ((code = sqlite3_step(q)) == SQLITE_ROW) {
         const int64_t k = out->count;
-        if (!grow_to(s->ctx, &c, f, (size_t)k + 1)) { CRD_TRY(CRD_E_MEMORY); }
+        if (!grow_to(s->ctx, &c, f, (size_t)k + 1) || !c.ids) { CRD_TRY(CRD_E_MEMORY); }
         c.ids[k] = sqlite3_column_int64(q, 0);
         c.seeds[k] = crdi_points_seed(f, (uint64_t)sqlite3_column_int64(q, 4));
         c.states[k] = (uint8_t)sqlite3_column_int(q, 1);

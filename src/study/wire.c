@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-typedef struct bytes {
+typedef struct sink {
     char* p;
     size_t at, room;
     bool failed;
-} bytes;
+} sink;
 
-static void put(bytes* b, const void* from, size_t n)
+static void put(sink* b, const void* from, size_t n)
 {
     b->failed = b->failed || n > b->room - b->at;
     if (b->failed) { return; }
@@ -20,7 +20,7 @@ static void put(bytes* b, const void* from, size_t n)
     b->at += n;
 }
 
-static void put_text(bytes* b, const char* text)
+static void put_text(sink* b, const char* text)
 {
     const size_t n = strlen(text);
     const uint16_t length = n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
@@ -62,10 +62,10 @@ static const char* take_text(source* s)
     return text;
 }
 
-size_t crdi_study_encode_point(const crdi_study_file* f, const crdi_study_run* r, char* to,
+size_t crdi_study_encode_point(const crdi_study_file* f, const crdi_study_run* r, char* bytes,
                                size_t room)
 {
-    bytes b = {.p = to, .room = room};
+    sink b = {.p = bytes, .room = room};
     put(&b, &r->id, sizeof r->id);
     put(&b, &r->seed, sizeof r->seed);
     for (int i = 0; i < f->factor_count; i++) {
@@ -75,10 +75,10 @@ size_t crdi_study_encode_point(const crdi_study_file* f, const crdi_study_run* r
     return b.failed ? 0 : b.at;
 }
 
-bool crdi_study_decode_point(const crdi_study_file* f, crdi_study_run* r, const char* from,
+bool crdi_study_decode_point(const crdi_study_file* f, crdi_study_run* r, const char* bytes,
                              size_t length)
 {
-    source s = {from, length, false};
+    source s = {bytes, length, false};
     take(&s, &r->id, sizeof r->id);
     take(&s, &r->seed, sizeof r->seed);
     for (int i = 0; i < f->factor_count; i++) {
@@ -88,10 +88,10 @@ bool crdi_study_decode_point(const crdi_study_file* f, crdi_study_run* r, const 
     return !s.failed && s.left == 0;
 }
 
-size_t crdi_study_encode_result(const crdi_study_file* f, const crdi_study_run* r, char* to,
+size_t crdi_study_encode_result(const crdi_study_file* f, const crdi_study_run* r, char* bytes,
                                 size_t room)
 {
-    bytes b = {.p = to, .room = room};
+    sink b = {.p = bytes, .room = room};
     const uint8_t state = (uint8_t)r->state;
     put(&b, &r->id, sizeof r->id);
     put(&b, &state, 1);
@@ -101,10 +101,10 @@ size_t crdi_study_encode_result(const crdi_study_file* f, const crdi_study_run* 
     return b.failed ? 0 : b.at;
 }
 
-bool crdi_study_decode_result(const crdi_study_file* f, crdi_study_run* r, const char* from,
+bool crdi_study_decode_result(const crdi_study_file* f, crdi_study_run* r, const char* bytes,
                               size_t length)
 {
-    source s = {from, length, false};
+    source s = {bytes, length, false};
     uint8_t state = 0;
     take(&s, &r->id, sizeof r->id);
     take(&s, &state, 1);

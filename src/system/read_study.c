@@ -106,7 +106,7 @@ static crd_status read_range(crdi_reader* r, const crdi_node* n, const factor_dr
                              crdi_study_factor* f)
 {
     crd_status st = CRD_OK;
-    double from, to, step = 0;
+    double from = 0, to = 0, step = 0;
     int count = d->count;
     CRD_TRY(number_of(r, n->line, d->from, f, &from));
     CRD_TRY(number_of(r, n->line, d->to, f, &to));

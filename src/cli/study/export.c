@@ -73,7 +73,6 @@ static crd_status write_parquet(crdi_cli* cli, const char* csv, const char* path
                             "p.write_table(c.read_csv(sys.argv[1]), sys.argv[2])\n";
     char name[] = "python3", option[] = "-c";
     char* arguments[] = {name, option, program, (char*)csv, (char*)path, NULL};
-    extern char** environ;
     pid_t pid = 0;
     int code = 0;
     if (posix_spawnp(&pid, name, NULL, NULL, arguments, environ) != 0) {

@@ -93,13 +93,14 @@ static crd_status next(crdi_pictures* p, int series, crd_plot_panel** panel, crd
 
 crd_status crdi_picture_scatter(crdi_pictures* p, const char* text)
 {
-    int c[2];
-    crd_plot_panel* panel;
-    crd_plot_scale* scale;
-    crd_plot_series* s;
+    int c[2] = {0};
+    crd_plot_panel* panel = NULL;
+    crd_plot_scale* scale = NULL;
+    crd_plot_series* s = NULL;
     crd_status st = CRD_OK;
     CRD_TRY(columns_of(p, text, 2, c));
     CRD_TRY(next(p, 1, &panel, &scale, &s));
+    if (!s) { return CRD_E_MEMORY; }
     s[0] = (crd_plot_series){.label = p->rows.names[c[1]],
                              .x = p->rows.numbers[c[0]],
                              .y = p->rows.numbers[c[1]],
@@ -133,11 +134,11 @@ static double* sorted(crdi_pictures* p, int c, int64_t* count)
 // Bins as wide as Freedman and Diaconis (1981) say, 2 IQR / n^(1/3); an outline.
 crd_status crdi_picture_histogram(crdi_pictures* p, const char* text)
 {
-    int c;
+    int c = 0;
     int64_t n = 0;
-    crd_plot_panel* panel;
-    crd_plot_scale* scale;
-    crd_plot_series* s;
+    crd_plot_panel* panel = NULL;
+    crd_plot_scale* scale = NULL;
+    crd_plot_series* s = NULL;
     crd_status st = CRD_OK;
     CRD_TRY(columns_of(p, text, 1, &c));
     const double* x = sorted(p, c, &n);
@@ -151,6 +152,7 @@ crd_status crdi_picture_histogram(crdi_pictures* p, const char* text)
     double* u = crdi_arena_new(&p->arena, 2 * (size_t)bins + 2, sizeof *u);
     double* v = crdi_arena_new(&p->arena, 2 * (size_t)bins + 2, sizeof *v);
     CRD_TRY(next(p, 1, &panel, &scale, &s));
+    if (!s) { return CRD_E_MEMORY; }
     if (!u || !v) { CRD_TRY(CRD_E_MEMORY); }
     int64_t at = 0;
     u[0] = low;
@@ -182,14 +184,15 @@ fail:
 // Mean so far with its interval, over the number of runs.
 crd_status crdi_picture_convergence(crdi_pictures* p, const char* text)
 {
-    int c;
-    crd_plot_panel* panel;
-    crd_plot_scale* scale;
-    crd_plot_series* s;
+    int c = 0;
+    crd_plot_panel* panel = NULL;
+    crd_plot_scale* scale = NULL;
+    crd_plot_series* s = NULL;
     crd_status st = CRD_OK;
     double* at[4];
     CRD_TRY(columns_of(p, text, 1, &c));
     CRD_TRY(next(p, 3, &panel, &scale, &s));
+    if (!s) { return CRD_E_MEMORY; }
     for (int i = 0; i < 4; i++) {
         at[i] = crdi_arena_new(&p->arena, STEPS_MOST + 2, sizeof *at[i]);
         if (!at[i]) { CRD_TRY(CRD_E_MEMORY); }
@@ -240,10 +243,10 @@ static int by_size(const void* a, const void* b)
 
 crd_status crdi_picture_tornado(crdi_pictures* p, const char* text)
 {
-    int c, n = 0;
-    crd_plot_panel* panel;
-    crd_plot_scale* scale;
-    crd_plot_series* s;
+    int c = 0, n = 0;
+    crd_plot_panel* panel = NULL;
+    crd_plot_scale* scale = NULL;
+    crd_plot_series* s = NULL;
     crd_status st = CRD_OK;
     const int factors = p->f->factor_count;
     swing* list = crdi_arena_new(&p->arena, (size_t)factors, sizeof *list);
@@ -283,6 +286,7 @@ crd_status crdi_picture_tornado(crdi_pictures* p, const char* text)
     }
     qsort(list, (size_t)n, sizeof *list, by_size);
     CRD_TRY(next(p, n, &panel, &scale, &s));
+    if (!s) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
         double* e = ends + 4 * (size_t)i;
         e[0] = list[i].low;
@@ -305,11 +309,11 @@ fail:
 // Points of the plane of two factors in classes of the third column, by its quantiles.
 crd_status crdi_picture_heat(crdi_pictures* p, const char* text)
 {
-    int c[3];
+    int c[3] = {0};
     int64_t n = 0;
-    crd_plot_panel* panel;
-    crd_plot_scale* scale;
-    crd_plot_series* s;
+    crd_plot_panel* panel = NULL;
+    crd_plot_scale* scale = NULL;
+    crd_plot_series* s = NULL;
     crd_status st = CRD_OK;
     CRD_TRY(columns_of(p, text, 3, c));
     const double* z = sorted(p, c[2], &n);
@@ -319,6 +323,7 @@ crd_status crdi_picture_heat(crdi_pictures* p, const char* text)
                          p->rows.names[c[2]]);
     }
     CRD_TRY(next(p, CLASSES, &panel, &scale, &s));
+    if (!s) { return CRD_E_MEMORY; }
     for (int k = 0; k < CLASSES; k++) {
         const double from = z[k * n / CLASSES], to = z[(k + 1) * n / CLASSES - (k == CLASSES - 1)];
         double* x = crdi_arena_new(&p->arena, (size_t)p->rows.count, sizeof *x);

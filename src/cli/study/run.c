@@ -76,7 +76,7 @@ static crd_status open_study(crdi_cli* cli, const run_options* o, const char* ar
 {
     crd_status st = CRD_OK;
     crd_arena arena;
-    const char *yaml, *path;
+    const char *yaml = NULL, *path = "";
     crdi_study_file f;
     crdi_study_plan plan;
     crd_text describe;
@@ -151,7 +151,7 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
                                 .progress = progress,
                                 .user = &show};
     const int64_t begin = crdi_now_ns();
-    st = e->run(cli->ctx, &job);
+    st = e ? e->run(cli->ctx, &job) : CRD_E_NOT_FOUND;
     crdi_progress_erase(cli);
     char why[1024];
     snprintf(why, sizeof why, "%s", st < 0 ? crd_error_text(cli->ctx) : "");

@@ -18,9 +18,10 @@ crd_status crdi_study_paths(crdi_cli* cli, const char* argument, const char* dat
                             crd_arena* arena, const char** yaml, const char** study)
 {
     struct stat info;
-    *yaml = is_database(argument) ? NULL : argument;
+    const bool is_study = is_database(argument);
+    *yaml = is_study ? NULL : argument;
     *study = database ? database : argument;
-    if (*yaml && !database) {
+    if (!is_study && !database) {
         size_t length = 0;
         const char* stem = crdi_path_stem(argument, &length);
         *study = crdi_arena_format(arena, "%.*s%.*s.study", (int)(stem - argument), argument,
@@ -37,7 +38,7 @@ crd_status crdi_study_load(crdi_cli* cli, const char* argument, const char* data
 {
     crd_status st = CRD_OK;
     crd_arena arena;
-    const char *yaml, *study;
+    const char *yaml = NULL, *study = "";
     crd_arena_init(&arena, cli->ctx);
     CRD_TRY(crdi_study_paths(cli, argument, database, &arena, &yaml, &study));
     CRD_TRY(crdi_study_open(cli->ctx, study, out));
