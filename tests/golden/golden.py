@@ -46,10 +46,13 @@ def parse(path):
     return dict(zip(names, rows.T))
 
 
+SPOILT = (0, 3)  # published runs that are mostly error end with 3, as they should
+
+
 def cardan(*arguments, code=0, environment=None):
     done = subprocess.run([CARDAN, *map(str, arguments)], cwd=TMP, capture_output=True, text=True,
                           timeout=120, env=dict(os.environ, **(environment or {})))
-    if done.returncode != code:
+    if done.returncode not in (code if isinstance(code, tuple) else (code,)):
         raise AssertionError(f"exit code {done.returncode}, expected {code}: cardan "
                              f"{' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}")
     return done
@@ -87,7 +90,7 @@ def run(what, *arguments, sets=None, output="out.csv", **options):
         line += ["--set", f"{name}={value}"]
     for name, value in options.items():
         line += ["--" + name.replace("_", "-"), value]
-    cardan(*line)
+    cardan(*line, code=SPOILT)
     return parse(out)
 
 
