@@ -1,5 +1,5 @@
 # The files of the live page become a table of bytes in one C source of crd_web: what lies in
-# src/web/page is served under its own name, index.html as "/". uPlot is in crd_results.
+# src/web/page is served under its own name, index.html as "/". chart.js is in crd_results.
 file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/web/page/*)
 set(assets "")
 foreach(file ${files})

@@ -20,8 +20,7 @@ cardan ($version$suffix) unstable; urgency=medium
 
  -- Cardan maintainers <maintainers@cardan-project.org>  $(LC_ALL=C date -u -d "$date" '+%a, %d %b %Y 00:00:00 +0000')
 END
-uplot=$(ls -d "$PWD"/build/uplot-* 2>/dev/null | head -n 1) || true
-(cd "$tree" && CARDAN_UPLOT=$uplot DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -b -us -uc >../build.log 2>&1) ||
+(cd "$tree" && DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -b -us -uc >../build.log 2>&1) ||
     { tail -n 30 "$work/build.log" >&2; echo "cardan: the packages were not built, see $work/build.log" >&2; exit 1; }
 rm -f "$folder"/*.deb
 mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$folder"

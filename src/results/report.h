@@ -258,5 +258,4 @@ crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);
 
 // ---- files of the page, embedded by the build --------------------------------------------------
 
-extern const crdi_asset crdi_page_css, crdi_page_js, crdi_uplot_js, crdi_uplot_css,
-    crdi_uplot_license, crdi_chart_js;
+extern const crdi_asset crdi_page_css, crdi_page_js, crdi_chart_js;

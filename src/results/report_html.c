@@ -23,8 +23,6 @@ static void report_html_put_head(crdi_doc* d, const char* title)
                     "<title>");
     crdi_doc_text(d, title);
     crdi_doc_put(d, "</title>\n<style>\n");
-    put_asset(d, &crdi_uplot_css);
-    crdi_doc_put(d, "\n");
     put_asset(d, &crdi_page_css);
     crdi_doc_put(d, "</style>\n<script>\n"
                     "(function(){var h=location.hash.slice(1),s=null;"
@@ -287,17 +285,19 @@ static crd_status put_lines(crdi_doc* d, const crdi_report* r)
     return CRD_OK;
 }
 
+// One module: what chart.js exports stands above what uses it.
 static void put_scripts(crdi_doc* d)
 {
-    crdi_doc_put(d, "<!--\nThe plots are drawn by uPlot 1.6.32, used under this licence:\n\n");
-    put_asset(d, &crdi_uplot_license);
-    // At least two pixels per pixel: plots stay sharp on paper.
-    crdi_doc_put(d, "-->\n<script>\nvar uPlot=(function(devicePixelRatio){\n");
-    put_asset(d, &crdi_uplot_js);
-    crdi_doc_put(d, "\nreturn uPlot})(Math.max(2,window.devicePixelRatio||1));\n</script>\n"
-                    "<script>\n");
+    crdi_doc_put(d, "<script type=\"module\">\n");
+    put_asset(d, &crdi_chart_js);
     put_asset(d, &crdi_page_js);
     crdi_doc_put(d, "</script>\n");
+}
+
+const void* crdi_chart(size_t* length)
+{
+    *length = crdi_chart_js.length;
+    return crdi_chart_js.data;
 }
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d)

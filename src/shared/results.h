@@ -2,10 +2,6 @@
 #pragma once
 #include "cardan/results.h"
 
-/// uPlot, which draws the plots of pages, as it is embedded.
-typedef enum crdi_uplot_part { CRDI_UPLOT_JS, CRDI_UPLOT_CSS, CRDI_UPLOT_LICENSE } crdi_uplot_part;
-const void* crdi_uplot(crdi_uplot_part part, size_t* length);
-
 /// chart.js, the drawing of pages, as it is embedded.
 const void* crdi_chart(size_t* length);
 

@@ -132,28 +132,7 @@ static bool find_file(const crdi_web* w, const char* path, file* out)
         out->data = crdi_chart(&out->length);
         return true;
     }
-    if (strcmp(path, "/uplot.js") == 0) {
-        *out = (file){w->uplot.data, w->uplot.length};
-        return true;
-    }
-    if (strcmp(path, "/uplot.css") == 0) {
-        out->data = crdi_uplot(CRDI_UPLOT_CSS, &out->length);
-        return true;
-    }
     return false;
-}
-
-// uPlot's licence travels with it.
-crd_status crdi_web_http_prepare(crdi_web* w)
-{
-    size_t length = 0;
-    const void* bytes = crdi_uplot(CRDI_UPLOT_LICENSE, &length);
-    crdi_text_add(&w->uplot, "/*!\n");
-    crdi_text_put(&w->uplot, bytes, length);
-    crdi_text_add(&w->uplot, "*/\n");
-    bytes = crdi_uplot(CRDI_UPLOT_JS, &length);
-    crdi_text_put(&w->uplot, bytes, length);
-    return w->uplot.failed ? CRD_E_MEMORY : CRD_OK;
 }
 
 // Whether there are results to look at: the page of a run asks when it is over.

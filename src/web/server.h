@@ -102,7 +102,6 @@ struct crdi_web {
     crd_map signals;
     crd_text hello, status, scratch; // each with LWS_PRE bytes before it
     crd_text wait, benches, fresh;   // the newest that differ from those before; to be compared
-    crd_text uplot;                  // script and licence
     int64_t status_count, wait_count, bench_count, frame_count;
     int64_t tick;                   // ns
     int64_t next_frame, next_flush; // ns
@@ -127,7 +126,6 @@ void crdi_web_tell(crdi_web* w);         // `url`, and warnings
 
 // ---- http.c ------------------------------------------------------------------------------------
 
-crd_status crdi_web_http_prepare(crdi_web* w);
 int crdi_web_http(crdi_web* w, struct lws* wsi);                          // LWS_CALLBACK_HTTP
 int crdi_web_upgrade(crdi_web* w, struct lws* wsi, const char* protocol); // HTTP_CONFIRM_UPGRADE
 

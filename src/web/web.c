@@ -334,7 +334,6 @@ static crd_status open_door(crdi_web* w)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_web_listen(w));
-    CRD_TRY(crdi_web_http_prepare(w));
     CRD_TRY(web_make_context(w));
     const lws_sock_file_fd_type door = {.filefd = w->listening};
     w->listening = -1; // it belongs to libwebsockets, also if this fails
@@ -452,7 +451,6 @@ static void web_destroy(crdi_web* w)
     crd_text_clear(&w->wait);
     crd_text_clear(&w->benches);
     crd_text_clear(&w->fresh);
-    crd_text_clear(&w->uplot);
     crd_arena_clear(&w->request);
     crd_arena_clear(&w->arena);
     crd_context* ctx = w->ctx;
@@ -484,7 +482,6 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
     crd_text_init(&w->wait, own);
     crd_text_init(&w->benches, own);
     crd_text_init(&w->fresh, own);
-    crd_text_init(&w->uplot, own);
     CRD_TRY(keep_options(w, opt));
     if (opt->stream) { CRD_TRY(crdi_stream_open(own, opt->stream, &w->stream)); }
     if (opt->page) {

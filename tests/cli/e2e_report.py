@@ -210,7 +210,10 @@ class ReportInBrowser(Report):
         """Runs a script at the end of a copy of the page and gives what it returns."""
         text = self.read(page)
         end = text.rindex("</body>")
-        probe = ("<script>window.addEventListener('load', async () => {\n"
+        probe = ("<script>const plotBox = (f) => { const c = f.querySelector('canvas').getBoundingClientRect(), s = f.shape;\n"
+                 "return { left: c.left + s.left, top: c.top + s.top, right: c.left + s.left + s.width,\n"
+                 "width: s.width, bottom: c.top + s.top + s.height }; };\n"
+                 "window.addEventListener('load', async () => {\n"
                  "const tick = () => new Promise((done) => setTimeout(done, 60));\n"
                  "let seen; try { seen = await (async () => {" + script + "})(); }\n"
                  "catch (e) { seen = {error: String(e) + e.stack}; }\n"
@@ -231,8 +234,8 @@ class ReportInBrowser(Report):
         for theme in ("light", "dark"):
             boxes = self.use("run.html", """
                 await tick();
-                return Array.from(document.querySelectorAll('.u-over')).map((e) => {
-                    const b = e.getBoundingClientRect();
+                return Array.from(document.querySelectorAll('figure.drawn')).map((e) => {
+                    const b = plotBox(e);
                     return [b.left, b.top, b.right, b.bottom].map(Math.round); });""",
                              fragment="#" + theme)
             boxes = [b for b in boxes if b[3] < HEIGHT - 150]
@@ -262,7 +265,7 @@ class ReportInBrowser(Report):
                           [("other", None)]])
         box = self.use("twin.html", """
             await tick();
-            const b = document.querySelector('.u-over').getBoundingClientRect();
+            const b = plotBox(document.querySelector('figure.drawn'));
             return [b.left, b.top, b.right, b.bottom].map(Math.round);""", fragment="#light")
         self.browse("twin.html", f"--screenshot={self.path('band.png')}", fragment="#light")
         _, _, n, rows = read_png(self.path("band.png"), box[3])
@@ -277,32 +280,42 @@ class ReportInBrowser(Report):
         self.cardan("report", "run.mf4")
         seen = self.use("run.html", """
             const seen = {}, figures = Array.from(document.querySelectorAll('figure.plot'));
-            const over = document.querySelector('.u-over'), box = over.getBoundingClientRect();
-            const mouse = (type, share) => (type === 'mouseup' ? document : over).dispatchEvent(
-                new MouseEvent(type, {bubbles: true, cancelable: true, button: 0, view: window,
-                    movementX: 9,
+            const over = document.querySelector('figure canvas'), box = plotBox(figures[0]);
+            const mouse = (type, share) => over.dispatchEvent(
+                new PointerEvent(type, {bubbles: true, cancelable: true, button: 0, view: window,
                     clientX: box.left + share * box.width, clientY: box.top + 50}));
-            const texts = () => Array.from(document.querySelectorAll('.u-legend .u-value'))
+            const key = (name) => over.dispatchEvent(new KeyboardEvent('keydown', {key: name, bubbles: true}));
+            const texts = () => Array.from(document.querySelectorAll('.legend .value'))
                 .map((e) => e.textContent);
             seen.drawn = document.querySelectorAll('figure.drawn').length;
-            mouse('mouseenter', 0.5); mouse('mousemove', 0.5); await tick();
+            mouse('pointermove', 0.5); await tick();
             seen.values = texts();
-            mouse('mousedown', 0.25); mouse('mousemove', 0.3); mouse('mousemove', 0.5);
-            mouse('mouseup', 0.5); await tick();
+            mouse('pointerdown', 0.25); mouse('pointermove', 0.3); mouse('pointermove', 0.5);
+            mouse('pointerup', 0.5); await tick();
             seen.zoomed = document.documentElement.classList.contains('zoomed');
             seen.reset = getComputedStyle(document.getElementById('reset')).display;
-            mouse('mousemove', 0); await tick();
+            mouse('pointermove', 0); await tick();
             seen.first = texts();
-            mouse('mousemove', 0.9999); await tick();
+            mouse('pointermove', 0.9999); await tick();
             seen.last = texts();
             mouse('dblclick', 0.5); await tick();
             seen.whole = !document.documentElement.classList.contains('zoomed');
-            const name = document.querySelector('.u-legend .u-series:nth-child(2) th');
+            key('+'); key('ArrowRight'); await tick();
+            mouse('pointermove', 0); await tick();
+            seen.byKeys = texts();
+            key('0'); await tick();
+            seen.wholeAgain = !document.documentElement.classList.contains('zoomed');
+            const name = document.querySelector('.legend button');
+            const inked = () => over.getContext('2d').getImageData(0, 0, over.width, over.height).data
+                .reduce((n, x, i, d) => n + (i % 4 === 0 && d[i + 2] > d[i] + 70), 0);
+            mouse('pointerleave', 0); await tick();
+            seen.ink = [inked()];
             name.click(); await tick();
-            seen.hidden = name.getAttribute('aria-pressed') + name.parentNode.className;
-            name.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
-            await tick();
-            seen.shown = name.getAttribute('aria-pressed') + name.parentNode.className;
+            seen.hidden = name.getAttribute('aria-pressed');
+            seen.ink.push(inked());
+            name.click(); await tick();
+            seen.shown = name.getAttribute('aria-pressed');
+            seen.ink.push(inked());
             const filter = document.getElementById('filter');
             filter.value = 'second X2'; filter.dispatchEvent(new Event('input'));
             seen.filtered = figures.filter((f) => !f.hidden).map((f) => f.dataset.names);
@@ -326,10 +339,13 @@ class ReportInBrowser(Report):
         for t in [float(v[:-2]) for v in seen["last"] if v.endswith(" s")]:
             self.assertAlmostEqual(t, 0.5, delta=0.01)
         self.assertTrue(seen["whole"])
-        self.assertIn("false", seen["hidden"])
-        self.assertIn("u-off", seen["hidden"])
-        self.assertIn("true", seen["shown"])
-        self.assertNotIn("u-off", seen["shown"])
+        for t in [float(v[:-2]) for v in seen["byKeys"] if v.endswith(" s")]: # 0.7 of the time, a tenth of that to the right
+            self.assertAlmostEqual(t, 0.15 + 0.07, delta=0.01)
+        self.assertTrue(seen["wholeAgain"])
+        self.assertEqual((seen["hidden"], seen["shown"]), ("false", "true"))
+        self.assertGreater(seen["ink"][0], 100)
+        self.assertLess(seen["ink"][1], seen["ink"][0] / 2, "the first line is gone")
+        self.assertEqual(seen["ink"][2], seen["ink"][0])
         self.assertEqual(seen["filtered"], ["second.x2"])
         self.assertEqual((seen["before"], seen["after"], seen["kept"]), ("light", "dark", "dark"))
         self.assertEqual(seen["requests"], 0)
@@ -339,13 +355,12 @@ class ReportInBrowser(Report):
         self.write("v.csv", "time,x,on,i\n" + "".join(",".join(map(repr, r)) + "\n" for r in rows))
         self.cardan("report", "v.csv")
         seen = self.use("v.html", """
-            const over = document.querySelector('.u-over'), box = over.getBoundingClientRect();
-            for (const type of ['mouseenter', 'mousemove']) {
-                over.dispatchEvent(new MouseEvent(type, {bubbles: true, view: window,
-                    clientX: box.left + 0.3 * box.width, clientY: box.top + 50})); }
+            const over = document.querySelector('figure canvas'), box = plotBox(document.querySelector('figure'));
+            over.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, view: window,
+                clientX: box.left + 0.3 * box.width, clientY: box.top + 50}));
             await tick();
-            return Array.from(document.querySelectorAll('.u-legend .u-series')).map((e) =>
-                [e.querySelector('th').textContent, e.querySelector('.u-value').textContent]);""")
+            return Array.from(document.querySelectorAll('.legend li')).map((e) =>
+                [e.querySelector('.name').textContent, e.querySelector('.value').textContent]);""")
         values = dict(map(tuple, seen))
         self.assertEqual(values["x"], "100000.0000003")
         self.assertEqual(float(values["time"][:-2]), 0.3)
@@ -372,9 +387,9 @@ class ReportInBrowser(Report):
         self.cardan("report", "a.mf4", "b.mf4", "--reference", "bench.csv", "-o", "all.html")
         seen = self.use("all.html", """
             await tick();
-            return {names: Array.from(document.querySelector('.u-legend').querySelectorAll('th'))
+            return {names: Array.from(document.querySelector('.legend').querySelectorAll('.name'))
                         .map((e) => e.textContent),
-                    dashed: document.querySelector('.u-legend').querySelectorAll('.dashed').length}""")
+                    dashed: document.querySelector('.legend').querySelectorAll('.dashed').length}""")
         names = " | ".join(seen["names"])
         for part in ("a", "b", "reference bench"):
             self.assertIn("\u00b7 " + part, names)
@@ -390,7 +405,7 @@ class ReportInBrowser(Report):
         self.cardan("report", "warned.mf4")
         left, top, right, bottom = self.use("warned.html", """
             await tick();
-            const b = document.querySelector('.u-over').getBoundingClientRect();
+            const b = plotBox(document.querySelector('figure.drawn'));
             return [b.left, b.top, b.right, b.bottom].map(Math.round);""", fragment="#light")
         self.browse("warned.html", f"--screenshot={self.path('warned.png')}", fragment="#light")
         _, _, n, rows = read_png(self.path("warned.png"), bottom)

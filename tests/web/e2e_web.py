@@ -83,14 +83,12 @@ class Http(Web):
         self.assertIn("live.js", modules)
         for path, kind in (("/", "text/html"), ("/live.css", "text/css"),
                            *(("/" + name, "text/javascript") for name in modules),
-                           ("/uplot.js", "text/javascript"),
-                           ("/uplot.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+                           ("/chart.js", "text/javascript"), ("/icon.svg", "image/svg+xml")):
             status, fields, body = request(s.port, path)
             self.assertEqual(status, 200, path)
             self.assertTrue(fields["content-type"].startswith(kind), path)
             self.assertGreater(len(body), 50, path)
             self.assertNotIn(TOKEN.encode(), body)
-        self.assertIn(b"Permission is hereby granted", request(s.port, "/uplot.js")[2])
         for path in ("/metrics", "/metrics?token=", "/metrics?token=wrong",
                      f"/metrics?token={TOKEN}x", f"/metrics?token={TOKEN[:-1]}",
                      f"/metrics?tokens={TOKEN}", "/ws", "/metrics?token=" + "a" * 1000):
@@ -166,7 +164,7 @@ class Http(Web):
         s = self.serve()
         with client.connect(s.port) as c:
             for _ in range(3):
-                for path in ("/", "/uplot.js", "/nothing", "/live.js"):
+                for path in ("/", "/chart.js", "/nothing", "/live.js"):
                     status, _, body = request(s.port, path, s=c)
                     self.assertEqual(status, 404 if path == "/nothing" else 200)
         self.finish(s)

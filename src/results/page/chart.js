@@ -224,13 +224,19 @@ function drawLine(pen, s, xOf, yOf, from, to, box) {
     pen.globalAlpha = 1;
 }
 
-// Between two lines at the same times: the bounds of an estimate.
+// Between two lines: the bounds of an estimate.
 function drawBand(pen, low, high, xOf, yOf) {
-    const n = Math.min(low.data.n, high.data.n);
-    if (n < 2) { return; }
+    const a = low.data, b = high.data;
+    let begun = false;
+    const to = (d, i) => {
+        if (!(d.low[i] === d.low[i])) { return; }
+        pen[begun ? "lineTo" : "moveTo"](xOf(d.t[i]), tame(yOf(d.low[i])));
+        begun = true;
+    };
     pen.beginPath();
-    for (let i = 0; i < n; i++) { pen[i ? "lineTo" : "moveTo"](xOf(low.data.t[i]), tame(yOf(low.data.low[i]))); }
-    for (let i = n - 1; i >= 0; i--) { pen.lineTo(xOf(high.data.t[i]), tame(yOf(high.data.high[i]))); }
+    for (let i = 0; i < a.n; i++) { to(a, i); }
+    for (let i = b.n - 1; i >= 0; i--) { to(b, i); }
+    if (!begun) { return; }
     pen.closePath();
     pen.fillStyle = low.colour;
     pen.globalAlpha = 0.18;
@@ -312,7 +318,8 @@ export function fit(pen, text, room) {
 
 // chart = {width, height, from, to, xUnit, xTicks, axes: [{low, high, unit, log, whole, labels}], lines: [{axis, data:
 // {t, low, high, n, samples}, colour, width, dash, steps, faint, dots, plain, bars}], states: [{name, data, colourOf, textOf, until}],
-// bands: [[low, high]], events: [[t, colour]], cursors: [{t, colour, name}], select: [x0, x1], note}
+// bands: [[low, high]], events: [[t, colour]], cursors: [{t, colour, name}], marks: [{t, v, axis, colour}], select: [x0, x1],
+// note, left: least room of the left axis, names: that of the names of states}
 // look = {text, muted, grid, panel, accent, font}
 export function layoutChart(pen, chart, look) {
     pen.font = look.font;
@@ -327,7 +334,7 @@ export function layoutChart(pen, chart, look) {
             : at.at.map((v) => (axis.log ? powerText(v) : tickText(v, at.step)));
         return Math.min(130, Math.max(...axis.texts.map((s) => pen.measureText(s).width), axis.unit ? pen.measureText(axis.unit).width : 0, 0) + 16);
     });
-    const least = states ? 92 : chart.left || 48;
+    const least = states ? chart.names || 92 : chart.left || 48;
     const left = Math.round(Math.min(Math.max(least, widths[0] || 0), chart.width * 0.4)), right = Math.round(widths[1] || 16);
     const box = { left, top, width: Math.max(10, chart.width - left - right), height: lines ? height : 0 };
     box.states = top + (lines ? height + 6 : 0);
@@ -430,6 +437,19 @@ function drawCursors(pen, chart, look, box, xOf) {
     pen.font = look.font;
 }
 
+function drawMarks(pen, chart, look, xOf, yOf) { // points of lines that are read
+    pen.lineWidth = 1.5;
+    pen.strokeStyle = look.panel;
+    for (const m of chart.marks || []) {
+        if (!(m.t >= chart.from && m.t <= chart.to) || !(m.v === m.v)) { continue; }
+        pen.fillStyle = m.colour;
+        pen.beginPath();
+        pen.arc(xOf(m.t), tame(yOf[m.axis || 0](m.v)), 4, 0, 7);
+        pen.fill();
+        pen.stroke();
+    }
+}
+
 export function drawChart(pen, chart, look) {
     const box = layoutChart(pen, chart, look);
     const scale = box.width / (chart.to - chart.from), xOf = (t) => box.left + (t - chart.from) * scale;
@@ -457,6 +477,7 @@ export function drawChart(pen, chart, look) {
         pen.globalAlpha = 1;
     }
     drawCursors(pen, chart, look, box, xOf);
+    drawMarks(pen, chart, look, xOf, yOf);
     if (chart.note) {
         pen.fillStyle = look.muted;
         pen.textAlign = "left";
@@ -469,9 +490,9 @@ export function drawChart(pen, chart, look) {
     return box;
 }
 
-// A canvas as sharp as its screen; returns its context, in CSS pixels, empty.
-export function beginCanvas(canvas, width, height) {
-    const ratio = window.devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
+// A canvas as sharp as its screen, or sharper; returns its context, in CSS pixels, empty.
+export function beginCanvas(canvas, width, height, sharpness) {
+    const ratio = Math.max(window.devicePixelRatio || 1, sharpness || 1), w = Math.round(width * ratio), h = Math.round(height * ratio);
     const pen = canvas.getContext("2d");
     if (canvas.width !== w || canvas.height !== h) {
         canvas.width = w;
@@ -480,4 +501,43 @@ export function beginCanvas(canvas, width, height) {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     return pen;
+}
+
+// ---- hands -----------------------------------------------------------------------------------------
+
+// On the canvas of a chart over time: dragging chooses a window, a double click shows all; arrows, plus, minus and 0 do
+// the same. hands = {box() -> what drawChart returned, window() -> [from, to], hover(x or NaN), select([x0, x1] or null),
+// show(from, to), all()}
+export function takeHands(canvas, hands) {
+    let down = NaN, moved = false;
+    const at = (e) => {
+        const box = hands.box();
+        return Math.min(Math.max(e.clientX - canvas.getBoundingClientRect().left, box.left), box.left + box.width);
+    };
+    canvas.addEventListener("pointermove", (e) => hands.box() && hands.hover(at(e)));
+    canvas.addEventListener("pointerleave", () => hands.hover(NaN));
+    const move = (e) => {
+        moved = moved || Math.abs(at(e) - down) > 4;
+        if (moved) { hands.select([down, at(e)]); }
+    };
+    const up = (e) => {
+        for (const [type, f] of [["pointermove", move], ["pointerup", up], ["pointercancel", up]]) { window.removeEventListener(type, f); }
+        hands.select(null);
+        if (moved && e.type === "pointerup") { hands.show(...[down, at(e)].sort((a, b) => a - b).map(hands.box().tOf)); }
+    };
+    canvas.addEventListener("pointerdown", (e) => {
+        if (!hands.box() || e.button !== 0) { return; }
+        down = at(e);
+        moved = false;
+        for (const [type, f] of [["pointermove", move], ["pointerup", up], ["pointercancel", up]]) { window.addEventListener(type, f); }
+    });
+    canvas.addEventListener("dblclick", hands.all);
+    canvas.addEventListener("keydown", (e) => {
+        const [a, b] = hands.window(), zoom = (k) => hands.show((a + b) / 2 - k * (b - a), (a + b) / 2 + k * (b - a));
+        const keys = { ArrowLeft: () => hands.show(a - 0.1 * (b - a), b - 0.1 * (b - a)), ArrowRight: () => hands.show(a + 0.1 * (b - a), b + 0.1 * (b - a)),
+            "+": () => zoom(0.35), "=": () => zoom(0.35), "-": () => zoom(0.5 / 0.7), 0: hands.all };
+        if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) { return; }
+        e.preventDefault();
+        keys[e.key]();
+    });
 }

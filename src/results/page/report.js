@@ -1,26 +1,22 @@
-// Plots of the report: reads the data inside the page, draws with uPlot.
-// Lines of one plot have times of their own; they are put on one axis of times, where `undefined`
-// means "this line has no point here" and `null` is a gap in the line.
-"use strict";
+// Plots of the report: reads the data inside the page. chart.js, which draws, stands above in the same module.
 (function () {
     const root = document.documentElement;
     const info = JSON.parse(document.getElementById("cardan").textContent);
     const figures = Array.from(document.querySelectorAll("figure.plot"));
-    const drawn = new Map(); // figure -> uPlot
+    const drawn = new Map(); // figure -> what is drawn in it
     let whole = [info.start, info.stop];
     if (whole[0] === null || whole[1] === null) { whole = [0, 1]; }
     if (!(whole[0] < whole[1])) { whole = [whole[0] - 0.5, whole[1] + 0.5]; }
     let view = whole.slice();
-    let printing = false;
+    let printing = false, cursor = NaN;
 
     const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-    let colours = {};
+    let look = {};
     function readColours() {
-        colours = { series: [] };
-        for (let i = 0; i < 8; i++) { colours.series.push(css("--s" + i)); }
-        for (const name of ["text", "muted", "grid", "warning", "error", "overrun", "mark"]) {
-            colours[name] = css("--" + name);
-        }
+        look = { series: [], font: "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif" };
+        for (let i = 0; i < 8; i++) { look.series.push(css("--s" + i)); }
+        for (const name of ["text", "muted", "grid", "accent", "warning", "error", "overrun", "mark"]) { look[name] = css("--" + name); }
+        look.panel = css("--ground");
     }
 
     // ---- numbers
@@ -46,50 +42,18 @@
         for (let i = 0; i < text.length; i++) { bytes[i] = text.charCodeAt(i); }
         const regular = line.dt !== undefined;
         const n = bytes.length / (regular ? 12 : 16);
-        const values = new Float64Array(bytes.buffer, 0, n);
+        const low = new Float64Array(bytes.buffer, 0, n).map((v) => (Number.isFinite(v) ? v : NaN));
         const rest = bytes.slice(8 * n).buffer;
-        if (!regular) { return { x: new Float64Array(rest), y: values }; }
-        const rows = new Uint32Array(rest), x = new Float64Array(n);
-        for (let i = 0; i < n; i++) { x[i] = line.t0 + rows[i] * line.dt; }
-        return { x, y: values };
-    }
-
-    // One axis of times for several lines. A time that a line has twice (an event) stays twice.
-    function join(lines) {
-        const at = lines.map(() => 0), x = [], ys = lines.map(() => []);
-        for (;;) {
-            let t = Infinity;
-            lines.forEach((l, k) => { if (at[k] < l.x.length && l.x[at[k]] < t) { t = l.x[at[k]]; } });
-            if (t === Infinity) { break; }
-            let most = 0;
-            lines.forEach((l, k) => {
-                let n = 0;
-                while (at[k] < l.x.length && l.x[at[k]] === t) {
-                    const v = l.y[at[k]++];
-                    ys[k][x.length + n++] = Number.isFinite(v) ? v : null;
-                }
-                most = Math.max(most, n);
-            });
-            for (let n = 0; n < most; n++) { x.push(t); }
-        }
-        ys.forEach((y) => {
-            y.length = x.length;
-            for (let i = 0; i < y.length; i++) { if (!(i in y)) { y[i] = undefined; } }
-        });
-        return [x, ...ys];
+        const t = regular ? Float64Array.from(new Uint32Array(rest), (row) => line.t0 + row * line.dt) : new Float64Array(rest);
+        return { t, low, high: low, n, samples: true };
     }
 
     // The point of a line at the cursor: the one before it where values hold, else the nearest.
-    function pointAt(u, k, i, t, holds) {
-        if (k === 0) { return i; }
-        const x = u.data[0], y = u.data[k];
-        let left = Math.min(i + 1, x.length - 1);
-        while (left >= 0 && (y[left] === undefined || x[left] > t)) { left--; }
-        let right = left + 1;
-        while (right < x.length && y[right] === undefined) { right++; }
-        if (left < 0) { return Math.min(right, x.length - 1); }
-        if (right >= x.length || holds) { return left; }
-        return t - x[left] <= x[right] - t ? left : right;
+    function pointAt(data, t, holds) {
+        const next = firstAtOrBehind(data.t, data.n, t);
+        if (next === 0 || (next < data.n && data.t[next] === t)) { return next; }
+        if (next >= data.n || holds) { return next - 1; }
+        return t - data.t[next - 1] <= data.t[next] - t ? next - 1 : next;
     }
 
     // ---- drawing
@@ -107,226 +71,140 @@
                  faint: line.run ? 0.75 : 1 };
     }
 
-    function faded(colour, alpha) {
-        if (alpha >= 1) { return colour; }
-        const c = parseInt(colour.slice(1), 16);
-        return `rgba(${c >> 16},${(c >> 8) & 255},${c & 255},${alpha})`;
-    }
+    const isState = (plot) => plot.kind === "boolean" || plot.kind === "enumeration";
+    const heightOf = (c) => (isState(c.plot) ? 40 + STATE_HEIGHT * c.lines.length : printing ? 205 : 260);
+    const widthOf = (c) => (printing ? 680 : Math.max(280, Math.floor(c.place.clientWidth)));
 
-    // Vertical lines at warnings, errors, overruns and marks, behind the signals. Where they are
-    // dense there is a band.
-    function drawEvents(u) {
-        const g = u.ctx, box = u.bbox, near = 8 * uPlot.pxRatio;
-        const places = {};
-        for (const [t, kind] of info.events) {
-            if (t < u.scales.x.min || t > u.scales.x.max) { continue; }
-            (places[kind] = places[kind] || []).push(Math.round(u.valToPos(t, "x", true)));
-        }
-        g.save();
-        g.lineWidth = 2;
-        g.setLineDash([4, 5]);
-        for (const kind of Object.keys(places)) {
-            const at = places[kind].sort((a, b) => a - b);
-            g.strokeStyle = g.fillStyle = colours[kind] || colours.mark;
-            for (let first = 0, last = 0; first < at.length; first = ++last) {
-                while (last + 1 < at.length && at[last + 1] - at[last] < near) { last++; }
-                g.globalAlpha = 0.16;
-                g.fillRect(at[first], box.top, at[last] - at[first], box.height);
-                g.globalAlpha = 1;
-                g.beginPath();
-                for (const x of new Set([at[first], at[last]])) {
-                    g.moveTo(x, box.top);
-                    g.lineTo(x, box.top + box.height);
-                }
-                g.stroke();
-            }
-        }
-        g.restore();
+    function textOf(plot) {
+        const labels = new Map(plot.labels || []);
+        if (plot.kind === "boolean") { return (v) => (v > 0.5 ? "true" : "false"); }
+        return (v) => labels.get(v) || (plot.kind === "enumeration" ? brief(v) : exact(v));
     }
-
-    // Between the bounds of an estimate.
-    function bandsOf(plot, signals) {
-        const bands = [];
-        plot.lines.forEach((line, k) => {
-            const low = plot.lines.findIndex((l) => l.band === "low" && l.run === line.run);
-            if (line.band !== "high" || low < 0) { return; }
-            const colour = styleOf(line, signals).colour;
-            bands.push({ series: [k + 1, low + 1], fill: () => faded(colours.series[colour], 0.2) });
-        });
-        return bands;
+    // The colour of a state; null: nothing is the case.
+    function stateColour(plot, line, v) {
+        const series = look.series;
+        if (plot.kind === "boolean") { return v > 0.5 ? series[line.style.colour] : null; }
+        const k = (plot.labels || []).findIndex((l) => l[0] === v);
+        return series[(k < 0 ? Math.abs(Math.round(v)) : k) % series.length];
     }
 
     function setView(min, max) {
         if (!(max > min)) { return; }
-        view = [min, max];
-        root.classList.toggle("zoomed", min > whole[0] || max < whole[1]);
-        for (const u of drawn.values()) {
-            if (u.scales.x.min !== min || u.scales.x.max !== max) { u.setScale("x", { min, max }); }
-        }
-    }
-
-    function valuesOf(plot, data, signals) {
-        const labels = new Map((plot.labels || []).map(([v, text]) => [v, text]));
-        const lane = (line) => 1.6 * (signals - 1 - line.signal);
-        if (plot.kind === "boolean") {
-            plot.lines.forEach((line, k) => {
-                data[k + 1] = data[k + 1].map((v) => (v === undefined || v === null ? v : v + lane(line)));
-            });
-            return { text: (line, v) => (v - lane(line) > 0.5 ? "true" : "false"), lane };
-        }
-        if (plot.kind === "enumeration") {
-            return { text: (line, v) => labels.get(v) || brief(v), labels };
-        }
-        return { text: (line, v) => exact(v) };
-    }
-
-    function yAxis(plot, values, signals) {
-        const axis = { stroke: () => colours.muted, grid: { stroke: () => colours.grid, width: 1 },
-                       ticks: { stroke: () => colours.grid, width: 1, size: 5 },
-                       font: "12px system-ui, sans-serif", gap: 6,
-                       values: (u, at) => at.map((v) => (v === null ? "" : brief(v))) };
-        if (plot.kind === "boolean") {
-            const at = [];
-            for (let k = 0; k < signals; k++) { at.push(1.6 * k, 1.6 * k + 1); }
-            axis.splits = () => at;
-            axis.values = (u, list) => list.map((v, i) => (i % 2 ? "true" : "false"));
-        } else if (plot.kind === "enumeration") {
-            const at = Array.from(values.labels.keys()).sort((a, b) => a - b);
-            axis.splits = (u, k, min, max) => at.filter((v) => v >= min && v <= max);
-            axis.values = (u, list) => list.map((v) => values.labels.get(v));
-        } else if (plot.kind === "integer") {
-            axis.incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8,
-                          1e9, 1e12, 1e15, 1e18];
-        }
-        // As wide as its longest text.
-        axis.size = (u, list) => {
-            const longest = (list || []).reduce((n, v) => Math.max(n, String(v).length), 0);
-            return Math.min(150, Math.max(64, 22 + 7 * longest));
-        };
-        return axis;
-    }
-
-    function yRange(plot, signals) {
-        if (plot.kind === "boolean") { return () => [-0.25, 1.6 * (signals - 1) + 1.25]; }
-        if (plot.kind === "enumeration") {
-            return (u, min, max) => [(min === null ? 0 : min) - 0.4, (max === null ? 1 : max) + 0.4];
-        }
-        return (u, min, max) => {
-            if (min === null || !Number.isFinite(min)) { return [0, 1]; }
-            const size = Math.max(Math.abs(min), Math.abs(max));
-            let air = 0.06 * (max - min);
-            if (!(max - min > 1e-12 * size)) { air = size > 0 ? 0.1 * size : 1; }
-            return [min - air, max + air];
-        };
-    }
-
-    function widthOf(figure) {
-        return Math.max(280, Math.floor(figure.querySelector(".chart").clientWidth));
-    }
-
-    function lanesOf(plot) {
-        return Math.max(...plot.lines.map((l) => l.signal), 0) + 1;
-    }
-    function heightOf(plot) {
-        return plot.kind === "boolean" ? 70 + 38 * lanesOf(plot) : 260;
+        const span = Math.min(max - min, whole[1] - whole[0]), from = Math.min(Math.max(min, whole[0]), whole[1] - span);
+        view = [from, from + span];
+        root.classList.toggle("zoomed", span < whole[1] - whole[0]);
+        repaint();
     }
 
     function draw(figure) {
         if (drawn.has(figure)) { return; }
-        const plot = info.plots[+figure.dataset.plot];
-        const signals = new Set(plot.lines.map((l) => l.signal)).size;
-        const data = join(plot.lines.map(decode));
-        const lanes = lanesOf(plot);
-        const values = valuesOf(plot, data, lanes);
-        const holds = plot.kind !== "real";
-        const series = plot.lines.map((line) => {
-            const style = styleOf(line, signals);
-            const run = info.runs[line.run];
-            return {
-                label: info.runs.length > 1
-                    ? `${line.name} \u00B7 ${run.reference ? "reference " : ""}${run.label}` : line.name,
-                stroke: () => faded(colours.series[style.colour], style.faint),
-                width: style.width,
-                dash: style.dash.length ? style.dash.map((n) => n * uPlot.pxRatio) : undefined,
-                paths: holds ? uPlot.paths.stepped({ align: 1 }) : undefined,
-                points: { show: data[0].length < 2 ? true : line.band ? false : undefined, size: 5 },
-                value: (u, v, k, i) => (v === null || v === undefined || i === null
-                    ? "\u2013" : values.text(line, v)),
-                cardan: style,
-            };
+        const plot = info.plots[+figure.dataset.plot], signals = new Set(plot.lines.map((l) => l.signal)).size;
+        const c = { figure, plot, place: figure.querySelector(".chart"), canvas: document.createElement("canvas"), shape: null,
+                    select: null, text: textOf(plot), stale: true, near: true };
+        c.lines = plot.lines.map((line) => ({ line, data: decode(line), shown: true, style: styleOf(line, signals),
+                                              name: nameOf(line), holds: plot.kind !== "real" }));
+        c.canvas.tabIndex = 0;
+        c.canvas.setAttribute("role", "img");
+        c.canvas.setAttribute("aria-label", figure.querySelector("figcaption").textContent +
+            ". Arrow keys move, plus and minus zoom, 0 shows all.");
+        c.place.append(c.canvas);
+        legend(c);
+        takeHands(c.canvas, {
+            box: () => c.shape, window: () => view, show: setView, all: () => setView(whole[0], whole[1]),
+            hover: (x) => { cursor = Number.isNaN(x) ? NaN : c.shape.tOf(x); repaint(); },
+            select: (pixels) => { c.select = pixels; repaint(); },
         });
-        const axis = { stroke: () => colours.muted, grid: { stroke: () => colours.grid, width: 1 },
-                       ticks: { stroke: () => colours.grid, width: 1, size: 5 },
-                       font: "12px system-ui, sans-serif", size: 34, gap: 4,
-                       values: (u, at) => at.map((t, i) =>
-                           (t === null ? "" : brief(t) + (i === at.length - 1 ? " s" : ""))) };
-        const u = new uPlot({
-            width: widthOf(figure),
-            height: heightOf(plot),
-            padding: [8, 26, 0, 0],
-            scales: { x: { time: false, range: (self, min, max) => [min, max] },
-                      y: { range: yRange(plot, lanes) } },
-            axes: [axis, yAxis(plot, values, lanes)],
-            series: [{ label: "time", value: (self, t) => (t === null ? "\u2013" : exact(t) + " s") },
-                     ...series],
-            bands: bandsOf(plot, signals),
-            legend: { markers: { width: 0, fill: () => "none" } },
-            cursor: {
-                drag: { x: true, y: false, dist: 4 },
-                points: { size: 7 },
-                sync: { key: "cardan", setSeries: false, scales: ["x", null],
-                        filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
-                dataIdx: (self, k, i, t) => pointAt(self, k, i, t, holds),
-                bind: { dblclick: () => () => { setView(whole[0], whole[1]); return null; } },
-            },
-            hooks: {
-                drawAxes: [drawEvents],
-                setScale: [(self, key) => {
-                    if (key === "x") { setView(self.scales.x.min, self.scales.x.max); }
-                }],
-            },
-        }, data, figure.querySelector(".chart"));
-        drawn.set(figure, u);
-        legend(u, plot, series);
-        u.setScale("x", { min: view[0], max: view[1] });
+        drawn.set(figure, c);
         figure.classList.add("drawn");
+        paint(c);
+        watcher.observe(figure);
+    }
+    function nameOf(line) {
+        const run = info.runs[line.run];
+        return info.runs.length > 1 ? `${line.name} \u00B7 ${run.reference ? "reference " : ""}${run.label}` : line.name;
+    }
+
+    // What the cursor reads: a point of each line.
+    function readings(c) {
+        return c.lines.map((l) => {
+            const i = Number.isNaN(cursor) || l.data.n === 0 ? -1 : pointAt(l.data, cursor, l.holds);
+            return i < 0 ? { t: NaN, v: NaN } : { t: l.data.t[i], v: l.data.low[i] };
+        });
+    }
+    function yAxis(c, lines) {
+        const range = [Infinity, -Infinity];
+        for (const l of lines) { extent(l.data, view[0], view[1], range); }
+        const [low, high] = airy(range[0], range[1], 0.06);
+        return { low, high, whole: c.plot.kind === "integer" };
+    }
+    function chartOf(c, read, width, height) {
+        const shown = c.lines.filter((l) => l.shown), states = isState(c.plot), series = look.series;
+        const lines = states ? [] : shown.map((l) => ({
+            data: l.data, colour: series[l.style.colour], width: l.style.width, dash: l.style.dash, faint: l.style.faint,
+            steps: l.holds, dots: !l.line.band, line: l.line }));
+        const low = lines.find((l) => l.line.band === "low"), high = lines.find((l) => l.line.band === "high");
+        return { width, height, from: view[0], to: view[1], xUnit: "s", left: 64, names: 110, lines,
+            axes: states ? [] : [yAxis(c, shown)], bands: low && high ? [[low, high]] : [], events: info.events.map(([t, kind]) => [t, look[kind] || look.mark]),
+            states: states ? shown.map((l) => ({ name: l.name, data: l.data, textOf: c.text,
+                                                 colourOf: (v) => stateColour(c.plot, l, v) })) : [],
+            cursors: [{ t: cursor, colour: look.muted }], select: c.select,
+            marks: states ? [] : c.lines.flatMap((l, i) => (l.shown && !l.line.band ? [{ ...read[i], colour: series[l.style.colour] }] : [])) };
+    }
+    function paint(c) {
+        const width = widthOf(c), height = heightOf(c), read = readings(c);
+        // At least two pixels per pixel: plots stay sharp on paper.
+        c.shape = drawChart(beginCanvas(c.canvas, width, height, 2), chartOf(c, read, width, height), look);
+        c.canvas.style.width = width + "px";
+        c.canvas.style.height = height + "px";
+        c.figure.shape = c.shape; // for tests and the curious
+        c.stale = false;
+        const known = read.filter((r) => !Number.isNaN(r.t)), near = (r) => Math.abs(r.t - cursor);
+        const time = known.length ? known.reduce((a, b) => (near(b) < near(a) ? b : a)).t : NaN;
+        c.time.textContent = Number.isNaN(time) ? "\u2013" : exact(time) + " s";
+        c.lines.forEach((l, i) => {
+            l.value.textContent = Number.isNaN(read[i].v) ? "\u2013" : c.text(read[i].v);
+        });
+    }
+    let asked = 0;
+    function repaint() { // soon, and only what is seen
+        for (const c of drawn.values()) { c.stale = true; }
+        asked = asked || setTimeout(() => {
+            asked = 0;
+            for (const c of drawn.values()) { if (c.stale && c.near && !c.figure.hidden) { paint(c); } }
+        }, 0);
     }
 
     // Names in the legend are buttons: a click or the keyboard hides and shows a line. The marker
     // is drawn like the line.
-    function legend(u, plot, series) {
-        const rows = u.root.querySelectorAll(".u-legend .u-series");
-        rows.forEach((row, k) => {
-            if (k === 0) { return; }
-            const style = series[k - 1].cardan, marker = row.querySelector(".u-marker");
-            if (marker) {
-                marker.className = "u-marker swatch";
-                marker.style.cssText = `--c:var(--s${style.colour});opacity:${style.faint}`;
-                if (style.dash.length) { marker.classList.add("dashed"); }
-            }
-            const head = row.querySelector("th");
-            head.tabIndex = 0;
-            head.setAttribute("role", "button");
-            head.setAttribute("aria-pressed", "true");
-            const note = () => head.setAttribute("aria-pressed", String(u.series[k].show));
-            head.addEventListener("click", () => setTimeout(note));
-            head.addEventListener("keydown", (e) => {
-                if (e.key !== "Enter" && e.key !== " ") { return; }
-                e.preventDefault();
-                u.setSeries(k, { show: !u.series[k].show });
-                note();
+    function legend(c) {
+        const make = (tag, name, ...children) => {
+            const e = document.createElement(tag);
+            e.className = name;
+            e.append(...children);
+            return e;
+        };
+        const list = make("ul", "legend");
+        c.time = make("span", "value", "\u2013");
+        list.append(make("li", "time", make("span", "name", "time"), c.time));
+        for (const l of c.lines) {
+            const marker = make("i", l.style.dash.length ? "swatch dashed" : "swatch");
+            marker.style.cssText = `--c:var(--s${l.style.colour});opacity:${l.style.faint}`;
+            const button = make("button", "name", ...(c.plot.kind === "enumeration" ? [] : [marker]), l.name); // its values have colours
+            button.type = "button";
+            button.setAttribute("aria-pressed", "true");
+            button.addEventListener("click", () => {
+                l.shown = !l.shown;
+                button.setAttribute("aria-pressed", String(l.shown));
+                repaint();
             });
-        });
+            l.value = make("span", "value", "\u2013");
+            list.append(make("li", "series", button, l.value));
+        }
+        c.figure.append(list);
     }
 
     function resize() {
-        for (const [figure, u] of drawn) {
-            if (figure.hidden) { continue; }
-            const width = printing ? 680 : widthOf(figure);
-            const plot = info.plots[+figure.dataset.plot], full = heightOf(plot);
-            const height = printing && plot.kind !== "boolean" ? 205 : full;
-            if (width !== u.width || height !== u.height) { u.setSize({ width, height }); }
-        }
+        for (const c of drawn.values()) { if (!c.figure.hidden) { paint(c); } }
     }
 
     // ---- the page
@@ -339,7 +217,7 @@
         button.setAttribute("aria-label", `Use the ${name === "dark" ? "light" : "dark"} theme`);
         button.setAttribute("aria-pressed", String(name === "dark"));
         readColours();
-        for (const u of drawn.values()) { u.redraw(false, true); }
+        repaint();
     }
     setTheme(root.dataset.theme || "light", false);
     button.hidden = false;
@@ -372,10 +250,10 @@
     // A plot is drawn when it comes near the window; all of them for paper.
     const watcher = new IntersectionObserver((entries) => {
         for (const e of entries) {
-            if (e.isIntersecting) {
-                draw(e.target);
-                watcher.unobserve(e.target);
-            }
+            if (e.isIntersecting) { draw(e.target); }
+            const c = drawn.get(e.target);
+            if (c) { c.near = e.isIntersecting; }
+            if (c && c.near && c.stale) { paint(c); }
         }
     }, { rootMargin: "400px 0px" });
     for (const f of figures) { // what is in the window at once: not every surrounding has frames

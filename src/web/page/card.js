@@ -1,13 +1,13 @@
-// A plot: lines over time and a legend with numbers. The data are ours, uPlot draws them.
-/* global uPlot */
+// A plot: lines over time and a legend with numbers.
+import { beginCanvas, drawChart, takeHands } from "./chart.js";
 import { $, el, say } from "./dom.js";
-import { DASH, NARROW, tick, timeTick, value } from "./numbers.js";
+import { DASH, NARROW, value } from "./numbers.js";
 import { PACK, PACKED, SIZE, extremes, pair, ring } from "./samples.js";
 import { nameOf, run } from "./state.js";
-import { colours } from "./theme.js";
+import { chartLook, colours } from "./theme.js";
 import { unzoom, view, zoomTo } from "./view.js";
 
-const SYNC = "cardan";
+const AXIS = 62; // px
 
 // What is scrolled away or covered is not drawn.
 const sight = new IntersectionObserver((list) => {
@@ -20,23 +20,37 @@ export class Card {
         this.move = move;
         this.signals = signals;
         this.slots = signals.map((s, i) => i); // colour of each
-        this.data = [[]];
+        this.lines = [];  // {signal, data, ...} of drawChart, one per signal
         this.low = 0;
         this.high = 1;
         this.number = 0;
-        this.plot = null;
-        this.chart = el("div", { class: "chart" });
+        this.shape = null; // where things were drawn
+        this.select = null;
+        this.canvas = el("canvas", { tabindex: "0", role: "img" });
+        this.chart = el("div", { class: "chart" }, this.canvas);
         this.unit = el("span", { class: "unit" });
         this.time = el("span", { class: "at" });
         this.list = el("ul", { class: "legend" });
         this.box = el("figure", { class: "card" },
             this.chart, el("figcaption", null, el("p", null, this.unit, this.time), this.list));
-        this.observer = new ResizeObserver(() => this.resize());
+        this.observer = new ResizeObserver(() => { view.changed = true; });
         this.observer.observe(this.chart);
+        takeHands(this.canvas, {
+            box: () => this.shape, window: () => [view.from, view.to], show: zoomTo, all: unzoom,
+            hover: (x) => {
+                view.hover = Number.isNaN(x) ? null : { card: this, x };
+                view.changed = true;
+            },
+            select: (pixels) => {
+                this.select = pixels;
+                view.changed = true;
+            },
+        });
         this.seen = true;
         this.box.card = this;
         sight.observe(this.box);
         $("cards").append(this.box);
+        this.restyle();
     }
     add(signal) {
         let slot = 0;
@@ -54,78 +68,22 @@ export class Card {
     remove() {
         this.observer.disconnect();
         sight.unobserve(this.box);
-        if (this.plot) { this.plot.destroy(); }
-        this.plot = null;
         this.box.remove();
-        if (view.hover === this) { view.hover = null; }
+        if (view.hover && view.hover.card === this) { view.hover = null; }
     }
-    resize() {
-        const w = this.chart.clientWidth, h = this.chart.clientHeight;
-        if (w < 40 || h < 40) { return; }
-        if (!this.plot) {
-            this.build(w, h);
-        } else if (this.plot.width !== w || this.plot.height !== h) {
-            this.plot.setSize({ width: w, height: h });
-        }
-        view.changed = true;
-    }
-    restyle() { // other lines or other colours: a new plot, the data are ours
-        if (this.plot) {
-            this.plot.destroy();
-            this.plot = null;
-        }
-        this.resize();
+    restyle() { // other lines or other colours
+        this.lines = this.signals.map((signal, i) => ({
+            signal, colour: colours.series[this.slots[i]], steps: signal.type !== "real",
+            data: { t: new Float64Array(0), low: new Float64Array(0), high: new Float64Array(0), n: 0, samples: true },
+        }));
         for (const row of this.list.children) {
             if (row.swatch) { row.swatch.style.background = colours.series[row.slot]; }
         }
         view.changed = true;
     }
-    build(width, height) {
-        const font = "12px " + getComputedStyle(document.body).fontFamily;
-        const axis = {
-            stroke: colours.muted, font, grid: { stroke: colours.grid, width: 1 },
-            ticks: { show: false }, gap: 6,
-        };
-        const card = this;
-        this.data = [[], ...this.signals.map(() => [])];
-        this.plot = new uPlot({
-            width, height, pxAlign: 1, legend: { show: false }, padding: [10, 18, 0, 0],
-            cursor: {
-                y: false, sync: { key: SYNC, scales: ["x", null], setSeries: false },
-                drag: { x: true, y: false, setScale: false },
-                points: { size: 7 },
-                bind: { dblclick: () => () => { unzoom(); return null; } },
-            },
-            select: { show: true },
-            scales: {
-                x: { time: false, auto: false, range: () => [view.from, view.to] },
-                y: { range: () => [card.low, card.high] },
-            },
-            axes: [
-                Object.assign({ size: 24, space: 60, values: (u, ticks) => ticks.map(timeTick) }, axis),
-                Object.assign({ size: 62, space: 28, values: (u, ticks) => ticks.map(tick) }, axis),
-            ],
-            series: [{}, ...this.signals.map((s, i) => ({
-                label: s.name, stroke: colours.series[this.slots[i]], width: 1.75, spanGaps: false, pxAlign: 0,
-                points: { show: false },
-                paths: s.type === "real" ? undefined : uPlot.paths.stepped({ align: 1 }),
-            }))],
-            hooks: {
-                drawAxes: [(u) => { u.ctx.lineJoin = "bevel"; }], // round ones cost five times as much
-                setSelect: [(u) => {
-                    const { left, width: w } = u.select;
-                    if (w > 4) {
-                        zoomTo(u.posToVal(left, "x"), u.posToVal(left + w, "x"));
-                        u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-                    }
-                }],
-            },
-        }, this.data, this.chart);
-        this.plot.over.addEventListener("pointerenter", () => { view.hover = card; view.changed = true; });
-        this.plot.over.addEventListener("pointerleave", () => {
-            if (view.hover === card) { view.hover = null; }
-            view.changed = true;
-        });
+    // The time under the pointer, wherever the plot has moved to meanwhile.
+    timeAt(x) {
+        return this.shape ? view.from + (x - this.shape.left) / this.shape.width * (view.to - view.from) : NaN;
     }
     legend(count_) { // of so many plots
         const units = [...new Set(this.signals.map((s) => s.unit || "1"))];
@@ -133,6 +91,8 @@ export class Card {
         this.box.style.setProperty("--rows", this.signals.length);
         this.box.classList.toggle("crowded", this.signals.length > 5);
         this.box.setAttribute("aria-label", "Plot " + this.number);
+        this.canvas.setAttribute("aria-label", this.signals.map((s) => s.name).join(", ") +
+            ". Arrow keys move, plus and minus zoom, 0 shows the whole view.");
         const rows = this.signals.map((s, i) => {
             const swatch = el("i", { class: "swatch", "aria-hidden": "true" });
             swatch.style.background = colours.series[this.slots[i]];
@@ -170,47 +130,51 @@ export class Card {
         });
         say(this.time, row < 0 ? "" : "at " + ring.time[row & (SIZE - 1)].toFixed(run.clockDigits) + NARROW + "s");
     }
-    draw() {
-        if (!this.plot || !this.seen) { return; }
-        const u = this.plot, width = Math.max(50, u.bbox.width / devicePixelRatio);
-        const oldest = ring.oldestRow();
-        let first = Math.max(oldest, ring.rowAt(view.from) - 1), last = Math.min(ring.rows - 1, ring.rowAt(view.to));
-        const x = this.data[0];
-        const n = last - first + 1;
-        if (n <= 0) {
-            for (const column of this.data) { column.length = 0; }
-        } else {
-            let stride = 1;
-            while (n / stride > (many() ? width / 2 : width)) { stride *= 2; }
-            const packed = stride >= PACK, per = packed ? PACK / 2 : 1;
-            const times = packed ? ring.packedTime : ring.time, mask = (packed ? PACKED : SIZE) - 1;
-            if (packed) {
-                first = Math.floor(first / PACK) * 2;
-                last = Math.floor(last / PACK) * 2 + 1;
-                stride /= per;
-            }
-            grid(times, mask, first, last, stride, x);
-            this.signals.forEach((s, i) => {
-                const samples = ring.signals.get(s.name);
-                lines(samples ? (packed ? samples.m : samples.v) : null, mask, first, last, stride, this.data[i + 1], x.length);
-            });
-        }
+    draw(row) { // row: under the pointer, -1 none
+        const width = this.chart.clientWidth, height = this.chart.clientHeight;
+        if (!this.seen || width < 40 || height < 40) { return; }
+        this.fill(Math.max(50, width - AXIS));
         this.range();
-        for (let k = 1; k < u.series.length; k++) { u.series[k].width = many() ? 1 : 1.75; }
-        u.batch(() => {
-            u.setData(this.data, false);
-            u.setScale("x", { min: view.from, max: view.to });
-        });
+        const thin = many() ? 1 : 1.75, at = row < 0 ? NaN : ring.time[row & (SIZE - 1)];
+        for (const line of this.lines) { line.width = thin; }
+        this.shape = drawChart(beginCanvas(this.canvas, width, height), {
+            width, height, left: AXIS, from: view.from, to: view.to, xUnit: "s", lines: this.lines, select: this.select,
+            axes: [{ low: this.low, high: this.high, whole: this.signals.every((s) => s.type === "integer") }],
+            cursors: [{ t: at, colour: colours.muted }],
+            marks: this.lines.map((line) => ({ t: at, v: valueAt(line.signal, row), colour: line.colour })),
+        }, chartLook());
+        this.canvas.style.width = width + "px";
+        this.canvas.style.height = height + "px";
+    }
+    fill(width) { // the lines' points: rows of the view, or extremes of several
+        let first = Math.max(ring.oldestRow(), ring.rowAt(view.from) - 1), last = Math.min(ring.rows - 1, ring.rowAt(view.to));
+        const n = last - first + 1;
+        let stride = 1;
+        while (n / stride > (many() ? width / 2 : width)) { stride *= 2; }
+        const packed = stride >= PACK, per = packed ? PACK / 2 : 1;
+        const times = packed ? ring.packedTime : ring.time, mask = (packed ? PACKED : SIZE) - 1;
+        if (packed) {
+            first = Math.floor(first / PACK) * 2;
+            last = Math.floor(last / PACK) * 2 + 1;
+            stride /= per;
+        }
+        const x = grid(times, mask, first, last, stride);
+        for (const { signal, data } of this.lines) {
+            const samples = ring.signals.get(signal.name);
+            if (data.low.length < x.length) { data.low = data.high = new Float64Array(2 * x.length); }
+            data.t = x;
+            data.n = samples ? x.length : 0;
+            if (samples) { points(packed ? samples.m : samples.v, mask, first, last, stride, data.low); }
+        }
     }
     // The range follows at once when a line leaves it and comes back only when much is unused.
     range() {
         let low = Infinity, high = -Infinity;
-        for (let k = 1; k < this.data.length; k++) {
-            for (const y of this.data[k]) {
-                if (y !== null) {
-                    if (y < low) { low = y; }
-                    if (y > high) { high = y; }
-                }
+        for (const { data } of this.lines) {
+            for (let i = 0; i < data.n; i++) {
+                const y = data.low[i];
+                if (y < low) { low = y; }
+                if (y > high) { high = y; }
             }
         }
         if (!(low <= high)) { low = this.low; high = this.high; if (!(low < high)) { low = 0; high = 1; } }
@@ -231,36 +195,32 @@ export class Card {
 // Many lines are drawn thin and with fewer points, for machines without a graphics card.
 const many = () => ring.order.length > 12;
 
+const valueAt = (signal, row) => (row >= 0 && ring.signals.has(signal.name) ? ring.signals.get(signal.name).v[row & (SIZE - 1)] : NaN);
+
 // Points of a line: each row if there is room, else the extremes of `stride` rows; strides begin
 // at multiples of themselves, so that what is drawn does not flicker while it moves.
-function grid(times, mask, first, last, stride, out) {
-    out.length = 0;
+function grid(times, mask, first, last, stride) {
+    const out = [];
     if (stride === 1) {
         for (let i = first; i <= last; i++) { out.push(times[i & mask]); }
-        return;
+        return out;
     }
     for (let b = first; b <= last; b = b - b % stride + stride) {
         const end = Math.min(b - b % stride + stride - 1, last);
         out.push(times[b & mask], times[end & mask]);
     }
+    return out;
 }
-function lines(v, mask, first, last, stride, out, length) {
-    out.length = length;
-    if (!v) {
-        out.fill(null);
-        return;
-    }
+const finite = (y) => (Number.isFinite(y) ? y : NaN);
+function points(v, mask, first, last, stride, out) {
     let k = 0;
     if (stride === 1) {
-        for (let i = first; i <= last; i++) {
-            const y = v[i & mask];
-            out[k++] = Number.isFinite(y) ? y : null;
-        }
+        for (let i = first; i <= last; i++) { out[k++] = finite(v[i & mask]); }
         return;
     }
     for (let b = first; b <= last; b = b - b % stride + stride) {
         extremes(v, mask, b, Math.min(b - b % stride + stride - 1, last));
-        out[k++] = Number.isFinite(pair[0]) ? pair[0] : null;
-        out[k++] = Number.isFinite(pair[1]) ? pair[1] : null;
+        out[k++] = finite(pair[0]);
+        out[k++] = finite(pair[1]);
     }
 }

@@ -116,8 +116,8 @@ connect();
 // For tests and the curious: what the plots hold and how long pictures take (ms).
 window.cardanLive = {
     plots: () => plots().map((c) => ({
-        signals: c.signals.map((s) => s.name), points: c.data[0].length,
-        from: view.from, to: view.to, last: c.data.map((d) => d[d.length - 1]),
+        signals: c.signals.map((s) => s.name), points: Math.max(0, ...c.lines.map((l) => l.data.n)), from: view.from, to: view.to,
+        newest: Math.max(...c.lines.map((l) => (l.data.n ? l.data.t[l.data.n - 1] : NaN))),
     })),
     rows: () => ring.rows,
     samples: (name) => {

@@ -44,10 +44,4 @@ export function percent(x) {
     if (p >= 1000) { return ">" + NARROW + "1000" + NARROW + "%"; }
     return (p >= 100 ? p.toFixed(0) : p >= 9.95 ? p.toFixed(1) : p >= 0.095 ? p.toFixed(2) : p.toFixed(3)) + NARROW + "%";
 }
-export function tick(x) {
-    const size = Math.abs(x);
-    if (size < 1e5 && (size >= 1e-3 || size === 0)) { return exact(x); }
-    return minus(x.toExponential(1).replace("e+", "e").replace(".0e", "e"));
-}
-export const timeTick = (t, i, all) => (i === all.length - 1 ? exact(t) + NARROW + "s" : exact(t));
 export const withUnit = (text, unit) => (unit && unit !== "1" ? text + NARROW + unit : text);

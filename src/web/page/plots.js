@@ -165,14 +165,13 @@ function loop(stamp) {
         view.to = run.hello.start + (view.length || (run.hello.stop > run.hello.start ? run.hello.stop - run.hello.start : 10));
     }
     let row = -1;
-    const over = view.hover && view.hover.plot;
-    if (over && over.cursor.left >= 0 && ring.rows > 0) {
-        const t = over.posToVal(over.cursor.left, "x");
+    if (view.hover && ring.rows > 0) {
+        const t = view.hover.card.timeAt(view.hover.x);
         row = Math.min(ring.rowAt(t), ring.rows - 1);
         if (row > ring.oldestRow() && t - ring.time[(row - 1) & (SIZE - 1)] < ring.time[row & (SIZE - 1)] - t) { row--; }
     }
     for (const card of cards) {
-        card.draw();
+        card.draw(row);
         card.values(row);
     }
     refreshClock();

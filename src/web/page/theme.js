@@ -12,6 +12,8 @@ function readColours() {
     for (let i = 0; i < CARD_COLOURS; i++) { colours.series.push(get("s" + i)); }
     for (const name of ["muted", "grid", "edge", "text", "panel", "accent", "watch", "bad", "fault", "line"]) { colours[name] = get(name); }
 }
+export const chartLook = () => ({ text: colours.text, muted: colours.muted, grid: colours.grid, panel: colours.panel, accent: colours.accent,
+    font: "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif" });
 const restyled = [];
 export const onTheme = (f) => restyled.push(f); // colours are others now
 const darkSystem = window.matchMedia("(prefers-color-scheme: dark)");

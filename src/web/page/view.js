@@ -7,7 +7,7 @@ export const view = {
     zoom: null,      // [from, to]
     from: 0, to: 10, // shown
     changed: true,
-    hover: null,     // card under the pointer
+    hover: null,     // {card, x}: what is under the pointer
 };
 export const LENGTHS = [5, 10, 30, 60, 0];
 

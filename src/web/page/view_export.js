@@ -1,7 +1,7 @@
 // What is seen as a file: PNG, SVG, CSV.
 import { SvgPen, drawChart } from "./chart.js";
 import { el, tell } from "./dom.js";
-import { chartLook } from "./view_panel.js";
+import { chartLook } from "./theme.js";
 import { viewer, windowOf } from "./view_state.js";
 
 function saveAs(name, blob) {

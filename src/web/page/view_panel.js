@@ -2,7 +2,7 @@
 import { SvgPen, STATE_HEIGHT, airy, beginCanvas, drawChart, extent, firstAtOrBehind, tickText } from "./chart.js";
 import { $, el, say, show, tail } from "./dom.js";
 import { DASH, NARROW, duration, figure, withUnit } from "./numbers.js";
-import { colours } from "./theme.js";
+import { chartLook, colours } from "./theme.js";
 import { between, conversion, convert, histogram, resample, spectrum } from "./view_math.js";
 import { changed, clampWindow, holdsValue, isState, setWindow, showAll, viewer, windowOf } from "./view_state.js";
 
@@ -10,9 +10,6 @@ export const KINDS = [["time", "Time"], ["xy", "X-Y"], ["spectrum", "Spectrum"],
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2]];
 const EVENT_COLOURS = { warning: "watch", overrun: "watch", error: "bad", mark: "accent" };
 export const MOST_ENTRIES = 16;
-
-export const chartLook = () => ({ text: colours.text, muted: colours.muted, grid: colours.grid, panel: colours.panel, accent: colours.accent,
-    font: "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif" });
 
 const inSight = new IntersectionObserver((list) => {
     for (const e of list) { e.target.panel.seen = e.isIntersecting; }
