@@ -99,7 +99,7 @@ enum { NAME_COLUMN = 10 };
 
 void crdi_print_overview(FILE* f)
 {
-    fprintf(f, "cardan %s: %s\n\nUsage: cardan COMMAND [options] [arguments]\n\n", crd_version(),
+    fprintf(f, "cardan %s: %s\nUsage: cardan COMMAND [options] [arguments]\n\n", crd_version(),
             about);
     const crdi_listed* row = crdi_listing + 1;
     for (; row->command; row++) { // the first group with what its commands do, the others as words

@@ -381,7 +381,7 @@ result: run.csv
         # second.x2 -> first.x2 is no mistake of its own; of units and connections with wrong keys the
         # variables are looked at, too
         self.assertEqual(found, [(3, "m9"), (3, "c1"), (4, "fmuu"), (5, "stepp"), (5, "10 m"), (8, "q"),
-                                 (9, "nobody.u"), (10, "delay"), (10, "first.v2"), (11, "coupling"), (12, "result")])
+                                 (9, "nobody.u"), (10, "first.v2"), (10, "delay"), (11, "coupling"), (12, "result")])
         self.assertEqual(j["error"], "bad.yaml:3: " + j["findings"][0]["text"])
         self.assertIn("it belongs to channel", done.stderr)
         self.assertIn("it belongs to connection", done.stderr)
@@ -411,9 +411,11 @@ connections:
 units:
   first: { fmu: %s, parameter: { m: 2 } }
   second: { fmu: %s }
+  third: { fmu: gone.fmu }
 connections:
   - second.x2 -> first.x3
   - { from: second.w2, to: first.v9, delay: 3 ms }
+  - { from: first.f, to: second.f, coupling: { algorithm: erros, shadow: [zohh] } }
   - first.ff -> secnd.f
 run: { step: 1 m, stop: 1 s }
 bonds: [[first.f, second.zz]]
@@ -425,8 +427,9 @@ results: coupled.xls
         lines = text.splitlines()
         found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1])
                  for f in j["findings"] if f["line"]]
-        self.assertEqual(found, [(3, "parameter"), (6, "x3"), (7, "delay"), (7, "w2"), (7, "v9"), (8, "secnd.f"),
-                                 (9, "1 m"), (10, "zz"), (11, "coupled.xls")])
+        self.assertEqual(found, [(3, "parameter"), (5, "gone.fmu"), (7, "x3"), (8, "w2"), (8, "v9"), (8, "delay"), (9, "erros"),
+                                 (9, "zohh"), (10, "secnd.f"), (11, "1 m"), (12, "zz"), (13, "coupled.xls")])
+        self.assertEqual(self.cardan("check", "bad.yaml", *options, code=2).stderr.count("^"), 12, "each has its caret")
         said = [f["text"].split(":")[0] for f in j["findings"] if not f["line"]]
         self.assertEqual(said, ["--pace", "--scheme", "--set", "--set"])
 

@@ -121,6 +121,16 @@ static bool find_word(finding* f, const char* word, size_t n)
     return false;
 }
 
+// The last part of the path that ends at `end`.
+static bool find_base(finding* f, const char* from, const char* end)
+{
+    const char* base = end;
+    while (base > from && base[-1] != '/' && base[-1] != ' ') {
+        base--;
+    }
+    return find_word(f, base, (size_t)(end - base));
+}
+
 // What the sentence is about: its first word if it has a dot (a.y is in ...), then what stands in
 // quotes, then the key at the end of the path, else the whole line.
 static void find_column(finding* f)
@@ -141,6 +151,8 @@ static void find_column(finding* f)
         if (find_word(f, q + 1, (size_t)(end - q) - 1)) { return; }
         q = end;
     }
+    const char* named = about && !missing ? strstr(about + 1, ": ") : NULL; // of a unit: a file
+    if (named && find_base(f, about, named)) { return; }
     const char* colon = strstr(text, ": ");
     const char* key = colon;
     while (key && key > text && key[-1] != '.' && key[-1] != ' ') {
@@ -183,11 +195,13 @@ static void find_named(finding* f, const char* path, const crd_text* file, crd_a
     if (!f->quoted || !find_word(f, base, n)) { find_column(f); }
 }
 
-static int by_line(const void* a, const void* b)
+static int by_place(const void* a, const void* b)
 {
     const finding *x = a, *y = b;
     if ((x->line == 0) != (y->line == 0)) { return x->line == 0 ? 1 : -1; }
-    return x->line != y->line ? (x->line < y->line ? -1 : 1) : x->order - y->order;
+    if (x->line != y->line) { return x->line < y->line ? -1 : 1; }
+    if (x->column != y->column) { return x->column < y->column ? -1 : 1; }
+    return x->order - y->order;
 }
 
 // ---- shown -------------------------------------------------------------------------------------
@@ -246,7 +260,7 @@ void crdi_remarks_show(crdi_remarks* t, crd_status st, const char* path, crdi_re
         find_column(&all[i]);
         if (!all[i].line) { find_named(&all[i], path, &file, &t->findings.arena); }
     }
-    qsort(all, (size_t)count, sizeof *all, by_line);
+    qsort(all, (size_t)count, sizeof *all, by_place);
     const char* first = NULL;
     for (int i = count - 1; i >= 0; i--) {
         if (all[i].error) { first = all[i].text; }

@@ -539,6 +539,9 @@ void crdi_learned_step(crd_master* m, crdi_coupled* c, int64_t n, double t);
 void crdi_learning_warn(crd_master* m); ///< at the end: what was not used, and why
 // coupled_plan.c, coupled.c
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
+/// Of a coupling: 0 the element, others its shadows. The caller destroys it.
+crd_status crdi_element_of(const crdi_plan* plan, const crd_coupling_spec* s, int index,
+                           crd_element** out);
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);
 /// The seed of c->channel, on the way of c->of.
 crd_status crdi_channel_plan(crdi_plan* plan, crdi_coupled* c);

@@ -1,6 +1,7 @@
 // Connections with a coupling, before the run: elements and channels are read and checked, rooms
 // made, signals offered to the record.
 #include "master/replay/exchange.h"
+#include "shared/base_findings.h"
 #include "shared/base_names.h"
 
 #include <math.h>
@@ -184,6 +185,14 @@ static crd_status check_script(crdi_plan* plan, crdi_coupled* c)
     return CRD_OK;
 }
 
+crd_status crdi_element_of(const crdi_plan* plan, const crd_coupling_spec* s, int index,
+                           crd_element** out)
+{
+    const char* text = index ? s->shadows[index - 1] : s->element;
+    const crd_place at = index ? s->shadow_places[index - 1] : s->place;
+    return crd_element_parse(plan->ctx, text, strlen(text), at.file ? at.file : "", at.line, out);
+}
+
 static crd_status parse_estimators(crdi_plan* plan, crdi_coupled* c)
 {
     crd_status st = CRD_OK;
@@ -192,11 +201,7 @@ static crd_status parse_estimators(crdi_plan* plan, crdi_coupled* c)
     if (!c->estimators) { return CRD_E_MEMORY; }
     for (; c->estimator_count <= s->shadow_count; c->estimator_count++) {
         crdi_estimator* p = &c->estimators[c->estimator_count];
-        const int shadow = c->estimator_count - 1;
-        const char* text = shadow < 0 ? s->element : s->shadows[shadow];
-        const crd_place at = shadow < 0 ? s->place : s->shadow_places[shadow];
-        CRD_TRY(crd_element_parse(plan->ctx, text, strlen(text), at.file ? at.file : "", at.line,
-                                  &p->description));
+        CRD_TRY(crdi_element_of(plan, s, c->estimator_count, &p->description));
         if (p->description->signal_count > 1) {
             st = refuse(plan, c, CRD_E_RANGE, "the element is for %d signals, a connection has one",
                         p->description->signal_count);
@@ -375,6 +380,7 @@ fail:
 
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* c)
 {
+    crd_status st = CRD_OK;
     const size_t n = (size_t)plan->coupled_count;
     c->coupled = crdi_arena_new(plan->arena, n, sizeof *c->coupled);
     c->reports = crdi_arena_new(plan->arena, n, sizeof *c->reports);
@@ -383,16 +389,17 @@ crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* c)
     for (int i = 0; i < plan->connection_count; i++) {
         crdi_connection* k = &plan->connections[i];
         if (k->couple < 0) { continue; }
-        const crd_status st = open_coupled(plan, k, &c->coupled[k->couple]);
-        if (st < 0) { return st; }
+        CRD_TRY(crdi_go_on(plan->ctx, open_coupled(plan, k, &c->coupled[k->couple])));
     }
+    CRD_TRY(crdi_findings_status(plan->ctx));
     plan->read = crdi_arena_new(plan->arena, n, sizeof *plan->read);
     if (!plan->read) { return CRD_E_MEMORY; }
     for (int i = 0; i < c->coupled_count; i++) {
-        const crd_status st = finish_coupled(plan, c, &c->coupled[i]);
-        if (st < 0) { return st; }
+        CRD_TRY(crdi_go_on(plan->ctx, finish_coupled(plan, c, &c->coupled[i])));
     }
-    return CRD_OK;
+    CRD_TRY(crdi_findings_status(plan->ctx));
+fail:
+    return st;
 }
 
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c)

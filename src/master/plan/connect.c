@@ -387,12 +387,27 @@ fail:
     return st;
 }
 
+// Elements are read with the couplings, later; what is wrong with them is told with the rest.
+static crd_status check_elements(crdi_plan* plan, const crd_coupling_spec* s)
+{
+    crd_status st = CRD_OK;
+    if (!s || !crdi_findings_wanted(plan->ctx)) { return CRD_OK; }
+    for (int i = 0; i <= s->shadow_count; i++) {
+        crd_element* e = NULL;
+        CRD_TRY(crdi_go_on(plan->ctx, crdi_element_of(plan, s, i, &e)));
+        crd_element_destroy(e);
+    }
+fail:
+    return st;
+}
+
 crd_status crdi_plan_connect(crdi_plan* plan)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < plan->sys->connection_count; i++) {
         const crd_connection_spec* c = &plan->sys->connections[i];
         CRD_TRY(crdi_go_on(plan->ctx, connect_one(plan, c)));
+        CRD_TRY(check_elements(plan, c->coupling));
     }
     if (plan->connection_count) {
         qsort(plan->connections, (size_t)plan->connection_count, sizeof *plan->connections,
