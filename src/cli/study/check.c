@@ -104,7 +104,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_study_check = {
     .name = "study check",
     .arguments = "STUDY.yaml",
-    .summary = "say how many runs a study has, how long they take, and what one gives",
+    .summary = "say how many runs a study has and how long they take",
     .description =
         "Reads a study, makes its first run, and says what varies, what is kept, how many "
         "runs there are, about how long they take on this machine and how large the file "

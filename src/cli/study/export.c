@@ -211,7 +211,7 @@ static const export_options defaults = {.common = CRDI_COMMON_DEFAULTS, .run = -
 const crdi_command crdi_command_study_export = {
     .name = "study export",
     .arguments = "STUDY",
-    .summary = "write the rows of a study as CSV or Parquet, or the signals of one run",
+    .summary = "write rows as CSV or Parquet, or signals of one run",
     .description =
         "Writes the runs of a study as a table: CSV, or Parquet where Python has pyarrow. "
         "With --run N that run is made again, recorded as MF4, CSV or MAT, and compared "

@@ -81,7 +81,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_study_plot = {
     .name = "study plot",
     .arguments = "STUDY",
-    .summary = "draw the runs of a study: scatter, heat map, histogram, tornado, convergence",
+    .summary = "draw the runs: scatter, heat map, histogram, tornado ...",
     .description = "Draws the runs of a study that ended by themselves; each option may be given "
                    "several times and adds a picture. Without any there is a histogram of each "
                    "number that is kept.",
