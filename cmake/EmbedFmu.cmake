@@ -160,7 +160,7 @@ foreach(notice lgpl-2.1.txt=/usr/share/common-licenses/LGPL-2.1
     endif()
 endforeach()
 file(GLOB_RECURSE files CONFIGURE_DEPENDS ${tree}/src/circuit/*.[ch])
-list(FILTER files EXCLUDE REGEX "/circuit/formula\\.c$") # for those beside circuits
+list(FILTER files EXCLUDE REGEX "/circuit/formula\\.c$|/circuit/emit/") # for those beside circuits, for controllers
 foreach(name base circuit model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()

@@ -10,6 +10,7 @@
 
 static const char* const versions[] = {"1", "2", NULL};
 static const char* const fmi_versions[] = {"2", "3", NULL};
+static const char* const precisions[] = {"double", "single", NULL};
 static const char* const modes[] = {"nrt", "srt", NULL};
 
 // ---- what the units look like ------------------------------------------------------------------
@@ -244,8 +245,8 @@ fail:
 
 // ---- kinds -------------------------------------------------------------------------------------
 
-enum { SSP = 1, COUPLING = 2, DCP = 4, CIRCUIT = 8, TWIN = 16, STEPPED = COUPLING | DCP | CIRCUIT };
-enum { FMU = STEPPED | TWIN };
+enum { SSP = 1, COUPLING = 2, DCP = 4, CIRCUIT = 8, TWIN = 16, C = 32 };
+enum { FMU = COUPLING | DCP | CIRCUIT | TWIN };
 
 typedef struct kind {
     const char *word, *subject;
@@ -258,7 +259,8 @@ static const kind kinds[] = {{"ssp", "SYSTEM", SSP, export_ssp},
                              {"coupling", "ELEMENT", COUPLING, crdi_export_coupling},
                              {"dcp", "SLAVE.dcpx", DCP, crdi_export_dcp},
                              {"circuit", "NETLIST", CIRCUIT, crdi_export_circuit},
-                             {"twin", "TWIN.yaml", TWIN, crdi_export_twin}};
+                             {"twin", "TWIN.yaml", TWIN, crdi_export_twin},
+                             {"c", "FILE", C, crdi_export_c}};
 
 // An option that was given and belongs to other kinds is a mistake.
 static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, int own)
@@ -275,13 +277,15 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
                {"--author", o->author != NULL, SSP},
                {"--fmi", o->fmi >= 0, FMU},
                {"--signals", o->signals != NULL, COUPLING},
-               {"--name", o->name != NULL, FMU},
-               {"--step", !isnan(o->step), STEPPED},
+               {"--name", o->name != NULL, FMU | C},
+               {"--step", !isnan(o->step), COUPLING | DCP | CIRCUIT | C},
                {"--latency", !isnan(o->latency), COUPLING},
                {"--mode", o->mode >= 0, DCP},
                {"--address", o->address != NULL, DCP},
-               {"--method", o->method >= 0, CIRCUIT},
-               {"--param", o->params.count > 0, CIRCUIT}};
+               {"--method", o->method >= 0, CIRCUIT | C},
+               {"--param", o->params.count > 0, CIRCUIT | C},
+               {"--precision", o->precision >= 0, C},
+               {"--iterations", o->iterations >= 0, C}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].given || (all[i].kinds & own)) { continue; }
         char words[100] = "";
@@ -313,7 +317,7 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
             cli->ctx, CRD_E_RANGE,
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
             "cardan export coupling ELEMENT, cardan export dcp SLAVE.dcpx, cardan export "
-            "circuit NETLIST, or cardan export twin TWIN.yaml",
+            "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c NETLIST",
             word);
     }
     if (arguments->count < 2) {
@@ -325,9 +329,9 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
 }
 
 static const crdi_option rows[] = {
-    OPT_FILE(crdi_export_options, output, "output", "ssp|fmu",
-             "the package or FMU; the name of SYSTEM with .ssp, or that of the element, slave, "
-             "netlist or twin with .fmu, in this folder unless given",
+    OPT_FILE(crdi_export_options, output, "output", "ssp|fmu|c",
+             "the package, FMU or C file; the name of SYSTEM with .ssp, or that of the element, "
+             "slave, netlist or twin with .fmu or .c, in this folder unless given",
              .short_name = 'o'),
     OPT_CHOICE(crdi_export_options, ssp_version, "ssp-version", versions,
                "version of the standard; 1 unless given, which all tools read"),
@@ -348,7 +352,7 @@ static const crdi_option rows[] = {
              "coupling: macro step, the time between two samples; the element's own unless given. "
              "dcp: communication step, for which the slave has to offer a time resolution. "
              "circuit: largest step inside the FMU; that of .tran unless given. The FMU's "
-             "parameter step changes it"),
+             "parameter step changes it. c: the step; that of .tran unless given"),
     OPT_NUMBER(crdi_export_options, latency, "latency", "STEPS", CRDI_NOT_NEGATIVE,
                "coupling: known age of the samples in macro steps; measured by their time stamps "
                "unless the element says it"),
@@ -357,19 +361,26 @@ static const crdi_option rows[] = {
         "coupling: how many signals, which become arrays, or their names between commas, which "
         "become variables such as u.torque; 1 unless the element says it"),
     OPT_TEXT(crdi_export_options, name, "name", "NAME",
-             "coupling, dcp, circuit, twin: name of the model; that of the element or slave, or "
+             "coupling, dcp, circuit, twin, c: name of the model; that of the element or slave, or "
              "of the file, unless given"),
     OPT_CHOICE(crdi_export_options, method, "method", crdi_circuit_methods,
-               "circuit: method of integration; tr unless given"),
-    OPT_LIST(crdi_export_options, params, "param", "NAME=VALUE",
-             "circuit: value of a .param of the netlist, as in N=10 or R=4.7k; the FMU begins with "
-             "it. Those that are plain numbers in the netlist are parameters of the FMU"),
+               "circuit, c: method of integration; tr unless given"),
+    OPT_LIST(
+        crdi_export_options, params, "param", "NAME=VALUE",
+        "circuit, c: value of a .param of the netlist, as in N=10 or R=4.7k; the FMU begins with "
+        "it. Those that are plain numbers in the netlist are parameters of the FMU"),
     OPT_CHOICE(crdi_export_options, mode, "mode", modes,
                "dcp: nrt, as fast as the slave computes, or srt, along with the wall clock; nrt "
                "unless given, if the slave offers it. The FMU's parameter dcp.mode changes it"),
     OPT_TEXT(crdi_export_options, address, "address", "URL",
              "dcp: where the slave is, as in udp://10.0.0.7:8080 or tcp://bench:8080; what its "
              "description says unless given. The FMU's parameter dcp.address changes it"),
+    OPT_CHOICE(crdi_export_options, precision, "precision", precisions,
+               "c: of matrices, factors and solutions; states and sums are double in both. double "
+               "unless given"),
+    OPT_COUNT(crdi_export_options, iterations, "iterations", "N",
+              "c: of Newton's method in a step at most; 50 unless given. What does not converge in "
+              "so many is an error of the step"),
     CRDI_UNPACKED_OPTION,
     CRDI_COMMON_OPTIONS,
 };
@@ -377,8 +388,8 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
-                 "twin TWIN.yaml",
-    .summary = "write SSP packages; elements, DCP slaves, circuits, twins as FMUs",
+                 "twin TWIN.yaml | c NETLIST",
+    .summary = "write SSP packages; elements, DCP slaves, circuits, twins as FMUs; circuits as C",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "
@@ -409,7 +420,10 @@ const crdi_command crdi_command_export = {
         "begin, is none) and the .input of the netlist in, estimates with their standard "
         "deviations "
         "(NAME, NAME.sd) and the state of each sensor (NAME.status) out. Its communication steps "
-        "are multiples of the twin's step.",
+        "are multiples of the twin's step.\n"
+        "export c writes a netlist as one C17 file and its header for a controller: a fixed step, "
+        "all memory in one struct, <math.h> and <string.h> and nothing else. The file says how "
+        "many operations a step takes at most, counted in what it computes.",
     .examples =
         {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
          {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",

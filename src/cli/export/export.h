@@ -23,6 +23,9 @@ typedef struct crdi_export_options {
     // circuit
     int method; // crd_circuit_method, -1: not given
     crdi_list params;
+    // c
+    int precision; // index into precisions
+    int iterations;
 } crdi_export_options;
 
 crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* subject,
@@ -33,6 +36,8 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
                                crdi_result* out);
 crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                             crdi_result* out);
+crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                         crdi_result* out);
 
 // Archives with the sources and binaries of FMUs, embedded by the build.
 extern const crdi_asset crdi_coupling_template;

@@ -1,0 +1,122 @@
+// cardan export c: what runs on a controller as one C file and its header.
+#include "cli/circuit/circuit.h"
+#include "cli/export/export.h"
+#include "shared/circuit_emit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_VARIABLES = 60000 }; // indices of 16 bits, and a controller's memory
+
+static crd_status circuit_options(crd_context* ctx, const crdi_export_options* o,
+                                  const char* subject, const crd_netlist* n,
+                                  crd_circuit_options* opt)
+{
+    *opt = crd_circuit_defaults();
+    opt->form = CRD_FORM_DAE;
+    if (o->method >= 0) { opt->method = (crd_circuit_method)o->method; }
+    opt->step = isnan(o->step) ? n->tran_step : o->step;
+    if (o->iterations > 0) { opt->max_iterations = o->iterations; }
+    if (isnan(opt->step)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s has no .tran that says the step: say it with --step, as in --step "
+                         "10us",
+                         subject);
+    }
+    return CRD_OK;
+}
+
+static crd_status write_both(crd_context* ctx, const char* path, const crd_text* source,
+                             const crd_text* header)
+{
+    const size_t n = strlen(path); // ends with .c
+    char other[4096];
+    snprintf(other, sizeof other, "%.*sh", (int)(n - 1), path);
+    const crd_status st = crdi_file_write(ctx, path, source);
+    return st < 0 ? st : crdi_file_write(ctx, other, header);
+}
+
+// FILE.c says the name as well: the file includes NAME.h.
+static crd_status output_of(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
+                            const char* subject, const char** name, const char** output)
+{
+    crd_status st = crdi_export_name(ctx, o, arena, subject, NULL, name);
+    if (st < 0) { return st; }
+    *output = o->output ? o->output : crdi_arena_format(arena, "%s.c", *name);
+    if (!*output) { return CRD_E_MEMORY; }
+    if (!crdi_ends_with(*output, ".c") || strlen(*output) > 4000) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--output %s, expected a name that ends with .c",
+                         *output);
+    }
+    const char* stem = crdi_file_stem(arena, *output);
+    if (!stem) { return CRD_E_MEMORY; }
+    if (strcmp(stem, *name) != 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--output %s and the name %s: the file includes %s.h, so it has to be "
+                         "called %s.c",
+                         *output, *name, *name, *name);
+    }
+    return CRD_OK;
+}
+
+static void say_circuit(crdi_result* out, const char* output, const crd_netlist* n,
+                        const crd_circuit_options* opt, bool single, const crdi_emit_report* r)
+{
+    char step[32];
+    crdi_say(out,
+             "%s: %d part%s, %d input%s, %d output%s, %s, steps of %s, %s precision\n"
+             "a step takes at most %lld sums, products and comparisons, %lld divisions and %lld "
+             "functions; state %zu bytes, tables %zu\n",
+             output, n->part_count, crdi_plural(n->part_count), n->input_count,
+             crdi_plural(n->input_count), r->outputs, crdi_plural(r->outputs),
+             crdi_circuit_method_text(opt->method), crdi_format_seconds(step, opt->step),
+             single ? "single" : "double", (long long)r->cost.sums, (long long)r->cost.divisions,
+             (long long)r->cost.functions, r->state, r->tables);
+}
+
+static crd_status export_netlist(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                                 crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = cli->ctx;
+    crd_netlist* n = NULL;
+    crd_circuit* c = NULL;
+    crd_circuit_options opt;
+    crdi_emit_report report;
+    crd_arena arena;
+    crd_text source, header;
+    crd_arena_init(&arena, ctx);
+    crd_text_init(&source, ctx);
+    crd_text_init(&header, ctx);
+    const char *name, *output;
+    const crd_netlist_options reading = {.defines = o->params.items,
+                                         .define_count = o->params.count};
+    CRD_TRY(output_of(ctx, o, &arena, subject, &name, &output));
+    CRD_TRY(crd_netlist_load(ctx, subject, &reading, &n));
+    CRD_TRY(crdi_export_spares(ctx, n, subject, "the netlist that it is made of", output));
+    CRD_TRY(circuit_options(ctx, o, subject, n, &opt));
+    CRD_TRY(crd_circuit_create(ctx, n, &opt, &c));
+    if (crd_circuit_get_structure(c).variables > MOST_VARIABLES) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_UNSUPPORTED, "%s: %lld variables are too many, expected %d",
+                          subject, (long long)crd_circuit_get_structure(c).variables,
+                          MOST_VARIABLES));
+    }
+    CRD_TRY(crd_circuit_begin(c, 0));
+    const crdi_emit_options emit = {.name = name, .origin = subject, .single = o->precision == 1};
+    CRD_TRY(crdi_circuit_emit(c, &emit, &source, &header, &report));
+    CRD_TRY(write_both(ctx, output, &source, &header));
+    say_circuit(out, output, n, &opt, emit.single, &report);
+fail:
+    crd_circuit_destroy(c);
+    crd_netlist_destroy(n);
+    crd_text_clear(&source);
+    crd_text_clear(&header);
+    crd_arena_clear(&arena);
+    return st;
+}
+
+crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                         crdi_result* out)
+{
+    return export_netlist(cli, o, subject, out);
+}

@@ -1,0 +1,9 @@
+// What a test on a board needs of it, and what the same test has on the host.
+#pragma once
+#include <stdint.h>
+
+void board_write(const char* text); // as it is
+void board_number(double x);        // its bits in hexadecimal, and a blank
+uint32_t board_ticks(void);         // falls by one every BOARD_TICK instructions, 24 bits
+void board_exit(int status);
+enum { BOARD_TICK = 40 };
