@@ -8,6 +8,7 @@ from xml.dom import minidom
 
 from e2e import EndToEnd
 
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
 RUNS = ["ideal", "zoh", "foh", "eros", "foh-switch", "eros-switch", "foh-switch-above",
         "eros-switch-above", "optimal", "trained",
         "least-squares", "auto", "commands"]
@@ -43,6 +44,16 @@ class BenchExperiment(EndToEnd):
         # The report has the numbers of the terminal.
         for row in re.findall(r"^  (auto|optimal) +(\d\.\d\d) ", done.stdout, re.M):
             self.assertTrue(f'<td>{row[0]}</td><td class="n">{row[1]}</td>' in page, row)
+
+    def test_the_table_of_the_readme_is_what_the_command_says(self):
+        told = {r["id"]: r for r in self.cardan_json("bench", "experiment")["runs"]}
+        with open(README, encoding="utf-8") as f:
+            rows = re.findall(r"^\| (.*?) \| (\d\.\d\d) %(?:, ([+-]\d+) %)? \|", f.read(), re.M)
+        ours = ("zoh", "foh", "eros", "eros-switch-above", "optimal", "trained", "auto", "commands")
+        self.assertEqual(len(rows), len(ours))
+        for (name, error, change), run in zip(rows, ours):
+            self.assertEqual((name, error, change or "+0"),
+                             (name, f"{told[run]['C']:.2f}", f"{told[run]['change']:+.0f}"))
 
     def test_equal_seeds_give_equal_bits_and_others_do_not(self):
         first, second = self.cardan_json("bench", "experiment", "--step", "20 ms"), self.cardan_json(
