@@ -19,6 +19,10 @@ void crdi_account_keep(crdi_account* x, double safe, double result); // errors o
 /// Lent: in usual squared errors.
 double crdi_account_affords(const crdi_account* x, double e, double lent, int k);
 
+/// How the work of a solution is spread over steps that have other work, too. In halves it is there
+/// a step later; in panels, which cost less, once there are samples enough.
+typedef enum crdi_spread { CRDI_AT_ONCE, CRDI_IN_HALVES, CRDI_IN_PANELS } crdi_spread;
+
 /// Least squares on differences with forgetting, for every latency from the same sums:
 ///     y_s - y_{s-k} = sum_i c_i d_{s-k-i},   d_s = y_s - y_{s-1},
 /// pulled towards given weights. The normal equations for latency k are made of
@@ -41,7 +45,7 @@ typedef struct crdi_learner {
     double* tame;         // (m) history without outliers, workspace of a prediction
     double *matrix, *c;   // workspace of a refresh
     int64_t count;
-    bool spread;         // solutions are made in parts
+    crdi_spread spread;  // of solutions
     int panel, panel_of; // of the matrix that comes next, -1: none; for which latency
 } crdi_learner;
 

@@ -180,7 +180,7 @@ static void refresh_end(crdi_learner* r, int k)
 // few samples make a difference: in the beginning, and if other latencies wait for their turn.
 static void refresh_a_part(crdi_learner* r, int k)
 {
-    const bool quick = r->count < YOUNG || k != r->panel_of;
+    const bool quick = r->spread == CRDI_IN_HALVES || r->count < YOUNG || k != r->panel_of;
     const int n = r->m - 1, half = n / 5; // (1 - 1/5)^3 = 0.51
     if (r->panel < 0) {
         const int refresh = quick ? CRDI_REFRESH : CRDI_REFRESH_SPREAD;
@@ -204,7 +204,7 @@ static void refresh_a_part(crdi_learner* r, int k)
 const double* crdi_learner_weights(crdi_learner* r, int k)
 {
     const bool due = r->count >= r->solved[k] + CRDI_REFRESH;
-    if (r->spread) {
+    if (r->spread != CRDI_AT_ONCE) {
         refresh_a_part(r, k);
     } else if (due && (r->solved[k] == 0 || r->count >= r->solved_any + CRDI_REFRESH / 5)) {
         if (refresh_begin(r, k) && crdi_cholesky(r->m - 1, r->matrix)) { refresh_end(r, k); }

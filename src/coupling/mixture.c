@@ -59,7 +59,9 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
     CRD_TRY(wiener_table(ctx, k_max, LONG, &x->long_wiener));
     CRD_TRY(
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
-    x->learner.spread = o->algorithm == CRD_ALGORITHM_COMMANDS; // there is other work, too
+    x->learner.spread = o->algorithm == CRD_ALGORITHM_COMMANDS ? CRDI_IN_PANELS
+                        : o->commands > 0                      ? CRDI_IN_HALVES
+                                                               : CRDI_AT_ONCE;
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
     x->together = crdi_new_array(ctx, rows * ESTIMATES, sizeof *x->together);
