@@ -109,7 +109,7 @@ typedef struct crd_pair_state {
     double age;               ///< since the last packet was taken, s; NaN: none yet
     int64_t steps, limited;   ///< inner steps; those with an action cut for want of energy
     int64_t taken, old, refused; ///< packets
-    bool strict;
+    bool strict, unused[7];      ///< no gap: saved states are all of their bytes
 } crd_pair_state;
 
 /// All of a side. Read it by crd_pair_get_state.
