@@ -291,6 +291,68 @@ CRD_API crd_status crd_circuit_choose(crd_context* ctx, const crd_netlist* n,
                                       const crd_circuit_options* opt, double accuracy, double stop,
                                       crd_circuit_choice* out);
 
+// ---- runs --------------------------------------------------------------------------------------
+
+typedef enum crd_probe_kind {
+    CRD_PROBE_OUTPUT,  ///< a: .output
+    CRD_PROBE_NODE,    ///< a: node
+    CRD_PROBE_PAIR,    ///< a, b: nodes
+    CRD_PROBE_CURRENT, ///< a: part
+} crd_probe_kind;
+
+typedef struct crd_circuit_probe { ///< something to look at
+    crd_probe_kind kind;
+    int32_t a, b;
+    const char *name, *unit;
+} crd_circuit_probe;
+
+typedef struct crd_circuit_probes {
+    crd_circuit_probe* all;
+    int count;
+    int left_out; ///< nodes that nobody has asked for, beyond the first 200
+} crd_circuit_probes;
+
+/// What lists such as "v(3), i(L1), i(R*)" name: v(node), v(a,b), i(part), t() and q() of thermal
+/// circuits, outputs by name; with * and ?. Without any list: all outputs, or where there are none
+/// the first 200 nodes. All memory is the arena's; names may be those of the netlist.
+/// CRD_E_NOT_FOUND and CRD_E_RANGE say which item, and what was meant.
+CRD_API crd_status crd_circuit_find_probes(crd_context* ctx, const crd_netlist* n,
+                                           const char* const* lists, int list_count,
+                                           crd_arena* arena, crd_circuit_probes* out);
+CRD_API double crd_circuit_probe_value(crd_circuit* c, const crd_circuit_probe* p);
+
+/// From where a circuit is to a time. Zeroed but for `stop` it makes fixed steps to there.
+typedef struct crd_circuit_course {
+    double stop;                        ///< s; fixed steps do not pass it
+    const crd_circuit_control* control; ///< NULL: fixed steps
+    int64_t most;                       ///< steps of this call; 0: all
+    /// Inputs for the step to `t`, and what there is to do after it; either may be NULL. A negative
+    /// status ends the run with it.
+    crd_status (*before)(void* user, double t);
+    crd_status (*after)(void* user, crd_circuit* c);
+    void* user;
+    const bool* ended; ///< ends the run after a step where it is true; NULL: nobody does
+} crd_circuit_course;
+CRD_API crd_status crd_circuit_run(crd_circuit* c, const crd_circuit_course* course);
+
+/// A run into memory. Zero it, and set what is above the line.
+typedef struct crd_circuit_record {
+    const crd_circuit_probe* probes;
+    int probe_count;
+    double from;          ///< s, where rows begin
+    int every;            ///< steps per row; 0: 1
+    const double* inputs; ///< (steps x inputs) of the netlist at the ends of all fixed steps; NULL
+    int64_t input_rows;   ///< steps that there are inputs for; the last ones stay
+    // ----
+    int64_t rows, steps; ///< rows; steps of all calls
+    size_t capacity;
+    double* values; ///< (rows x (1 + probes)) time first, from the circuit's context
+} crd_circuit_record;
+/// As crd_circuit_run, whose `before` and `after` are not called; the first call has the present
+/// state as its first row. What was recorded stays after a failure.
+CRD_API crd_status crd_circuit_run_recorded(crd_circuit* c, const crd_circuit_course* course,
+                                            crd_circuit_record* r);
+
 CRD_API size_t crd_circuit_state_size(const crd_circuit* c);
 CRD_API void crd_circuit_save(const crd_circuit* c, void* state);
 CRD_API void crd_circuit_restore(crd_circuit* c, const void* state);

@@ -576,6 +576,9 @@ CRD_API crd_unit* crd_master_get_unit(crd_master* m, int unit);
 
 struct crd_loop_model;
 struct crd_loop_options;
+/// Before crd_master_create: FMUs whose interface nobody has chosen take Model Exchange where they
+/// have it, which can be linearised exactly; the others stay as they are.
+CRD_API crd_status crd_master_prefer_exchange(crd_context* ctx, crd_system* s);
 /// The system where the run stands, initialised or later, as a linear network for
 /// cardan/analysis.h: its units linearised, its continuous connections as links with the elements
 /// of their couplings. `s` is the master's, `out` is initialised and is cleared by the caller in

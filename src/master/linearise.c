@@ -1,5 +1,6 @@
 // A system as a linear network: units linearised where the run stands, connections as links.
 #include "cardan/analysis.h"
+#include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "shared/base.h"
 
@@ -24,6 +25,24 @@ typedef struct linearising {
 static const char* linearise_name_of(const linearising* z, int unit)
 {
     return z->system->units[unit].name;
+}
+
+crd_status crd_master_prefer_exchange(crd_context* ctx, crd_system* s)
+{
+    for (int i = 0; i < s->unit_count; i++) {
+        crd_unit_spec* u = &s->units[i];
+        if (u->source != CRD_UNIT_FMU || u->interface != CRD_INTERFACE_AUTO) { continue; }
+        crd_fmu_options options = crd_fmu_defaults();
+        options.description_only = true;
+        crd_fmu* fmu = NULL;
+        const crd_status st = crd_fmu_open(ctx, u->path, &options, &fmu);
+        if (st < 0) { return st; }
+        if (crd_fmu_describe(fmu)->has_model_exchange) {
+            u->interface = CRD_INTERFACE_MODEL_EXCHANGE;
+        }
+        crd_fmu_close(fmu);
+    }
+    return CRD_OK;
 }
 
 // ---- links that count --------------------------------------------------------------------------

@@ -1,31 +1,11 @@
 // A system of FMUs for cardan coupling analyze: run to where its units are linearised.
 #include "cli/analyze/signals.h"
 
-#include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "cardan/system.h"
 #include "shared/base_interrupt.h"
 
 #include <math.h>
-
-// Linearising wants Model Exchange; what can do nothing else stays as it is.
-static crd_status prefer_exchange(crd_context* ctx, crd_system* s)
-{
-    for (int i = 0; i < s->unit_count; i++) {
-        crd_unit_spec* u = &s->units[i];
-        if (u->source != CRD_UNIT_FMU || u->interface != CRD_INTERFACE_AUTO) { continue; }
-        crd_fmu_options options = crd_fmu_defaults();
-        options.description_only = true;
-        crd_fmu* fmu = NULL;
-        const crd_status st = crd_fmu_open(ctx, u->path, &options, &fmu);
-        if (st < 0) { return st; }
-        if (crd_fmu_describe(fmu)->has_model_exchange) {
-            u->interface = CRD_INTERFACE_MODEL_EXCHANGE;
-        }
-        crd_fmu_close(fmu);
-    }
-    return CRD_OK;
-}
 
 // Initialised, or after a run to `at`
 static crd_status run_to(crd_context* ctx, crd_system* s, double at, crd_master** out)
@@ -63,7 +43,7 @@ crd_status crdi_loop_of_system(crd_context* ctx, const char* path, const crd_loo
     crd_master* master = NULL;
     crd_loop_model_init(out, ctx, path);
     CRD_TRY(crdi_load_system(ctx, path, &system));
-    CRD_TRY(prefer_exchange(ctx, system));
+    CRD_TRY(crd_master_prefer_exchange(ctx, system));
     CRD_TRY(run_to(ctx, system, at, &master));
     CRD_TRY(crd_master_linearise(master, system, o, out));
 fail:

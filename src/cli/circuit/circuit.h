@@ -17,18 +17,7 @@ typedef struct crdi_circuit_command {
     bool variable, structure, realtime, unit_row;
 } crdi_circuit_command;
 
-typedef enum crdi_signal_kind {
-    CRDI_SIGNAL_OUTPUT,  // a: .output
-    CRDI_SIGNAL_NODE,    // a: node
-    CRDI_SIGNAL_PAIR,    // a, b: nodes
-    CRDI_SIGNAL_CURRENT, // a: part
-} crdi_signal_kind;
-
-typedef struct crdi_circuit_signal {
-    crdi_signal_kind kind;
-    int32_t a, b;
-    const char *name, *unit;
-    // what it did
+typedef struct crdi_circuit_signal { // what a probe did
     double last, least, most;
     double area, square; // integrals of y and y^2 over time
 } crdi_circuit_signal;
@@ -44,12 +33,13 @@ typedef struct crdi_circuit_job {
     crd_text flat; // as it was read, for the result file
     crd_circuit_options opt;
     crd_circuit* c;
-    double stop;         // s
-    double from;         // s, where rows and statistics begin
-    crd_table* stimulus; // --input
-    int* columns;        // (input_count) of it, -1
-    int64_t* hints;      // (input_count)
-    crdi_circuit_signal* signals;
+    double stop;                  // s
+    double from;                  // s, where rows and statistics begin
+    crd_table* stimulus;          // --input
+    int* columns;                 // (input_count) of it, -1
+    int64_t* hints;               // (input_count)
+    crd_circuit_probe* probes;    // (signal_count)
+    crdi_circuit_signal* signals; // (signal_count)
     int signal_count, left_out;
     bool chosen;
     double longest;            // step that --accuracy tries
@@ -71,10 +61,6 @@ crd_status crdi_circuit_feed(crdi_circuit_job* j, double t);
 
 // At t = 0, with the inputs for it.
 crd_status crdi_circuit_begin(crdi_circuit_job* j);
-
-// ---- circuit_signals.c
-crd_status crdi_circuit_choose_signals(crdi_circuit_job* j);
-double crdi_circuit_signal_value(crd_circuit* c, const crdi_circuit_signal* s);
 
 // ---- circuit_run.c
 crd_status crdi_circuit_run(crdi_circuit_job* j);

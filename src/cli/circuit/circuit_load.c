@@ -164,7 +164,6 @@ void crdi_circuit_clear(crdi_circuit_job* j)
 {
     crd_circuit_destroy(j->c);
     crd_table_destroy(j->stimulus);
-    crd_free(j->cli->ctx, j->signals);
     crd_netlist_destroy(j->n);
     crd_arena_clear(&j->arena);
     if (j->ctx) { crd_text_clear(&j->flat); }

@@ -16,10 +16,13 @@ typedef struct run {
     crd_recorder* recorder; // NULL: none
     const char* results;    // path of it
     int64_t begin_ns, shown_ns;
-    double cpu, wall;  // s, of all steps
-    int64_t steps;     // done
-    int64_t clock_ns;  // of reading the clock
-    int64_t step_ns;   // sum
+    double cpu, wall; // s, of all steps
+    int64_t steps;    // done
+    int64_t clock_ns; // of reading the clock
+    int64_t step_ns;  // sum
+    int64_t step_began_ns;
+    double from;       // s, where the step began
+    bool stepping;     // what fails now is the circuit
     int64_t worst_ns;  // of one step
     double worst_time; // simulated time at its end
     int64_t iterations;
@@ -66,7 +69,7 @@ static crd_status circuit_run_observe(run* r)
     if (first) { r->first = t; }
     for (int i = 0; i < j->signal_count; i++) {
         crdi_circuit_signal* s = &j->signals[i];
-        circuit_run_follow(s, crdi_circuit_signal_value(j->c, s), t - r->last, first);
+        circuit_run_follow(s, crd_circuit_probe_value(j->c, &j->probes[i]), t - r->last, first);
     }
     r->last = t;
     if (!r->recorder || r->next_row-- > 0) { return CRD_OK; }
@@ -109,19 +112,25 @@ static void count_step(run* r, int64_t ns, double size)
     r->longest = fmax(r->longest, size);
 }
 
-static crd_status step_on(run* r, const crd_circuit_control* control)
+static crd_status before_step(void* user, double t)
 {
-    crdi_circuit_job* j = r->j;
-    const double t = crd_circuit_time(j->c);
-    crd_status st = crdi_circuit_feed(j, t + j->opt.step);
-    if (st < 0) { return st; }
-    const int64_t begin = crdi_now_ns();
-    st = control ? crd_circuit_advance(j->c, j->stop, control) : crd_circuit_step(j->c);
-    const int64_t end = crdi_now_ns();
-    if (st < 0) { return crdi_fail_in(j->cli->ctx, st, "%s", j->path); }
-    const int64_t took = end - begin > r->clock_ns ? end - begin - r->clock_ns : 0;
-    count_step(r, took, control ? crd_circuit_time(j->c) - t : j->opt.step);
+    run* r = user;
+    const crd_status st = crdi_circuit_feed(r->j, t);
+    r->from = crd_circuit_time(r->j->c);
+    r->stepping = st >= 0;
+    r->step_began_ns = crdi_now_ns();
+    return st;
+}
+
+static crd_status after_step(void* user, crd_circuit* c)
+{
+    run* r = user;
+    const int64_t end = crdi_now_ns(), took = end - r->step_began_ns;
+    r->stepping = false;
+    const double size = r->j->o->variable ? crd_circuit_time(c) - r->from : r->j->opt.step;
+    count_step(r, took > r->clock_ns ? took - r->clock_ns : 0, size);
     circuit_run_show_progress(r, end);
+    r->stopped = crdi_interrupted();
     return circuit_run_observe(r);
 }
 
@@ -135,17 +144,15 @@ static crd_status all_steps(run* r)
     if (!isnan(o->current)) { control.current = o->current; }
     if (!isnan(o->smallest)) { control.smallest = o->smallest; }
     control.largest = isnan(o->largest) ? j->n->tran_largest : o->largest;
-    // A stop that is no multiple of the step is not passed.
-    const double steps = floor(j->stop / j->opt.step * (1 + 1e-12) + 1e-6);
+    const crd_circuit_course course = {.stop = j->stop,
+                                       .control = o->variable ? &control : NULL,
+                                       .before = before_step,
+                                       .after = after_step,
+                                       .user = r,
+                                       .ended = &r->stopped};
     crd_status st = circuit_run_observe(r);
-    while (st == CRD_OK && !r->stopped) {
-        if (o->variable ? !(crd_circuit_time(j->c) < j->stop) : !((double)r->steps < steps)) {
-            break;
-        }
-        st = step_on(r, o->variable ? &control : NULL);
-        r->stopped = crdi_interrupted();
-    }
-    return st;
+    if (st >= 0) { st = crd_circuit_run(j->c, &course); }
+    return st < 0 && r->stepping ? crdi_fail_in(j->cli->ctx, st, "%s", j->path) : st;
 }
 
 // ---- recording ---------------------------------------------------------------------------------
@@ -165,8 +172,8 @@ static crd_status open_results(run* r)
     crd_column* columns = crdi_arena_new(&j->arena, (size_t)n, sizeof *columns);
     if (!columns) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
-        columns[i] = (crd_column){.name = j->signals[i].name,
-                                  .unit = j->signals[i].unit,
+        columns[i] = (crd_column){.name = j->probes[i].name,
+                                  .unit = j->probes[i].unit,
                                   .description = "",
                                   .type = CRD_FLOAT64};
     }
@@ -309,12 +316,13 @@ static void circuit_run_put_signals(crdi_result* out, const run* r)
     crdi_result* signals = crdi_array(out, "signals");
     for (int i = 0; i < j->signal_count; i++) {
         const crdi_circuit_signal* s = &j->signals[i];
+        const crd_circuit_probe* p = &j->probes[i];
         crdi_result* row = crdi_row(signals);
         crdi_put(
-            row, TEXT("name", s->name), TEXT("unit", s->unit), REAL("final", s->last),
+            row, TEXT("name", p->name), TEXT("unit", p->unit), REAL("final", s->last),
             REAL("min", s->least), REAL("max", s->most), REAL("mean", mean_of(r, s)),
             REAL("rms", rms_of(r, s)),
-            CELL("shown", crdi_worded(out, "%.40s%s", s->name, strlen(s->name) > 40 ? "..." : "")));
+            CELL("shown", crdi_worded(out, "%.40s%s", p->name, strlen(p->name) > 40 ? "..." : "")));
         if (i >= TABLE_MOST) { crdi_only_json(row); }
     }
     if (r->recorder || isnan(r->first)) { return; }
@@ -419,6 +427,29 @@ static void report(run* r, crd_status st)
     if (!r->recorder && !isnan(r->first)) { crdi_say(aside, "\n"); }
 }
 
+static crd_status choose_signals(crdi_circuit_job* j)
+{
+    crd_context* ctx = j->cli->ctx;
+    crd_circuit_probes found = {0};
+    crd_status st = crd_circuit_find_probes(ctx, j->n, j->o->signals.items, j->o->signals.count,
+                                            &j->arena, &found);
+    if (st < 0) {
+        char text[700];
+        snprintf(text, sizeof text, "%s", crd_error_text(ctx));
+        return crdi_fail(ctx, st, "--%s", text);
+    }
+    j->probes = found.all;
+    j->signal_count = found.count;
+    j->left_out = found.left_out;
+    if (found.left_out) {
+        crdi_log(j->ctx, CRD_LOG_INFO,
+                 "the first %d of %d nodes are shown; choose with --signals or .output",
+                 found.count, found.count + found.left_out);
+    }
+    j->signals = crdi_arena_new(&j->arena, (size_t)found.count, sizeof *j->signals);
+    return j->signals ? CRD_OK : CRD_E_MEMORY;
+}
+
 // The run as such. `*begun`: steps were made, so there is something to report.
 static crd_status attempt(run* r, bool* begun)
 {
@@ -487,7 +518,7 @@ crd_status crdi_circuit_run(crdi_circuit_job* j)
     run r = {.j = j};
     CRD_TRY(crdi_circuit_prepare(j, NAN));
     CRD_TRY(circuit_run_check_times(j));
-    CRD_TRY(crdi_circuit_choose_signals(j));
+    CRD_TRY(choose_signals(j));
     CRD_TRY(crdi_circuit_load_input(j));
     if (j->o->output) { CRD_TRY(crd_recorder_check_path(j->cli->ctx, j->o->output)); }
     CRD_TRY(circuit_run_choose(j));
