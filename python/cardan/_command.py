@@ -6,9 +6,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Dict, List, Sequence, Union
 
-from . import _lib
+from . import _lib, _optional
 
 _STATUS = {2: -2, 3: -12}
 
@@ -36,4 +36,48 @@ def ask(*arguments: str, fine: Sequence[int] = (0,)) -> Any:
         lines = [x for x in done.stderr.splitlines() if x.startswith("cardan: ")]
         text = lines[0][8:] if lines else done.stderr.strip() or f"cardan {arguments[0]} ended with {done.returncode}"
         raise _lib.failure(_STATUS.get(done.returncode, -9), text)
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise _lib.failure(-9, done.stderr.strip() or f"cardan {arguments[0]} said nothing") from None
+
+
+class Reproduction(List[Dict[str, Any]]):
+    """Rows of a paper: `id`, what was `published`, `ours`, the independent `reference`, `tolerance`, `ok`, `print` ..."""
+
+    def __init__(self, paper: str, rows: Sequence[Dict[str, Any]], counts: Dict[str, int]) -> None:
+        super().__init__(rows)
+        self.paper = paper
+        self.counts = counts   #: how many rows were judged, ok, printed, agree, refuted ...
+
+    @property
+    def ok(self) -> bool:
+        """Every row that is judged is within its tolerance."""
+        return self.counts["ok"] == self.counts["judged"]
+
+    def to_pandas(self) -> Any:
+        """The table as a DataFrame."""
+        return _optional.need("pandas", "Reproduction.to_pandas").DataFrame(list(self))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+        keys = ("id", "what", "published", "ours", "reference", "ok", "print")
+        shown = [k for k in keys if any(k in row for row in self)]
+        head = "".join(f"<th>{k}</th>" for k in shown)
+        body = "".join("<tr>" + "".join(f"<td>{escape(str(row.get(k, '')))}</td>" for k in shown) + "</tr>" for row in self)
+        return f"<table><caption>{escape(self.paper)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def reproduce(paper: str, only: Union[str, Sequence[str]] = (), *, quick: bool = True) -> Reproduction:
+    """The tables and figures of a paper, computed anew, as a table: `cardan.reproduce("baumann2024", "table1.*")`.
+
+    `only` are patterns of row ids. `quick` measures no times and leaves out rows that take very many steps.
+    """
+    if not isinstance(paper, str) or paper.startswith("-"):
+        raise _lib.NotFound(f"{paper!r} is no paper")
+    patterns = [only] if isinstance(only, str) else list(only)
+    for pattern in patterns:
+        _lib.encode(pattern, "only")
+    more = [x for pattern in patterns for x in ("--only", pattern)]
+    found = ask("reproduce", paper, *more, *(["--quick"] if quick else []), fine=(0, 1))
+    return Reproduction(paper, found["rows"], found["counts"])

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 P = c.c_void_p
 S = c.c_char_p
@@ -132,13 +132,16 @@ class Model(c.Structure):
 
 
 #: what the test of the layout compares with the headers
-STRUCTS = {
+STRUCTS: Dict[str, Any] = {
     "crd_context_options": ContextOptions, "crd_master_options": MasterOptions, "crd_handle_info": HandleInfo,
     "crd_table_column": TableColumn, "crd_table": Table, "crd_compare_options": CompareOptions,
     "crd_difference": Difference, "crd_comparison": ComparisonTable, "crd_replay_options": ReplayOptions,
     "crd_score": Score, "crd_metrics": Metrics, "crd_text": Text, "crd_place": Place,
     "crd_model_variable": ModelVariable, "crd_model": Model,
 }
+
+#: structs of which this module knows the beginning, for the same test
+PREFIXES: Dict[str, Any] = {}
 
 _FUNCTIONS = {
     "crd_version": (S, []),
@@ -334,6 +337,8 @@ def failure(status: int, text: str, places: Optional[Sequence[Tuple[int, str]]] 
         if places is not None and found.group(1) == DESCRIPTION:
             line = int(found.group(2))
             place = next((what for number, what in reversed(places) if number <= line), "")
+            if place:  # which is more exact than what the library calls it, and counts as Python does
+                text = re.sub(r"^(units|connections|bonds|run|results)\b[\w.\[\]-]*: ", "", text)
     return _KINDS.get(status, CardanError)(text, place)
 
 
@@ -347,14 +352,20 @@ class Context:
     def __init__(self) -> None:
         self.lines: List[Tuple[str, str]] = []
         self._sink = LOG(self._take)
-        options = ContextOptions(log=self._sink, level=1)
+        logging = sys.modules.get("logging")  # of who wants more than to be warned
+        self._logger = logging.getLogger("cardan") if logging else None
+        level = 1 if not self._logger else 3 if self._logger.isEnabledFor(10) else 2 if self._logger.isEnabledFor(20) else 1
+        options = ContextOptions(log=self._sink, level=level)
         self.handle: Optional[int] = lib.crd_context_create(c.byref(options))
         if not self.handle:
             raise OutOfMemory("there is no memory for a context")
 
     def _take(self, _user: Any, level: int, text: bytes) -> None:
         try:
-            self.lines.append((("error", "warning", "info", "debug")[level], text.decode("utf-8", "replace")))
+            name, line = ("error", "warning", "info", "debug")[level], text.decode("utf-8", "replace")
+            self.lines.append((name, line))
+            if self._logger and self._logger.hasHandlers():
+                self._logger.log((40, 30, 20, 10)[level], "%s", line)
         except BaseException:  # nothing may leave a callback
             pass
 

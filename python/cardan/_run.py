@@ -107,7 +107,7 @@ class Run:
     """
 
     def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True,
-                 record: bool = True, resume: Optional[bytes] = None) -> None:
+                 record: bool = True, resume: Optional[bytes] = None, exchange: bool = False) -> None:
         self._ctx: Optional[_lib.Context] = _lib.Context()
         self._master: Optional[int] = None
         self._system: Optional[int] = None
@@ -119,6 +119,8 @@ class Run:
         self._arrays: Dict[str, Any] = {}
         try:
             self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
+            if exchange:  # to be linearised
+                self._check(lib.crd_master_prefer_exchange(self._ctx.handle, self._system))
             o = _lib.MasterOptions(columns=record, snapshots=snapshots, no_statistics=not record, resume=resume)
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))

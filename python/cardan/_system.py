@@ -5,11 +5,17 @@ import ctypes as c
 import json
 import math
 import os
+import shutil
+import tempfile
+import weakref
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
 
 from . import _lib, _show
 from ._lib import lib
 from ._run import Run
+from ._tools import Opened, element
 from ._unit import Instance, Unit
 
 Path = Union[str, "os.PathLike[str]"]
@@ -36,6 +42,85 @@ def _plain(value: Any, what: str) -> Any:
     raise TypeError(f"{what} is {type(value).__name__}, expected a number, a text, a list or a mapping")
 
 
+def _written(units: Mapping[str, Any], connections: Mapping[int, Any], bonds: Mapping[int, Any], options: Mapping[str, Any],
+             record: Optional[List[str]] = None) -> Tuple[str, List[Tuple[int, str]]]:
+    """Text for the reader of descriptions, one key per line, and what stands in which line."""
+    lines, places = ["{"], [(1, "")]
+
+    def put(what: str, text: str) -> None:
+        lines.append(text)
+        places.append((len(lines), what))
+
+    def put_keys(what: str, before: str, entry: Any, after: str) -> None:
+        put(what, before)
+        for key, value in entry.items():
+            put(f"{what}.{key}", f"{json.dumps(key)}: {json.dumps(value)},")
+        put(what, after)
+
+    if units:
+        put("units", '"units": {')
+        for name, spec in units.items():
+            put_keys(f"units.{name}", f"{json.dumps(name)}: {{", spec, "},")
+        put("units", "},")
+    for what, entries in (("connections", connections), ("bonds", bonds)):
+        if entries:
+            put(what, f'"{what}": [')
+            for i, entry in entries.items():
+                put_keys(f"{what}[{i}]", "{", entry, "},")
+            put(what, "],")
+    if options:
+        put_keys("run", '"run": {', options, "},")
+    if record:
+        put("results.variables", f'"results": {{ "variables": {json.dumps(record)} }},')
+    put("", "}")
+    return ("\n".join(lines) if len(lines) > 2 else ""), places
+
+
+def _look_at(units: Mapping[str, Any], connections: Mapping[int, Any], bonds: Mapping[int, Any],
+             options: Mapping[str, Any]) -> None:
+    """What can be said of a part without the rest: keys, values, physical units."""
+    text, places = _written(units, connections, bonds, options)
+    if not text:
+        return
+    ctx = _lib.Context()
+    made = c.c_void_p()
+    try:
+        ctx.check(lib.crd_system_create(ctx.handle, c.byref(made)))
+        data = text.encode()
+        ctx.check(lib.crd_system_amend(made, data, len(data), _lib.DESCRIPTION.encode(), 1), places)
+    finally:
+        lib.crd_system_destroy(made)
+        ctx.close()
+
+
+def _look_for_algorithm(word: Any, place: str) -> None:
+    """Is there a coupling algorithm of this name? What else an element says is seen when units are opened."""
+    if not isinstance(word, str) or "/" in word or "." in word:
+        return
+    ctx = _lib.Context()
+    try:
+        with element(ctx, word):
+            pass
+    except _lib.NotFound as e:
+        if "is not known" in e.sentence:  # else it needs more than its name
+            raise _lib.NotFound(e.sentence, place) from None
+    except _lib.CardanError:
+        pass
+    finally:
+        ctx.close()
+
+
+def _stand_ins(*names: Any) -> Dict[str, Any]:
+    """Units of the names of some variables, as nothing in particular."""
+    return {str(name).split(".", 1)[0]: {"signal": {"shape": "constant"}} for name in names if "." in str(name).strip(".")}
+
+
+def _drop(folder: str, process: int) -> None:
+    """A folder, by who has made it and not by its forks."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class System:
     """What runs: units, connections, power bonds, and how.
 
@@ -48,8 +133,8 @@ class System:
     101
 
     With a file (YAML, SSP, a single FMU or netlist) what is added comes on top of it. Keys are those of a description
-    (docs/system.md), in Python's words: `add`, `connect` and `bond` take them as named arguments. Nothing is checked
-    before `check`, `run` or `start`.
+    (docs/system.md), in Python's words: `add`, `connect` and `bond` take them as named arguments. Each of these calls checks its
+    keys and values; whether variables exist and fit is seen by `check`, `run` or `start`, which open the units.
     """
 
     def __init__(self, file: Optional[Path] = None, *, variant: Optional[str] = None) -> None:
@@ -62,11 +147,15 @@ class System:
         self._options: Dict[str, Any] = {}
         self._record: Optional[List[str]] = None
         self._values: List[Tuple[str, str]] = []
+        self._folder: Optional[str] = None  # of recordings that were arrays
 
     # ---- building --------------------------------------------------------------------------------
 
     def add(self, name: str, unit: Optional[Unit] = None, *, step: Any = None, **keys: Any) -> "System":
-        """A unit: `fmu=`, `circuit=`, `twin=`, `replay=`, `signal=` ..., or one in Python (see `cardan.unit`)."""
+        """A unit: `fmu=`, `circuit=`, `twin=`, `replay=`, `signal=` ..., or one in Python (see `cardan.unit`).
+
+        `replay=` is a file or a mapping of arrays, "t" for the times and each other name an output.
+        """
         if name in self._units or name in self._models:
             raise _lib.RangeError(f"there is a unit '{name}' already", f"units.{name}")
         if callable(unit) and not isinstance(unit, Unit):
@@ -83,34 +172,61 @@ class System:
                 raise _lib.NotFound(f"unit {unit.name} has no parameter '{unknown[0]}', expected one of "
                                     + ", ".join([*unit.parameters, *unit.inputs]), f"units.{name}.parameters")
             self._models[name] = (unit, float(step or 0))
-            self._values += [(f"{name}.{k}", repr(float(v))) for k, v in parameters.items()]
+            self._values += [(f"{name}.{k}", " ".join(repr(float(x)) for x in np.ravel(v))) for k, v in parameters.items()]
             return self
+        if isinstance(keys.get("replay"), Mapping):
+            keys["replay"] = self._recording(name, keys["replay"])
         spec = {k: _plain(v, f"units.{name}.{k}") for k, v in keys.items()}
         for key in _FILES:
             if isinstance(spec.get(key), str):
                 spec[key] = os.path.abspath(spec[key])
         if step is not None:
             spec["step"] = _plain(step, f"units.{name}.step")
+        _look_at({name: spec}, {}, {}, {})
         self._units[name] = spec
         return self
 
+    def _recording(self, name: str, arrays: Mapping[str, Any]) -> str:
+        """Arrays as a file of this system."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="cardan-")
+            weakref.finalize(self, _drop, self._folder, os.getpid())
+        ctx = _lib.Context()
+        path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.mf4")
+        try:
+            opened = Opened(ctx, arrays)
+            if not opened.table.contents.rows:
+                raise _lib.RangeError("the recording has no rows, expected at least one", f"units.{name}.replay")
+            ctx.check(lib.crd_table_write(ctx.handle, opened.table, path.encode(), None, 0))
+        finally:
+            ctx.close()
+        return path
+
     def connect(self, source: str, target: str, **keys: Any) -> "System":
         """`connect("a.y", "b.u", coupling="auto", gain=2, predict="hold" ...)`."""
-        at = f"connections[{len(self._connections)}]"
-        self._connections.append({"from": _plain(source, at), "to": _plain(target, at),
-                                  **{k: _plain(v, f"{at}.{k}") for k, v in keys.items()}})
+        number = len(self._connections)
+        at = f"connections[{number}]"
+        entry = {"from": _plain(source, at), "to": _plain(target, at), **{k: _plain(v, f"{at}.{k}") for k, v in keys.items()}}
+        _look_at(_stand_ins(source, target), {number: entry}, {}, {})
+        coupling = entry.get("coupling")
+        _look_for_algorithm(coupling.get("algorithm") if isinstance(coupling, dict) else coupling, f"{at}.coupling")
+        self._connections.append(entry)
         return self
 
     def bond(self, action: str, flow: str, **keys: Any) -> "System":
         """Two outputs whose product is a power (docs/system.md, bonds)."""
-        at = f"bonds[{len(self._bonds)}]"
-        self._bonds.append({"action": _plain(action, at), "flow": _plain(flow, at),
-                            **{k: _plain(v, f"{at}.{k}") for k, v in keys.items()}})
+        number = len(self._bonds)
+        at = f"bonds[{number}]"
+        entry = {"action": _plain(action, at), "flow": _plain(flow, at), **{k: _plain(v, f"{at}.{k}") for k, v in keys.items()}}
+        _look_at(_stand_ins(action, flow), {}, {number: entry}, {})
+        self._bonds.append(entry)
         return self
 
     def options(self, **keys: Any) -> "System":
         """How it runs: `step=`, `stop=`, `scheme=`, `predict=`, `monitor=`, `control=` ... as `run:` of a description."""
-        self._options.update({k: _plain(v, f"run.{k}") for k, v in keys.items()})
+        new = {k: _plain(v, f"run.{k}") for k, v in keys.items()}
+        _look_at({}, {}, {}, new)
+        self._options.update(new)
         return self
 
     def record(self, *patterns: str) -> "System":
@@ -131,33 +247,8 @@ class System:
     # ---- running ---------------------------------------------------------------------------------
 
     def _description(self, options: Mapping[str, Any]) -> Tuple[str, List[Tuple[int, str]]]:
-        """Text for the reader of descriptions, one thing per line, and what stands in which line."""
-        lines, places = ["{"], [(1, "")]
-
-        def put(what: str, text: str) -> None:
-            lines.append(text)
-            places.append((len(lines), what))
-
-        if self._units:
-            put("units", '"units": {')
-            for name, spec in self._units.items():
-                put(f"units.{name}", f"{json.dumps(name)}: {json.dumps(spec)},")
-            put("units", "},")
-        for key, entries in (("connections", self._connections), ("bonds", self._bonds)):
-            if entries:
-                put(key, f'"{key}": [')
-                for i, entry in enumerate(entries):
-                    put(f"{key}[{i}]", f"{json.dumps(entry)},")
-                put(key, "],")
-        if options:
-            put("run", '"run": {')
-            for key, value in options.items():
-                put(f"run.{key}", f"{json.dumps(key)}: {json.dumps(value)},")
-            put("run", "},")
-        if self._record:
-            put("results", f'"results": {{ "variables": {json.dumps(self._record)} }},')
-        put("", "}")
-        return ("\n".join(lines) if len(lines) > 2 else ""), places
+        return _written(self._units, dict(enumerate(self._connections)), dict(enumerate(self._bonds)),
+                        {**self._options, **options}, self._record)
 
     def _make(self, ctx: _lib.Context, options: Mapping[str, Any], failed: Any) -> Tuple[int, List[Instance]]:
         """The library's system, and the instances of units in Python that it borrows."""
@@ -182,7 +273,7 @@ class System:
                 instances.append(instance)
                 ctx.check(lib.crd_system_add_model(made, _lib.encode(name, "name"), c.byref(instance.model), step,
                                                    None))
-            text, places = self._description({**self._options, **options})
+            text, places = self._description(options)
             if text:
                 data = text.encode()
                 ctx.check(lib.crd_system_amend(made, data, len(data), _lib.DESCRIPTION.encode(), 1), places)

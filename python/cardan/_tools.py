@@ -5,13 +5,91 @@ import ctypes as c
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _lib
-from ._lib import lib
+from ._lib import P, S, lib
 from ._run import Run
+
+#: a coupling element: a name, the keys of one, or a file
+Element = Union[str, Mapping[str, Any], "os.PathLike[str]"]
+LOADER = c.CFUNCTYPE(c.c_int, P, S, c.POINTER(P))
+
+
+class Arena(c.Structure):
+    _fields_ = [("ctx", P), ("chunks", P), ("used", c.c_size_t), ("failed", c.c_bool), ("first", c.c_uint32)]
+
+
+class ElementHead(c.Structure):
+    """What crd_element begins with."""
+    _fields_ = [("ctx", P), ("arena", Arena), ("name", S), ("label", S), ("step", c.c_double), ("latency", c.c_double),
+                ("latency_steps", c.c_int)]
+
+
+_lib.STRUCTS["crd_arena"] = Arena
+_lib.PREFIXES["crd_element"] = ElementHead
+_lib.declare({
+    "crd_arena_init": (None, [c.POINTER(Arena), P]),
+    "crd_arena_clear": (None, [c.POINTER(Arena)]),
+    "crd_yaml_to_json": (c.c_int, [P, S, c.c_size_t, _lib.Place, P]),
+})
+
+
+def one_dimension(values: Any, what: str) -> Any:
+    """An array of doubles as the library reads it."""
+    y = np.ascontiguousarray(values, dtype=np.float64)
+    if y.ndim != 1:
+        raise _lib.RangeError(f"{what} has {y.ndim} dimensions, expected 1")
+    return y
+
+
+def files_as_json(ctx: _lib.Context, of: Any, what: str) -> Tuple[str, bytes]:
+    """A description as the library parses it, and what it is called: a file in YAML, or its keys."""
+    if isinstance(of, Mapping):
+        try:
+            return what, json.dumps(dict(of), default=lambda x: x.tolist()).encode()
+        except (TypeError, ValueError, AttributeError) as e:
+            raise TypeError(f"the {what} has something that is no number, text, list or mapping: {e}") from None
+    path = _lib.encode(of, what)
+    try:
+        with open(path, "rb") as f:
+            data = f.read(1 << 24)
+    except OSError as e:
+        raise _lib.NotFound(f"{e.strerror or e}", os.fsdecode(path)) from e
+    text = ctx.text(lambda out: lib.crd_yaml_to_json(ctx.handle, data, len(data), _lib.Place(path, 1), out))
+    return os.fsdecode(path), text.encode("utf-8", "surrogateescape")
+
+
+class element:
+    """An element of the library, while it is used."""
+
+    def __init__(self, ctx: _lib.Context, of: Element) -> None:
+        found = P()
+        if isinstance(of, str) and not any(x in of for x in "/."):
+            ctx.check(lib.crd_element_of_name(ctx.handle, _lib.encode(of, "algorithm"), c.byref(found)))
+        else:
+            name, text = files_as_json(ctx, of, "element")
+            ctx.check(lib.crd_element_parse(ctx.handle, text, len(text), name.encode("utf-8", "surrogateescape"), 1,
+                                            c.byref(found)))
+        self.handle: Any = found
+        head = ElementHead.from_address(found.value or 0)
+        self.label, self.step = head.label.decode(), float(head.step)
+
+    def release(self) -> Any:
+        handle, self.handle = self.handle, None
+        return handle
+
+    def close(self) -> None:
+        if self.handle:
+            lib.crd_element_destroy(self.release())
+
+    def __enter__(self) -> "element":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
 
 @dataclass
@@ -35,7 +113,7 @@ def algorithms() -> List[str]:
     return found
 
 
-def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optional[Sequence[Any]] = None, *,
+def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optional[Sequence[Element]] = None, *,
                jitter: float = 0.0, loss: float = 0.0, seed: int = 1) -> Dict[str, Compensated]:
     """What each algorithm would have done to a recorded signal, one sample per macro `step`, `latency` s late.
 
@@ -45,35 +123,26 @@ def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optio
     >>> found["auto"].rms < found["zoh"].rms
     True
 
-    `algorithms` are names (`cardan.algorithms()`) or mappings with the keys of an element (docs/coupling.md).
+    `algorithms` are names (`cardan.algorithms()`), mappings with the keys of an element (docs/coupling.md) or files of one.
     """
-    y = np.ascontiguousarray(signal, dtype=np.float64)
-    if y.ndim != 1:
-        raise _lib.RangeError(f"the signal has {y.ndim} dimensions, expected 1")
+    y = one_dimension(signal, "the signal")
     o = lib.crd_replay_defaults()
     o.step, o.delay, o.jitter, o.loss, o.seed = step, latency, jitter, loss, seed
     ctx = _lib.Context()
     found: Dict[str, Compensated] = {}
     try:
         for a in algorithms if algorithms is not None else globals()["algorithms"]():
-            element = c.c_void_p()
-            if isinstance(a, Mapping):
-                name = str(a.get("name") or a.get("algorithm"))
-                text = json.dumps(dict(a)).encode()
-                ctx.check(lib.crd_element_parse(ctx.handle, text, len(text), b"element", 1, c.byref(element)))
-            else:
-                name = a
-                ctx.check(lib.crd_element_of_name(ctx.handle, _lib.encode(a, "algorithm"), c.byref(element)))
-            try:
+            with element(ctx, a) as e:
+                name = a if isinstance(a, str) else e.label
+                if name in found:
+                    raise _lib.RangeError(f"two algorithms are called '{name}', expected a name for each")
                 estimate = np.empty(len(y))
                 room = c.create_string_buffer(1 << 16)  # crd_replay, which begins with its score
-                ctx.check(lib.crd_coupling_replay(ctx.handle, element, c.byref(o), y.ctypes.data, len(y),
+                ctx.check(lib.crd_coupling_replay(ctx.handle, e.handle, c.byref(o), y.ctypes.data, len(y),
                                                   estimate.ctypes.data, room))
                 score = _lib.Score.from_buffer(room)
                 m = lib.crd_score_metrics(c.byref(score))
                 found[name] = Compensated(name, estimate, m.rms, m.worst, m.M, m.P, m.C)
-            finally:
-                lib.crd_element_destroy(element)
     finally:
         ctx.close()
     return found
@@ -103,7 +172,7 @@ class Comparison(List[SignalDifference]):
 Result = Union[Run, str, "os.PathLike[str]", Mapping[str, Any]]
 
 
-class _Opened:
+class Opened:
     """A result as a table of the library: a run, a file, or a mapping with "t" and arrays."""
 
     def __init__(self, ctx: _lib.Context, of: Result) -> None:
@@ -151,10 +220,10 @@ def compare(a: Result, b: Result, *, relative: float = 1e-9, absolute: float = 1
     True
     """
     ctx = _lib.Context()
-    opened: List[_Opened] = []
+    opened: List[Opened] = []
     try:
         for of in (a, b):
-            opened.append(_Opened(ctx, of))
+            opened.append(Opened(ctx, of))
         o = lib.crd_compare_defaults()
         o.relative, o.absolute = relative, absolute
         out = c.POINTER(_lib.ComparisonTable)()

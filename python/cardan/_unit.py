@@ -6,24 +6,34 @@ import inspect
 import pickle
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
+import numpy as np
+
 from . import _lib
 
-Names = Union[Sequence[str], Mapping[str, float]]
+Names = Union[Sequence[str], Mapping[str, Any]]
+Start = Union[float, Any]  # a number or, of a variable with several elements, an array
 _FLOAT64, _INPUT, _OUTPUT, _PARAMETER, _CONTINUOUS, _TUNABLE = 0, 1, 2, 3, 0, 2
 _OK, _ERROR = 0, 5
 
 
-def _starts(names: Optional[Names], what: str) -> Dict[str, float]:
+def _start(name: str, value: Any) -> Start:
+    array = np.asarray(value, dtype=float)
+    if array.ndim > 1 or not array.size:
+        raise ValueError(f"{name} has the shape {array.shape}, expected a number or an array of one dimension")
+    return array if array.ndim else float(array)
+
+
+def _starts(names: Optional[Names], what: str) -> Dict[str, Start]:
     if names is None:
         return {}
     if isinstance(names, str):
         names = [names]
     pairs = names.items() if isinstance(names, Mapping) else [(n, 0.0) for n in names]
-    found: Dict[str, float] = {}
+    found: Dict[str, Start] = {}
     for name, start in pairs:
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"{what}: {name!r} is no name of a variable")
-        found[name] = float(start)
+        found[name] = _start(name, start)
     return found
 
 
@@ -31,7 +41,7 @@ class Unit:
     """A description of a unit in Python; `System.add(name, unit)` makes an instance for each run."""
 
     def __init__(self, code: Callable[..., Any], inputs: Optional[Names], outputs: Optional[Names],
-                 parameters: Optional[Mapping[str, float]], feedthrough: Optional[bool]) -> None:
+                 parameters: Optional[Mapping[str, Any]], feedthrough: Optional[bool]) -> None:
         self.code = code
         self.is_class = inspect.isclass(code)
         self.name = code.__name__
@@ -51,7 +61,7 @@ class Unit:
         has_outputs = self.is_class and callable(getattr(code, "outputs", None))
         self.feedthrough = (has_outputs or not self.is_class) if feedthrough is None else feedthrough
 
-    def _read_signature(self, inputs: Optional[Names], parameters: Optional[Mapping[str, float]]) -> Any:
+    def _read_signature(self, inputs: Optional[Names], parameters: Optional[Mapping[str, Any]]) -> Any:
         found, tunable = {}, dict(parameters or {})
         for i, p in enumerate(inspect.signature(self.code).parameters.values()):
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -69,7 +79,7 @@ class Unit:
 
 
 def unit(code: Optional[Callable[..., Any]] = None, *, inputs: Optional[Names] = None,
-         outputs: Optional[Names] = None, parameters: Optional[Mapping[str, float]] = None,
+         outputs: Optional[Names] = None, parameters: Optional[Mapping[str, Any]] = None,
          feedthrough: Optional[bool] = None) -> Any:
     """A function or a class as a unit.
 
@@ -90,6 +100,8 @@ def unit(code: Optional[Callable[..., Any]] = None, *, inputs: Optional[Names] =
     ...     def step(self, t, h):
     ...         self.y += h * (self.u - self.y) / self.T
 
+    A variable whose start value is an array has as many elements: `outputs={"y": np.zeros(3)}`, `def f(u=np.zeros(3))`.
+
     With `outputs`, or for a function, outputs are taken to follow inputs at once, unless `feedthrough` is False.
     What the instance has besides its variables is saved with the run by pickle.
     """
@@ -107,17 +119,28 @@ class Instance:
         self.names: List[str] = [*of.inputs, *of.parameters, *of.outputs]
         self.rows = (_lib.ModelVariable * max(1, len(self.names)))()
         starts = {**of.inputs, **of.parameters, **of.outputs}
+        self.places: List[Any] = []  # index of a number, slice of an array
+        self.arrays = any(np.ndim(starts[n]) for n in self.names)
+        doubles, self.kept = 0, []
         for i, name in enumerate(self.names):
-            row = self.rows[i]
+            row, start = self.rows[i], starts[name]
             row.name = name.encode()
             row.type = _FLOAT64
             row.causality = _INPUT if name in of.inputs else _PARAMETER if name in of.parameters else _OUTPUT
             row.variability = _TUNABLE if name in of.parameters else _CONTINUOUS
-            row.offset = 8 * i
-            row.start = starts[name]
+            row.offset = 8 * doubles
             row.depends = None if of.feedthrough else b""
+            if isinstance(start, np.ndarray):
+                self.kept.append(start)
+                row.size, row.starts = len(start), start.ctypes.data
+                self.places.append(slice(doubles, doubles + len(start)))
+            else:
+                row.start = start
+                self.places.append(doubles)
+            doubles += np.size(start)
+        self.doubles = max(1, doubles)
         self.fast: Any = None
-        if _lib.fast and not of.is_class:
+        if _lib.fast and not of.is_class and not self.arrays:
             for row in self.rows:
                 row.offset += 8  # behind the Function that they belong to
         self.object: Any = None
@@ -127,14 +150,14 @@ class Instance:
         self.broken = False
         self.model = _lib.Model(
             name=of.name.encode() if of.name.isascii() else b"unit", description=b"a unit in Python",
-            size=8 * max(1, len(self.names)), variables=self.rows, variable_count=len(self.names), default_step=0.01,
+            size=8 * self.doubles, variables=self.rows, variable_count=len(self.names), default_step=0.01,
             default_stop=1.0, initialize=_lib.INITIALIZE(self._initialize), outputs=_lib.OUTPUTS(self._outputs),
             step=_lib.STEP(self._step))
         if of.is_class:
             self.model.outside = _lib.OUTSIDE(self._outside)
             self.model.save = _lib.SAVE(self._save)
             self.model.restore = _lib.RESTORE(self._restore)
-        if _lib.fast and not of.is_class:
+        if _lib.fast and not of.is_class and not self.arrays:
             self.fast = _lib.fast.Function(of.code, tuple(of.parameters), self._take_result, len(of.inputs),
                                            len(of.parameters), len(of.outputs), of.takes_time)
             self.model.user, self.model.kept = id(self.fast), 8
@@ -150,22 +173,38 @@ class Instance:
     def _look(self, at: int) -> None:
         if at != self.at:
             self.at = at
-            self.view = (c.c_double * max(1, len(self.names))).from_address(at)
+            self.view = (c.c_double * self.doubles).from_address(at)
+            if self.arrays:
+                self.view = np.ctypeslib.as_array(self.view)
 
     def _fail(self, e: BaseException) -> int:
         self.broken = True
         self.failed(e)
         return _ERROR
 
+    def _value(self, i: int) -> Any:
+        """Of a variable: a float, or an array of its own."""
+        value = self.view[self.places[i]]
+        if not self.arrays:
+            return value
+        return float(value) if not np.ndim(value) else value.copy()
+
+    def _set(self, i: int, value: Any) -> None:
+        place = self.places[i]
+        if isinstance(place, slice):
+            value = np.asarray(value, dtype=float)
+            if value.shape != (place.stop - place.start,):
+                raise ValueError(f"unit {self.of.name}: {self.names[i]} has the shape {value.shape}, expected "
+                                 f"({place.stop - place.start},)")
+        self.view[place] = value
+
     def _take(self) -> None:
-        o, view = self.object, self.view
         for i in range(self.given):
-            setattr(o, self.names[i], view[i])
+            setattr(self.object, self.names[i], self._value(i))
 
     def _give(self) -> None:
-        o, view = self.object, self.view
         for i in range(self.given, len(self.names)):
-            view[i] = getattr(o, self.names[i])
+            self._set(i, getattr(self.object, self.names[i]))
 
     def _initialize(self, at: int, _host: int, t: float) -> int:
         try:
@@ -173,7 +212,7 @@ class Instance:
             if self.of.is_class:
                 self.object = self.of.code()
                 for i in range(self.given, len(self.names)):
-                    self.object.__dict__.setdefault(self.names[i], self.view[i])
+                    self.object.__dict__.setdefault(self.names[i], self._value(i))
                 self._take()
                 begin = getattr(self.object, "initialize", None)
                 if begin is not None:
@@ -198,13 +237,9 @@ class Instance:
             self._fail(e)
 
     def _call(self, t: float) -> None:
-        view, n = self.view, self.input_count
-        arguments = [t, *view[0:n]] if self.of.takes_time else view[0:n]
-        if self.parameter_names:
-            y = self.of.code(*arguments, **dict(zip(self.parameter_names, view[n:self.given])))
-        else:
-            y = self.of.code(*arguments)
-        self._put(y)
+        values = [self._value(i) for i in range(self.given)]
+        arguments = [t, *values[:self.input_count]] if self.of.takes_time else values[:self.input_count]
+        self._put(self.of.code(*arguments, **dict(zip(self.parameter_names, values[self.input_count:]))))
 
     def _take_result(self, at: int, y: Any, error: Optional[BaseException]) -> bool:
         """What a function gave if it is not one float. True: the unit has failed."""
@@ -218,17 +253,17 @@ class Instance:
         return self.broken
 
     def _put(self, y: Any) -> None:
-        view = self.view
         count = len(self.names) - self.given
-        if count == 1 and not isinstance(y, (tuple, list, dict)):
-            view[self.given] = y
+        single = (dict,) if count == 1 and isinstance(self.places[-1], slice) else (tuple, list, dict)
+        if count == 1 and not isinstance(y, single):
+            self._set(self.given, y)
             return
         values = [y[name] for name in self.of.outputs] if isinstance(y, dict) else list(y)
         if len(values) != count:
             raise ValueError(f"unit {self.of.name} gave {len(values)} values, expected {count}: "
                              + ", ".join(self.of.outputs))
         for i, value in enumerate(values):
-            view[self.given + i] = value
+            self._set(self.given + i, value)
 
     def _step(self, at: int, _host: int, t: float, h: float, _reached: Any) -> int:
         try:
