@@ -150,16 +150,32 @@ typedef struct crdi_study_job {
     int chunk;                 ///< runs that a worker is given at once; 0: chosen by their time
     const volatile bool* stop; ///< true: no more runs are begun; NULL
     void (*progress)(void* user, int64_t done, int64_t of, int64_t failed, double rate);
+    void (*say)(void* user, const char* line); ///< what an executor has to show
     void* user;
+    const char* submit; ///< options for a scheduler; NULL
+    bool dry_run;       ///< slurm: only say what would be submitted
 } crdi_study_job;
 
 /// One way to get all open runs done. What it has put stays when it fails or is killed.
 typedef struct crdi_study_executor {
     const char *name, *about;
     crd_status (*run)(crd_context* ctx, const crdi_study_job* job);
+    /// Before the study is opened; NULL: nothing to do. `*ours` false: this process was one of many
+    /// workers, and is done; otherwise `end` comes last.
+    crd_status (*begin)(crd_context* ctx, bool* ours);
+    void (*end)(void);
 } crdi_study_executor;
 /// Up to the first without name; the first is the default.
 extern const crdi_study_executor crdi_study_executors[];
+
+/// A chunk, which `list` and `slurm` write and which says all that another machine has to know: its
+/// runs are made here, with results beside it. "-": from standard input, results on standard
+/// output. CRD_E_DIFFERENT: what would run here is not what the study began with. `*made` runs, and
+/// how many there are in it.
+crd_status crdi_study_work(crd_context* ctx, const char* chunk, const crdi_study_job* job,
+                           int64_t* made, int64_t* of);
+/// What came of chunks that lie in the folder beside the study, into it.
+crd_status crdi_study_collect(crd_context* ctx, crdi_study* s);
 
 /// How runs travel between processes: bytes of one point, and of its result. Encode gives the
 /// length, at most `room`, 0: it does not fit; decode false: no such thing. `r->values` and

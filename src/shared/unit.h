@@ -26,6 +26,10 @@ void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation);
 /// FMUs are those of `lender` (NULL: its own), which outlives it. Before units are created.
 void crdi_unit_store_borrow(crd_unit_store* s, crd_unit_store* lender);
 
+/// A file of ours: in a build tree beside the library or the command, in libexec of an installed
+/// one; first beside what the variable of the environment says (NULL: none). `mode` as of
+/// access(2).
+bool crdi_program_beside(const char* name, const char* variable, int mode, char out[PATH_MAX]);
 /// The executable of worker processes. CRD_E_NOT_FOUND: there is none.
 crd_status crdi_worker_find(crd_context* ctx, char out[PATH_MAX]);
 

@@ -1,7 +1,7 @@
 // The study as a SQLite database: one transaction for each thing that happens, so that whoever is
 // killed leaves either all of it or nothing.
 //
-//   meta(key, value)                format, file, text, describe
+//   meta(key, value)                format, file, text, describe, identity
 //   owners(id, host, pid, start, until)   who works at it, and until when that is believed
 //   runs(id, key, state, owner, seconds, reason, factors ..., kept ...)
 #include <sqlite3.h>
@@ -37,12 +37,16 @@ struct crdi_study {
 static crd_status store_fail(crdi_study* s, const char* doing)
 {
     const int code = sqlite3_errcode(s->db);
-    const char* hint = code == SQLITE_BUSY   ? "; another process holds it for more than a minute"
-                       : code == SQLITE_FULL ? "; there is no room on the disk: make some and run "
-                                               "again, everything so far is in it"
-                       : code == SQLITE_READONLY || code == SQLITE_CANTOPEN
-                           ? "; the folder has to be writable, too"
-                           : "";
+    const char* hint =
+        code == SQLITE_BUSY   ? "; another process holds it for more than a minute"
+        : code == SQLITE_FULL ? "; there is no room on the disk: make some and run "
+                                "again, everything so far is in it"
+        : code == SQLITE_IOERR
+            ? "; a quota or a limit of the file's size, or a broken disk: everything "
+              "so far is in it"
+        : code == SQLITE_READONLY || code == SQLITE_CANTOPEN
+            ? "; the folder has to be writable, too"
+            : "";
     return crdi_fail(s->ctx, code == SQLITE_NOMEM ? CRD_E_MEMORY : CRD_E_IO, "%s: %s: %s%s",
                      s->path, doing, sqlite3_errmsg(s->db), hint);
 }
@@ -179,18 +183,19 @@ const char* crdi_study_database(const crdi_study* s)
 
 // ---- what would run now against what ran -------------------------------------------------------
 
-static crd_status different(crdi_study* s, const char* format, ...) CRD_PRINTF(2, 3);
-static crd_status different(crdi_study* s, const char* format, ...)
+static crd_status different(crd_context* ctx, const char* name, const char* format, ...)
+    CRD_PRINTF(3, 4);
+static crd_status different(crd_context* ctx, const char* name, const char* format, ...)
 {
     char text[600];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return crdi_fail(s->ctx, CRD_E_DIFFERENT,
+    return crdi_fail(ctx, CRD_E_DIFFERENT,
                      "%s: %s; results of both do not belong into one study: begin another one with "
                      "--database FILE, or take the change back",
-                     s->path, text);
+                     name, text);
 }
 
 static const char* text_of(const crdi_json* o, const char* key)
@@ -198,41 +203,43 @@ static const char* text_of(const crdi_json* o, const char* key)
     return crdi_json_get_text(o, key);
 }
 
-static crd_status compare_units(crdi_study* s, const crdi_json* a, const crdi_json* b)
+static crd_status compare_units(crd_context* ctx, const char* name, const crdi_json* a,
+                                const crdi_json* b)
 {
     const crdi_json *x = crdi_json_first(crdi_json_get_list(a, "units")),
                     *y = crdi_json_first(crdi_json_get_list(b, "units"));
     for (; x && y; x = x->next, y = y->next) {
         if (strcmp(text_of(x, "name"), text_of(y, "name")) != 0) {
-            return different(s, "the unit '%s' was '%s' when the study began", text_of(y, "name"),
-                             text_of(x, "name"));
+            return different(ctx, name, "the unit '%s' was '%s' when the study began",
+                             text_of(y, "name"), text_of(x, "name"));
         }
         if (strcmp(text_of(x, "sha256"), text_of(y, "sha256")) != 0) {
-            return different(s,
+            return different(ctx, name,
                              "%s of unit '%s' has changed since the study began (SHA-256 %.12s, "
                              "then %.12s)",
                              text_of(y, "file"), text_of(y, "name"), text_of(y, "sha256"),
                              text_of(x, "sha256"));
         }
     }
-    return x || y ? different(s, "the system has another number of units") : CRD_OK;
+    return x || y ? different(ctx, name, "the system has another number of units") : CRD_OK;
 }
 
-static crd_status compare_describe(crdi_study* s, const char* before, const char* now)
+crd_status study_compare_describe(crd_context* ctx, crd_arena* arena, const char* name,
+                                  const char* before, const char* now)
 {
     crd_status st = CRD_OK;
     crdi_json *a = NULL, *b = NULL;
-    const crdi_json_source from = {s->path, 0};
-    CRD_TRY(crdi_json_parse_most(&s->arena, before, strlen(before), CRDI_JSON_RUN_BYTES, from, &a));
-    CRD_TRY(crdi_json_parse_most(&s->arena, now, strlen(now), CRDI_JSON_RUN_BYTES, from, &b));
+    const crdi_json_source from = {name, 0};
+    CRD_TRY(crdi_json_parse_most(arena, before, strlen(before), CRDI_JSON_RUN_BYTES, from, &a));
+    CRD_TRY(crdi_json_parse_most(arena, now, strlen(now), CRDI_JSON_RUN_BYTES, from, &b));
     if (strcmp(text_of(a, "cardan"), text_of(b, "cardan")) != 0) {
-        return different(s, "it was begun with cardan %s, this is %s", text_of(a, "cardan"),
+        return different(ctx, name, "it was begun with cardan %s, this is %s", text_of(a, "cardan"),
                          text_of(b, "cardan"));
     }
-    CRD_TRY(compare_units(s, a, b));
+    CRD_TRY(compare_units(ctx, name, a, b));
     const crdi_json *x = crdi_json_get_object(a, "system"), *y = crdi_json_get_object(b, "system");
     if (strcmp(text_of(x, "sha256"), text_of(y, "sha256")) != 0) {
-        return different(s,
+        return different(ctx, name,
                          "the description %s has changed since the study began (SHA-256 %.12s, "
                          "then %.12s)",
                          text_of(y, "file"), text_of(y, "sha256"), text_of(x, "sha256"));
@@ -247,7 +254,7 @@ static crd_status compare_texts(crdi_study* s, const char* what, const crdi_stud
     for (int i = 0; i < n || i < m; i++) {
         const char *x = i < n ? a[i].text : NULL, *y = i < m ? b[i].text : NULL;
         if (!x || !y || strcmp(x, y) != 0 || strcmp(a[i].name, b[i].name) != 0) {
-            return different(s, "%s: %s%s%s where it had %s%s%s", what,
+            return different(s->ctx, s->path, "%s: %s%s%s where it had %s%s%s", what,
                              y && *b[i].name ? b[i].name : "", y && *b[i].name ? ": " : "",
                              y ? y : "nothing", x && *a[i].name ? a[i].name : "",
                              x && *a[i].name ? ": " : "", x ? x : "nothing");
@@ -262,13 +269,14 @@ static crd_status compare_files(crdi_study* s, const crdi_study_file* now)
     crd_status st = CRD_OK;
     const crdi_study_file* was = &s->f;
     if (was->factor_count != now->factor_count) {
-        return different(s, "%d factors vary, and %d did", now->factor_count, was->factor_count);
+        return different(s->ctx, s->path, "%d factors vary, and %d did", now->factor_count,
+                         was->factor_count);
     }
     for (int i = 0; i < now->factor_count; i++) {
         const crdi_study_factor *a = &was->factors[i], *b = &now->factors[i];
         if (strcmp(a->name, b->name) != 0 || a->numeric != b->numeric ||
             strcmp(a->unit, b->unit) != 0) {
-            return different(s, "vary.%s where it had %s%s", b->name, a->name,
+            return different(s->ctx, s->path, "vary.%s where it had %s%s", b->name, a->name,
                              strcmp(a->name, b->name) == 0 ? " in other units" : "");
         }
     }
@@ -278,8 +286,39 @@ static crd_status compare_files(crdi_study* s, const crdi_study_file* now)
     const char *a = was->change ? was->change : "", *b = now->change ? now->change : "";
     a += strspn(a, "\n");
     b += strspn(b, "\n");
-    if (strcmp(a, b) != 0) { return different(s, "change has other words than it had"); }
-    if (was->isolate != now->isolate) { return different(s, "isolate has changed"); }
+    if (strcmp(a, b) != 0) {
+        return different(s->ctx, s->path, "change has other words than it had");
+    }
+    if (was->isolate != now->isolate) { return different(s->ctx, s->path, "isolate has changed"); }
+fail:
+    return st;
+}
+
+static uint64_t draw(void)
+{
+    uint64_t number = 0;
+    return getrandom(&number, sizeof number, 0) == (ssize_t)sizeof number
+               ? number
+               : study_mix((uint64_t)getpid() ^ (uint64_t)crdi_now_ns());
+}
+
+crd_status study_get_stamp(crdi_study* s, study_stamp* out)
+{
+    crd_status st = CRD_OK;
+    char identity[32];
+    CRD_TRY(get_meta(s, "identity", &out->identity));
+    if (!*out->identity) { // of one that was made before chunks were
+        sqlite3_stmt* q = NULL;
+        snprintf(identity, sizeof identity, "%016llx", (unsigned long long)draw());
+        CRD_TRY(prepare(s, "INSERT OR IGNORE INTO meta VALUES('identity', ?)", &q));
+        sqlite3_bind_text(q, 1, identity, -1, SQLITE_STATIC);
+        if (sqlite3_step(q) != SQLITE_DONE) { st = store_fail(s, "writing the study"); }
+        sqlite3_finalize(q);
+        if (st >= 0) { st = get_meta(s, "identity", &out->identity); }
+    }
+    if (st >= 0) { st = get_meta(s, "file", &out->path); }
+    if (st >= 0) { st = get_meta(s, "text", &out->text); }
+    if (st >= 0) { st = get_meta(s, "describe", &out->describe); }
 fail:
     return st;
 }
@@ -447,7 +486,8 @@ static crd_status insert_points(crdi_study* s, int64_t* added)
         (*added)++;
     }
     if (met < count) {
-        st = different(s, "%lld of the %lld points that it has are none of %s any more",
+        st = different(s->ctx, s->path,
+                       "%lld of the %lld points that it has are none of %s any more",
                        (long long)(count - (met < 0 ? 0 : met)), (long long)count, f->file);
     }
 fail:
@@ -484,7 +524,7 @@ crd_status crdi_study_sync(crd_context* ctx, const char* database, const crdi_st
     if (there) {
         CRD_TRY(crdi_study_open(ctx, database, &s));
         CRD_TRY(get_meta(s, "describe", &before));
-        CRD_TRY(compare_describe(s, before, describe));
+        CRD_TRY(study_compare_describe(ctx, &s->arena, s->path, before, describe));
         CRD_TRY(compare_files(s, f));
     } else {
         s = make_object(ctx, database);
@@ -620,13 +660,7 @@ static crd_status renew(crdi_study* s)
     for (char* c = host; *c; c++) {
         if (*c == '\'') { *c = '_'; }
     }
-    if (!s->owner) {
-        uint64_t number = 0;
-        if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
-            number = study_mix((uint64_t)getpid() ^ (uint64_t)crdi_now_ns());
-        }
-        s->owner = (int64_t)(number >> 2) + 1;
-    }
+    if (!s->owner) { s->owner = (int64_t)(draw() >> 2) + 1; }
     start_of(getpid(), start);
     snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO owners VALUES(%lld, '%s', %ld, '%s', %lld)",
              (long long)s->owner, host, (long)getpid(), start, (long long)time(NULL) + LEASE);
@@ -712,6 +746,58 @@ fail:
     return st;
 }
 
+// 1: this run is ours now, or was; 0: it is not to be had.
+static crd_status hold_one(crdi_study* s, sqlite3_stmt* q, int64_t id, int* ours)
+{
+    sqlite3_bind_int64(q, 1, s->owner);
+    sqlite3_bind_int64(q, 2, id);
+    const crd_status st = sqlite3_step(q) == SQLITE_DONE ? CRD_OK : store_fail(s, "claiming runs");
+    *ours = sqlite3_changes(s->db);
+    sqlite3_reset(q);
+    return st;
+}
+
+crd_status study_hold(crdi_study* s, crdi_study_run* runs, int* count)
+{
+    crd_status st = CRD_OK;
+    sqlite3_stmt* q = NULL;
+    int held = 0;
+    CRD_TRY(
+        prepare(s,
+                "UPDATE runs SET state = 1, owner = ?1 WHERE id = ?2 AND (state = 0 OR (state = "
+                "1 AND owner = ?1))",
+                &q));
+    CRD_TRY(execute(s, "claiming runs", "BEGIN IMMEDIATE"));
+    st = renew(s);
+    for (int i = 0, ours = 0; i < *count && st >= 0; i++) {
+        st = hold_one(s, q, runs[i].id, &ours);
+        if (ours) { runs[held++] = runs[i]; }
+    }
+    if (st >= 0) { st = execute(s, "claiming runs", "COMMIT"); }
+    if (st < 0) { roll_back(s); }
+    *count = held;
+fail:
+    sqlite3_finalize(q);
+    return st;
+}
+
+crd_status study_unfinished(crdi_study* s, crdi_study_run* runs, int* count)
+{
+    sqlite3_stmt* q = NULL;
+    int left = 0;
+    crd_status st = prepare(s, "SELECT 1 FROM runs WHERE id = ? AND state < 2", &q);
+    for (int i = 0; i < *count && st >= 0; i++) {
+        sqlite3_bind_int64(q, 1, runs[i].id);
+        const int code = sqlite3_step(q);
+        if (code == SQLITE_ROW) { runs[left++] = runs[i]; }
+        if (code != SQLITE_ROW && code != SQLITE_DONE) { st = store_fail(s, "reading the study"); }
+        sqlite3_reset(q);
+    }
+    sqlite3_finalize(q);
+    *count = left;
+    return st;
+}
+
 static crd_status prepare_put(crdi_study* s, sqlite3_stmt** out, bool merge)
 {
     crd_text sql;
@@ -766,9 +852,12 @@ crd_status crdi_study_put(crdi_study* s, const crdi_study_run* const* runs, int 
     return put_all(s, runs, count, false);
 }
 
+// Whoever merges removes the copy afterwards: it is on the disk when this returns.
 crd_status crdi_study_merge(crdi_study* s, const crdi_study_run* const* runs, int count)
 {
-    return put_all(s, runs, count, true);
+    crd_status st = execute(s, "writing results", "PRAGMA synchronous = FULL");
+    if (st >= 0) { st = put_all(s, runs, count, true); }
+    return st;
 }
 
 crd_status crdi_study_release(crdi_study* s)

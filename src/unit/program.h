@@ -1,13 +1,10 @@
 // Executables of ours beside the command or the library: the worker, the guard.
 #pragma once
-#include "shared/base.h"
+#include "shared/unit.h"
 
 #include <limits.h>
 #include <sys/types.h>
 
-// A file of ours: in a build tree beside the library or the command, in libexec of an installed
-// one; first beside what the variable of the environment says (NULL: none). `mode` as of access(2).
-bool crdi_program_beside(const char* name, const char* variable, int mode, char out[PATH_MAX]);
 // An executable: in a build tree beside the library or the command, in libexec of an installed one,
 // or where the variable of the environment says. `without`: what to write to go without it.
 crd_status crdi_program_find(crd_context* ctx, const char* name, const char* variable,

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 from e2e import CARDAN, EndToEnd
+from e2e_study import Study
 
 USER = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 UNSHARE = ["unshare", *USER, "--mount", "sh", "-c"]
@@ -92,6 +93,49 @@ class SmallDisk(EndToEnd):
         self.run_on_it("csv", "--on-full", "rest.mf4", code=2, says=["rest.mf4", "the same ending"])
         self.run_on_it("csv", more=", on_full: never", code=2,
                        says=["s.yaml:4: results.on_full: 'never', expected stop, thin, drop, or"])
+
+
+class Studies(Study):
+    """What fits counts, and the same command makes the rest when there is room."""
+
+    def on_disk(self, kilobytes, *words):
+        """In a folder `disk` of so many kilobytes; what lies in `before` is on it, and it goes to `before` again."""
+        script = (f"mount -t tmpfs -o size={kilobytes}k tmpfs disk || exit 99\ncp -r before/. disk/ || exit 98\n"
+                  '"$@"; code=$?\nrm -rf before/*\ncp -r disk/. before/\nexit $code\n')
+        done = subprocess.run([*UNSHARE, script, "sh", CARDAN, "study", *words], cwd=self.folder, env=self.environment(),
+                              capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, " ".join(done.stderr.split())
+
+    def setUp(self):
+        super().setUp()
+        for name in ("disk", "before"):
+            os.mkdir(self.path(name))
+        self.oscillator(stop="2 ms", count=1000)
+
+    def check(self):
+        done = self.counts("s.yaml", "--database", "before/s.study")
+        self.assertEqual((done["done"], done["open"]), (2000, 0))
+        self.counts("s.yaml", "--database", "local.study")
+        self.assertEqual(self.rows("before/s.study"), self.rows("local.study"))
+
+    def test_the_study_has_no_room(self):
+        code, said = self.on_disk(320, "run", "s.yaml", "--database", "disk/s.study")
+        self.assertEqual(code, 1, said)
+        self.assertIn("there is no room on the disk: make some and run again", said)
+        self.check()
+
+    def test_the_results_of_a_chunk_have_no_room(self):
+        self.counts("s.yaml", "--database", "before/s.study", "--executor", "list", "--chunk", 2000)
+        code, said = self.on_disk(340, "work", "disk/s.study.chunks/1.chunk")
+        self.assertEqual(code, 1, said)
+        self.assertIn("results cannot be written: No space left on device", said)
+        self.assertIn("the same command makes the rest", said)
+        before = self.cardan_json("study", "merge", "before/s.study")
+        self.assertTrue(0 < before["merged"] < 2000, before)
+        self.cardan("study", "work", "before/s.study.chunks/1.chunk")
+        self.assertEqual(self.cardan_json("study", "merge", "before/s.study")["open"], 0)
+        self.assertEqual(os.listdir(self.path("before")), ["s.study"])
+        self.check()
 
 
 if __name__ == "__main__":

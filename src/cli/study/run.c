@@ -3,6 +3,7 @@
 #include "shared/base_interrupt.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +12,14 @@ enum { ASK_FROM = 1000000 }; // runs
 
 typedef struct run_options {
     crdi_common common;
-    const char *database, *executor;
+    const char *database, *executor, *submit;
     int workers, chunk, again, max_failed;
-    bool yes;
+    bool yes, dry_run;
 } run_options;
 
 typedef struct shown {
     crdi_cli* cli;
+    crdi_result *out, *lines; // of an executor
     bool quiet;
     int64_t finished, of, failed;
     double rate;
@@ -33,6 +35,14 @@ static void progress(void* user, int64_t done, int64_t of, int64_t failed, doubl
     crdi_progress_line(s->cli, "%s of %s runs%s, %.4g a second, %s left",
                        crdi_study_thousands(a, done), crdi_study_thousands(b, of), c, rate,
                        crdi_study_duration(left, rate > 0 ? (double)(of - done) / rate : NAN));
+}
+
+static void say(void* user, const char* line)
+{
+    shown* s = user;
+    if (!s->lines) { s->lines = crdi_array(s->out, "commands"); }
+    crdi_put(crdi_row(s->lines), TEXT("command", line));
+    crdi_say(s->out, "%s\n", line);
 }
 
 // A million by mistake.
@@ -70,6 +80,15 @@ static crd_status find_executor(crdi_cli* cli, const char* name, const crdi_stud
                      near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static crd_status check_options(crdi_cli* cli, const run_options* o, const crdi_study_executor* e)
+{
+    if ((o->submit || o->dry_run) && strcmp(e->name, "slurm") != 0) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s says something to --executor slurm only",
+                         o->submit ? "--submit" : "--dry-run");
+    }
+    return CRD_OK;
+}
+
 // The study with all its points, made or brought up to date. One that was named itself is as it is.
 static crd_status open_study(crdi_cli* cli, const run_options* o, const char* argument,
                              crdi_study** out, int64_t* added)
@@ -100,7 +119,8 @@ fail:
 }
 
 static void put_counts(crdi_result* out, const crdi_study_counts* before,
-                       const crdi_study_counts* c, const char* path, double seconds)
+                       const crdi_study_counts* c, const char* path, double seconds,
+                       const char* how)
 {
     char a[32], b[32];
     const int64_t open = c->by_state[CRDI_RUN_OPEN] + c->by_state[CRDI_RUN_CLAIMED];
@@ -121,9 +141,7 @@ static void put_counts(crdi_result* out, const crdi_study_counts* before,
             crdi_fact(aside, crdi_run_states[i], "%s", crdi_study_thousands(a, c->by_state[i]));
         }
     }
-    if (open) {
-        crdi_fact(aside, "open", "%s; the same command goes on", crdi_study_thousands(a, open));
-    }
+    if (open) { crdi_fact(aside, "open", "%s; %s", crdi_study_thousands(a, open), how); }
 }
 
 static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
@@ -135,10 +153,16 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     const crdi_study_executor* e = NULL;
     crdi_study_counts before, after;
     int64_t added = 0, again = 0;
-    shown show = {.cli = cli, .quiet = o->common.quiet};
+    shown show = {.cli = cli, .out = out, .quiet = o->common.quiet};
     const volatile bool* stop = NULL;
+    bool ours = true;
+    signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
     CRD_TRY(find_executor(cli, o->executor, &e));
+    CRD_TRY(check_options(cli, o, e));
+    if (e->begin) { CRD_TRY(e->begin(cli->ctx, &ours)); }
+    if (!ours) { return CRD_OK; } // a rank that has worked
     CRD_TRY(open_study(cli, o, arguments->items[0], &s, &added));
+    CRD_TRY(crdi_study_collect(cli->ctx, s));
     if (o->again >= 0) {
         CRD_TRY(crdi_study_reopen(s, (crdi_run_state)(o->again + CRDI_RUN_LIMIT), &again));
     }
@@ -149,17 +173,22 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
                                 .chunk = o->chunk > 0 ? o->chunk : 0,
                                 .stop = stop,
                                 .progress = progress,
-                                .user = &show};
+                                .say = say,
+                                .user = &show,
+                                .submit = o->submit,
+                                .dry_run = o->dry_run};
     const int64_t begin = crdi_now_ns();
-    st = e ? e->run(cli->ctx, &job) : CRD_E_NOT_FOUND;
+    st = e->run(cli->ctx, &job);
     crdi_progress_erase(cli);
     char why[1024];
     snprintf(why, sizeof why, "%s", st < 0 ? crd_error_text(cli->ctx) : "");
     (void)crdi_study_release(s);
     if (crdi_study_count(s, &after) >= 0) {
         if (o->common.quiet) { crdi_only_json(out); }
-        put_counts(out, &before, &after, crdi_study_database(s),
-                   (double)(crdi_now_ns() - begin) * 1e-9);
+        put_counts(
+            out, &before, &after, crdi_study_database(s), (double)(crdi_now_ns() - begin) * 1e-9,
+            show.lines && !o->dry_run ? "'cardan study merge' takes in what the commands make"
+                                      : "the same command goes on");
         const int64_t bad = after.total - after.by_state[CRDI_RUN_OPEN] -
                             after.by_state[CRDI_RUN_CLAIMED] - after.by_state[CRDI_RUN_DONE];
         if (st >= 0 && o->max_failed >= 0 && bad > o->max_failed) {
@@ -171,6 +200,7 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     }
     if (st < 0 && why[0]) { crdi_fail(cli->ctx, st, "%s", why); }
 fail:
+    if (ours && e && e->end) { e->end(); }
     if (stop) { crdi_interrupt_restore(); }
     crdi_study_close(s);
     return st;
@@ -181,11 +211,16 @@ static const char* const bad_states[] = {"limit", "failed", "diverged", "crashed
 static const crdi_option rows[] = {
     CRDI_DATABASE_OPTION(run_options),
     OPT_TEXT(run_options, executor, "executor", "NAME",
-             "who makes the runs: local (worker processes on this machine)"),
+             "who makes the runs: local (worker processes on this machine), mpi (the ranks of "
+             "mpirun), slurm (tasks of a job array), list (prints a command for each chunk)"),
     OPT_COUNT(run_options, workers, "workers", "N|auto",
               "worker processes; as many as cores unless given"),
     OPT_INT(run_options, chunk, "chunk", "N",
-            "runs that a worker is given at once; by their time unless given"),
+            "runs that a worker is given at once, or that one task makes; by their time unless "
+            "given"),
+    OPT_TEXT(run_options, submit, "submit", "OPTIONS",
+             "options of sbatch for the tasks, as '--partition=long --time=2:00:00'"),
+    OPT_FLAG(run_options, dry_run, "dry-run", "slurm: print the script, submit nothing"),
     OPT_CHOICE(run_options, again, "again", bad_states, "make the runs again that ended like this"),
     OPT_INT(run_options, max_failed, "max-failed", "N",
             "exit code 3 if more runs than this are not good"),
@@ -212,7 +247,11 @@ const crdi_command crdi_command_study_run = {
         "diverges is a row with its reason, and the others go on.",
     .examples = {{"cardan study run damper.yaml", "on all cores, into damper.study"},
                  {"cardan study run damper.yaml --again failed --max-failed 0",
-                  "what failed once more; exit code 3 if something still does"}},
+                  "what failed once more; exit code 3 if something still does"},
+                 {"mpirun -n 65 cardan study run damper.yaml --executor mpi",
+                  "64 ranks make runs, the first hands them out"},
+                 {"cardan study run damper.yaml --executor list | parallel",
+                  "as commands for others; 'cardan study merge damper.yaml' collects"}},
     OPTIONS(rows, run_options),
     .defaults = &defaults,
     .min_arguments = 1,

@@ -1,6 +1,6 @@
-// The executor `local`: a pool of worker processes, each at the end of a socket. A worker is given
-// a few runs ahead; what it has not answered when it ends was not done, and the first of that is
-// what it was at.
+// A pool of worker processes on this machine, each at the end of a socket. A worker is given a few
+// runs ahead; what it has not answered when it ends was not done, and the first of that is what it
+// was at. Where runs come from and results go to is the business of a study_source.
 #include "shared/archive.h"
 #include "study/study.h"
 
@@ -45,7 +45,7 @@ typedef struct process {
 typedef struct pool {
     crd_context* ctx;
     const crdi_study_job* job;
-    crdi_study* study;
+    const study_source* from;
     const crdi_study_file* f;
     process* list;
     int count;
@@ -186,7 +186,7 @@ static crd_status note_done(pool* p, const crdi_study_run* r)
 
 static crd_status put_results(pool* p)
 {
-    const crd_status st = crdi_study_put(p->study, p->done, p->done_count);
+    const crd_status st = p->from->put(p->from->self, p->done, p->done_count);
     for (int i = 0; st >= 0 && i < p->done_count; i++) {
         p->under_way[p->done[i]->part]--;
     }
@@ -347,7 +347,7 @@ static crd_status claim(pool* p)
         crd_arena_clear(&p->arenas[p->part]);
         crd_arena_init(&p->arenas[p->part], p->ctx);
     }
-    CRD_TRY(crdi_study_claim(p->study, most, &p->arenas[p->part], &runs, &count));
+    CRD_TRY(p->from->claim(p->from->self, most, &p->arenas[p->part], &runs, &count));
     p->exhausted = count == 0;
     p->under_way[p->part] += count;
     for (int i = count - 1; i >= 0 && st >= 0; i--) { // the last is given first
@@ -470,11 +470,17 @@ static void end_all(pool* p)
     }
 }
 
-static crd_status run_local(crd_context* ctx, const crdi_study_job* job)
+crd_status study_pool(crd_context* ctx, const crdi_study_file* f, const crdi_study_job* job,
+                      const study_source* from)
 {
     crd_status st = CRD_OK;
-    pool p = {.ctx = ctx, .job = job, .study = job->study, .f = crdi_study_get_file(job->study)};
-    crdi_study_counts counts;
+    pool p = {.ctx = ctx,
+              .job = job,
+              .from = from,
+              .f = f,
+              .total = from->total,
+              .finished = from->finished,
+              .failed = from->failed};
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     p.count = job->workers > 0 ? job->workers : cores > 0 ? (int)cores : 1;
     if (p.count > 256) { p.count = 256; }
@@ -483,18 +489,13 @@ static crd_status run_local(crd_context* ctx, const crdi_study_job* job)
     p.begin = p.put_at = crdi_now_ns();
     p.list = crdi_new_array(ctx, (size_t)p.count, sizeof *p.list);
     if (!p.list) { return CRD_E_MEMORY; }
-    CRD_TRY(crdi_study_count(job->study, &counts));
-    p.total = counts.total;
-    p.finished = counts.total - counts.by_state[CRDI_RUN_OPEN] - counts.by_state[CRDI_RUN_CLAIMED];
-    p.failed = p.finished - counts.by_state[CRDI_RUN_DONE];
-    if (counts.total - p.finished < p.count) {
-        p.count = counts.total > p.finished ? (int)(counts.total - p.finished) : 1;
+    if (p.total - p.finished < p.count) {
+        p.count = p.total > p.finished ? (int)(p.total - p.finished) : 1;
     }
     for (bool over = false; !over && st >= 0;) {
         if (job->stop && *job->stop) { break; }
         st = turn(&p, &over);
     }
-fail:
     end_all(&p);
     if (p.killed) { crdi_scratch_sweep(); }
     char why[1024];
@@ -512,8 +513,3 @@ fail:
     crd_arena_clear(&p.arenas[1]);
     return st;
 }
-
-const crdi_study_executor crdi_study_executors[] = {
-    {"local", "worker processes on this machine", run_local},
-    {0},
-};

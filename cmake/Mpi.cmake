@@ -1,0 +1,11 @@
+# cardan-mpi.so, which `cardan study run --executor mpi` loads: built where Open MPI is (libopenmpi-dev), left out elsewhere.
+pkg_check_modules(OMPI QUIET IMPORTED_TARGET ompi-c)
+if(OMPI_FOUND)
+    add_library(cardan_mpi MODULE src/study/plugin/mpi.c)
+    set_target_properties(cardan_mpi PROPERTIES PREFIX "" OUTPUT_NAME cardan-mpi LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    target_include_directories(cardan_mpi PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_options(cardan_mpi PRIVATE ${CARDAN_FORTIFY})
+    target_link_libraries(cardan_mpi PRIVATE PkgConfig::OMPI)
+    add_dependencies(cardan_command cardan_mpi)
+    install(TARGETS cardan_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/cardan)
+endif()

@@ -1,0 +1,39 @@
+// Who makes the runs of a study. `local` is a pool over the study's own file.
+#include "study/executors.h"
+
+static crd_status claim(void* self, int most, crd_arena* arena, crdi_study_run** out, int* count)
+{
+    return crdi_study_claim(self, most, arena, out, count);
+}
+
+static crd_status put(void* self, const crdi_study_run* const* runs, int count)
+{
+    return crdi_study_put(self, runs, count);
+}
+
+static crd_status run_local(crd_context* ctx, const crdi_study_job* job)
+{
+    crdi_study_counts c;
+    const crd_status st = crdi_study_count(job->study, &c);
+    if (st < 0) { return st; }
+    const int64_t finished = c.total - c.by_state[CRDI_RUN_OPEN] - c.by_state[CRDI_RUN_CLAIMED];
+    const study_source store = {.self = job->study,
+                                .claim = claim,
+                                .put = put,
+                                .total = c.total,
+                                .finished = finished,
+                                .failed = finished - c.by_state[CRDI_RUN_DONE]};
+    return study_pool(ctx, crdi_study_get_file(job->study), job, &store);
+}
+
+const crdi_study_executor crdi_study_executors[] = {
+    {.name = "local", .about = "worker processes on this machine", .run = run_local},
+    {.name = "mpi",
+     .about = "the ranks of mpirun",
+     .run = study_run_mpi,
+     .begin = study_begin_mpi,
+     .end = study_end_mpi},
+    {.name = "slurm", .about = "tasks of a job array", .run = study_run_slurm},
+    {.name = "list", .about = "prints a command for each chunk", .run = study_run_list},
+    {.name = NULL},
+};
