@@ -53,7 +53,6 @@ void crdi_print_version(void)
            "machine   built for %s, runs on %s %s%s\n"
            "features  FMI 1.0 2.0 3.0, SSP, DCP 1.0, CAN, CSV, MDF 4, MATLAB 5, SVG%s\n",
            crd_version(), CRDI_COMMIT, COMPILER, BUILT, BUILT_FOR, os.sysname, os.machine,
-           vectors(),
-           cairo ? ", PNG, PDF" : "; no PNG and PDF (libcairo.so.2 is not here)");
+           vectors(), cairo ? ", PNG, PDF" : "; no PNG and PDF (libcairo.so.2 is not here)");
     if (cairo) { dlclose(cairo); }
 }
