@@ -30,7 +30,7 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
         snprintf(out, size, "%s",
                  p->info->unfinished
                      ? "The file was never closed: the run was killed or is still going on"
-                     : "The file does not say how the run went");
+                     : "The file does not say how the run went; MF4 and MAT files of Cardan do");
         return;
     }
     const char* end = crdi_json_get_text(p->verdict, "end");

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from asammdf import MDF
 
 from golden import HERE, TMP, Checks, cardan, fmu
 from golden_coupled import held
@@ -24,8 +25,8 @@ STEP = 0.01
 
 
 def build(checks):
-    for version, package in (("2", "pythonfmu"), ("3", "pythonfmu3")):
-        for model in ("Lag", "Gain", "Broken"):
+    for version, package, more in (("2", "pythonfmu", "Motor"), ("3", "pythonfmu3", "Shaft")):
+        for model in ("Lag", "Gain", "Broken", more):
             script = os.path.join(HERE, "peer", model + version + ".py")
             done = subprocess.run([sys.executable, "-B", "-m", package, "build", "-f", script, "-d",
                                    TMP], capture_output=True, text=True)
@@ -271,6 +272,25 @@ def container(checks):
                         f"{len(found)} rows, difference {d:.2g}, limit 1e-10")
 
 
+def from_nothing(checks):
+    """Four commands from two FMUs of two other tools to a plotted, judged result; none is an editor."""
+    done = cardan("new", "Motor2.fmu", "Shaft3.fmu", "-o", "drive.yaml", environment=EMBED)
+    checks.true("new connects what is called alike", "2 units, 2 connections" in done.stdout, done.stdout)
+    cardan("run", "drive.yaml", "-o", "drive.mf4", "--max-defect", "1 %", environment=EMBED)
+    cardan("plot", "drive.mf4", "-o", "drive.svg")
+    cardan("report", "drive.mf4", "-o", "drive.html")
+    svg, html = (Path(TMP, name).read_text(encoding="utf-8") for name in ("drive.svg", "drive.html"))
+    checks.true("the plot names both signals", "Motor2.torque" in svg and "Shaft3.speed" in svg)
+    checks.true("the report says how the run went", 'class="verdict' in html and "does not say how" not in html)
+    # d/dt (torque, speed) = A (torque, speed) + b, after 2 s; the models step by Euler with 1 ms
+    matrix, constant = np.array([[-50, -2], [50, -0.5]]), np.array([200, 0])
+    rest = np.linalg.solve(matrix, -constant)
+    values, vectors = np.linalg.eig(matrix)
+    end = rest - (vectors * np.exp(2 * values) @ np.linalg.solve(vectors, rest)).real
+    with MDF(os.path.join(TMP, "drive.mf4")) as record:
+        checks.near("the speed after 2 s", end[1], record.get("Shaft3.speed").samples[-1], 0.02)
+
+
 def main():
     checks = Checks(__doc__)
     build(checks)
@@ -281,6 +301,7 @@ def main():
     failures(checks)
     isolated(checks)
     container(checks)
+    from_nothing(checks)
     checks.end()
 
 
