@@ -46,14 +46,20 @@ class BenchExperiment(EndToEnd):
             self.assertTrue(f'<td>{row[0]}</td><td class="n">{row[1]}</td>' in page, row)
 
     def test_the_table_of_the_readme_is_what_the_command_says(self):
-        told = {r["id"]: r for r in self.cardan_json("bench", "experiment")["runs"]}
+        given = self.cardan_json("bench", "experiment")
+        told = {r["id"]: r for r in given["runs"]}
         with open(README, encoding="utf-8") as f:
-            rows = re.findall(r"^\| (.*?) \| (\d\.\d\d) %(?:, ([+-]\d+) %)? \|", f.read(), re.M)
+            text = f.read()
+        rows = re.findall(r"^\| (.*?) \| (\d\.\d\d) %(?:, ([+-]\d+) %)? \|", text, re.M)
         ours = ("zoh", "foh", "eros", "eros-switch-above", "optimal", "trained", "auto", "commands")
         self.assertEqual(len(rows), len(ours))
         for (name, error, change), run in zip(rows, ours):
             self.assertEqual((name, error, change or "+0"),
                              (name, f"{told[run]['C']:.2f}", f"{told[run]['change']:+.0f}"))
+        other = [g["ours"] for g in given["goals"] if "pairs of 21 in another order" in g["what"]]
+        self.assertRegex(text, rf"Of the 21 pairs of methods of the paper's Table 2, {21 - max(other):.0f}\s+come")
+        smooth = {r["id"]: r for r in self.cardan_json("bench", "experiment", "--plant", "smooth")["runs"]}
+        self.assertIn(f"(`--plant smooth`) `auto` has {smooth['auto']['change']:.0f} %", text)
 
     def test_equal_seeds_give_equal_bits_and_others_do_not(self):
         first, second = self.cardan_json("bench", "experiment", "--step", "20 ms"), self.cardan_json(
