@@ -206,7 +206,7 @@ static crd_status list_moving(addresses* a)
     crd_master* m = a->m;
     crdi_connections_moving(m, note_moving, a);
     crdi_iteration_moving(m, note_moving, a);
-    note_moving(a, (const void*)&m->control.report.worst_flow);
+    crdi_control_moving(m, note_moving, a);
     return a->failed ? CRD_E_MEMORY : CRD_OK;
 }
 

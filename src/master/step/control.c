@@ -404,6 +404,11 @@ double crdi_step_nominal(const crd_master* m)
     return m->plan->controlled ? m->control.step.h : m->plan->times.tick;
 }
 
+void crdi_control_moving(crd_master* m, crdi_note_moving* note, void* user)
+{
+    note(user, (const void*)&m->control.report.worst_flow);
+}
+
 crd_control_report crdi_control_get_report(const crd_master* m)
 {
     crd_control_report r = m->control.report;

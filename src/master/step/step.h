@@ -166,6 +166,7 @@ crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
 /// A unit that has made its step, in a later sweep; and whether this is one.
 /// Where addresses stand that change in a run.
 void crdi_iteration_moving(crd_master* m, crdi_note_moving* note, void* user);
+void crdi_control_moving(crd_master* m, crdi_note_moving* note, void* user);
 bool crdi_iteration_skips(const crd_master* m, const crdi_member* p);
 bool crdi_iteration_guesses(const crd_master* m);
 /// Steps are iterated, and the one under way was not given up: inputs are reconstructed.
