@@ -120,7 +120,7 @@ typedef struct crdi_cli {
     bool progress_shown; // a progress line stands on the terminal
     struct crdi_progress_part {
         char name[64]; // what is going on, "": nothing
-        double first;  // how much of it was done when it was first heard of
+        double first;  // how much of it was done when it was first told
         int64_t begin_ns, shown_ns;
     } part;
     int64_t begin_ns;     // of the command

@@ -144,16 +144,32 @@ static bool is_there(const char* path)
     return stat(path, &info) == 0 && info.st_size > 0;
 }
 
+static crd_status count_tables(crdi_study* s, int* out)
+{
+    sqlite3_stmt* q = NULL;
+    crd_status st = prepare(s, "SELECT count(*) FROM sqlite_master", &q);
+    if (st >= 0 && sqlite3_step(q) != SQLITE_ROW) { st = store_fail(s, "reading the study"); }
+    *out = st < 0 ? 0 : sqlite3_column_int(q, 0);
+    sqlite3_finalize(q);
+    return st;
+}
+
 crd_status crdi_study_open(crd_context* ctx, const char* database, crdi_study** out)
 {
     crd_status st = CRD_OK;
     crdi_study* s = NULL;
     const char *format = "", *text = "", *file = "";
+    int tables = 0;
     *out = NULL;
     if (!is_there(database)) { return CRD_OK; }
     s = make_object(ctx, database);
     if (!s) { return CRD_E_MEMORY; }
     CRD_TRY(connect_file(s, false));
+    CRD_TRY(count_tables(s, &tables));
+    if (tables == 0) { // another process is about to make them
+        crdi_study_close(s);
+        return CRD_OK;
+    }
     st = get_meta(s, "format", &format);
     if (st < 0 || strcmp(format, "1") != 0) {
         st =
@@ -519,10 +535,10 @@ crd_status crdi_study_sync(crd_context* ctx, const char* database, const crdi_st
     crdi_study* s = NULL;
     const char *text = "", *before = "";
     char* whole = NULL;
-    const bool there = is_there(database);
     *added = 0;
+    CRD_TRY(crdi_study_open(ctx, database, &s));
+    const bool there = s;
     if (there) {
-        CRD_TRY(crdi_study_open(ctx, database, &s));
         CRD_TRY(get_meta(s, "describe", &before));
         CRD_TRY(study_compare_describe(ctx, &s->arena, s->path, before, describe));
         CRD_TRY(compare_files(s, f));
@@ -538,11 +554,9 @@ crd_status crdi_study_sync(crd_context* ctx, const char* database, const crdi_st
     CRD_TRY(check_names(s));
     CRD_TRY(execute(s, "writing the study", "BEGIN IMMEDIATE"));
     if (!there) { // another process may have been faster
-        sqlite3_stmt* q = NULL;
-        CRD_TRY(prepare(s, "SELECT 1 FROM sqlite_master WHERE name = 'runs'", &q));
-        const bool made = sqlite3_step(q) == SQLITE_ROW;
-        sqlite3_finalize(q);
-        if (made) {
+        int tables = 0;
+        CRD_TRY(count_tables(s, &tables));
+        if (tables) {
             roll_back(s);
             crdi_study_close(s);
             free(whole);

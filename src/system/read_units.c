@@ -761,7 +761,7 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     CRD_TRY(r->foreign_names ? check_foreign_name(r, n) : crdi_read_check_name(r, n, "a unit"));
     const size_t mark = crdi_path_enter(r, n->key);
     const crd_status keys = crdi_read_mapping(r, n, &crdi_unit_table, &u, &given);
-    // Whoever notes what is wrong wants to hear of the variables of an FMU, too.
+    // Whoever notes what is wrong wants the variables of an FMU looked at, too.
     if (keys < 0 && (!(given & BIT(U_FMU)) || !u.spec.path)) { return keys; }
     CRD_TRY(crdi_go_on(r->ctx, keys));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }

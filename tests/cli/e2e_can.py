@@ -167,10 +167,10 @@ class Can(EndToEnd):
         with open(self.path("drive.yaml"), encoding="utf-8") as f:
             text = f.read()
         for old, new, says in (
-                ("      Set:", "      Sett:", "bad.yaml:9: units.drive.send: 'Sett', expected a message of drive.dbc"),
-                ("      Actual:", "      Set:", "bad.yaml:11: units.drive.receive: Set is sent already (line 9)"),
+                ("      Set:", "      Sett:", "bad.yaml:12: units.drive.send: 'Sett', expected a message of drive.dbc"),
+                ("      Actual:", "      Set:", "bad.yaml:14: units.drive.receive: Set is sent already (line 12)"),
                 ("counter: Count", "counter: Cnt", "units.drive.send.Set.counter: 'Cnt', expected a field"),
-                ("type: crc8", "type: crc16", "bad.yaml:9: Set: Crc cannot be the checksum crc16"),
+                ("type: crc8", "type: crc16", "bad.yaml:12: Set: Crc cannot be the checksum crc16"),
                 ("    dbc: drive.dbc\n", "", "the key 'dbc' is missing"),
                 ("drive.dbc", "none.dbc", "none.dbc: no such file"),
                 ("    parameters:", "    layout: x\n    parameters:", "'layout' is for units with the key 'frames' only"),

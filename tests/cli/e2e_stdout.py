@@ -40,7 +40,7 @@ def is_svg(data):
 EXPECTED = ["bench desk", "bench experiment", "bench session", "build", "can log", "check", "circuit",
             "coupling compensate", "coupling design", "coupling learn", "coupling link", "dcp describe", "dcp key",
             "dcp link", "dcp matrix", "export", "frames log", "key pair", "new", "plot", "replay", "report", "run",
-            "schema", "twin run", "twin tune"]
+            "schema", "study export", "study plot", "study report", "twin run", "twin tune"]
 
 
 class Stdout(EndToEnd):
