@@ -15,13 +15,14 @@ STRANGE = {
 }
 # Plain English in a sentence.
 PROSE = {"told"}
+CIRCUITS = ("src/circuit/", "src/cli/circuit/", "include/cardan/circuit.h")
 # One meaning: where names with the word may stand. Others call such functions by their name: CALLS.
 HOMES = {
-    "probe": ("src/quality/", "src/master/energy/", "include/cardan/quality.h"),
-    "probes": ("src/quality/", "src/master/energy/", "include/cardan/quality.h"),
+    "probe": ("src/quality/", "src/master/energy/", "include/cardan/quality.h", *CIRCUITS),
+    "probes": ("src/quality/", "src/master/energy/", "include/cardan/quality.h", *CIRCUITS),
     "probing": ("src/quality/", "src/master/energy/"),
-    "chain": ("src/circuit/", "src/reproduce/", "include/cardan/circuit.h", "src/cli/circuit/"),
-    "chains": ("src/circuit/", "src/reproduce/", "include/cardan/circuit.h", "src/cli/circuit/"),
+    "chain": ("src/reproduce/", *CIRCUITS),
+    "chains": ("src/reproduce/", *CIRCUITS),
 }
 CALLS = re.compile(r"crdi?_|CRDI?_")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*', re.S)
