@@ -7,7 +7,7 @@ packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
 libexpat1-dev libzip-dev libyaml-dev liblapacke-dev libcmocka-dev
 zlib1g-dev libdeflate-dev libmatio-dev libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev
-libsuitesparse-dev libsqlite3-dev"
+libsuitesparse-dev libsqlite3-dev libnlopt-dev"
 for group in "$@"; do
     case $group in
     test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish" ;;

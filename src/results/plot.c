@@ -2,6 +2,7 @@
 // or PDF; or on a terminal. Colours come from Okabe and Ito (2008), told apart by all kinds of
 // colour vision.
 #include "results/plot.h"
+#include "shared/results.h"
 
 #include <math.h>
 #include <string.h>
@@ -503,18 +504,23 @@ static crd_status put_sheet(crd_context* ctx, crd_text* out, layout* l)
     return canvas.ops->finish(&canvas);
 }
 
+crd_status crdi_plot_put(crd_context* ctx, crd_text* out, const crd_plot_options* options,
+                         const crd_plot_panel* panels, int panel_count)
+{
+    if (options->format == CRD_PLOT_TERMINAL) {
+        crdi_plot_terminal(out, options, panels, panel_count);
+        return CRD_OK;
+    }
+    return put_sheet(ctx, out,
+                     &(layout){.options = options, .panels = panels, .count = panel_count});
+}
+
 crd_status crd_plot_write(crd_context* ctx, const char* path, const crd_plot_options* options,
                           const crd_plot_panel* panels, int panel_count)
 {
     crd_text sheet;
-    crd_status st = CRD_OK;
     crd_text_init(&sheet, ctx);
-    if (options->format == CRD_PLOT_TERMINAL) {
-        crdi_plot_terminal(&sheet, options, panels, panel_count);
-    } else {
-        st = put_sheet(ctx, &sheet,
-                       &(layout){.options = options, .panels = panels, .count = panel_count});
-    }
+    crd_status st = crdi_plot_put(ctx, &sheet, options, panels, panel_count);
     if (st >= 0) { st = crdi_file_write(ctx, path, &sheet); }
     crd_text_clear(&sheet);
     return st;

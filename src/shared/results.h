@@ -5,6 +5,10 @@
 /// chart.js, the drawing of pages, as it is embedded.
 const void* crdi_chart(size_t* length);
 
+/// A picture in the format of the options, appended to `out`.
+crd_status crdi_plot_put(crd_context* ctx, crd_text* out, const crd_plot_options* options,
+                         const crd_plot_panel* panels, int panel_count);
+
 /// The next block begins at this row; at the number of rows there is none. Text that stands outside
 /// of records is in memory already; a deflated block of an MF4 file is inflated as a whole.
 crd_status crdi_cursor_seek(crd_cursor* c, int64_t row);

@@ -56,6 +56,11 @@ void crdi_points_destroy(crdi_points* d);
 /// Point `index` from 0 into `values` (factor_count); `*key` is what it is known by. false: a
 /// condition excludes it.
 bool crdi_points_point(crdi_points* d, int64_t index, crdi_study_value* values, uint64_t* key);
+/// The same of any values, at a place of the sample and of its repetitions.
+uint64_t crdi_points_key(const crdi_study_file* f, const crdi_study_value* values, int64_t sample,
+                         int64_t again);
+/// Whether no condition excludes them.
+bool crdi_points_allowed(crdi_points* d, const crdi_study_value* values);
 /// The seed of all that is random in a run.
 uint64_t crdi_points_seed(const crdi_study_file* f, uint64_t key);
 /// Names as expressions know them, "motor_k" for "motor.k": factors, then what is kept.
@@ -117,6 +122,10 @@ crd_status crdi_study_claim(crdi_study* s, int most, crd_arena* arena, crdi_stud
 crd_status crdi_study_put(crdi_study* s, const crdi_study_run* const* runs, int count);
 /// Results of whoever: only of runs that have none yet. For those who ran a copy of a part.
 crd_status crdi_study_merge(crdi_study* s, const crdi_study_run* const* runs, int count);
+/// Rows of points that are asked for, where there is no design: those that are there, else new ones
+/// that are open.
+crd_status crdi_study_ask(crdi_study* s, const crdi_study_value* const* points, int count,
+                          int64_t* ids);
 /// What is claimed and not put is open again.
 crd_status crdi_study_release(crdi_study* s);
 /// Runs of a state are open again: `cardan study run --again failed`.
@@ -154,6 +163,10 @@ typedef struct crdi_study_job {
     void* user;
     const char* submit; ///< options for a scheduler; NULL
     bool dry_run;       ///< slurm: only say what would be submitted
+    /// When nothing is left to do: whether there are more open runs now. An executor may end
+    /// without asking. NULL: there are none.
+    crd_status (*more)(void* user, bool* open);
+    void* more_user;
 } crdi_study_job;
 
 /// One way to get all open runs done. What it has put stays when it fails or is killed.
@@ -176,6 +189,42 @@ crd_status crdi_study_work(crd_context* ctx, const char* chunk, const crdi_study
                            int64_t* made, int64_t* of);
 /// What came of chunks that lie in the folder beside the study, into it.
 crd_status crdi_study_collect(crd_context* ctx, crdi_study* s);
+
+// ---- optimisation ------------------------------------------------------------------------------
+
+typedef enum crdi_search_end {
+    CRDI_SEARCH_BUDGET,
+    CRDI_SEARCH_CONVERGED,
+    CRDI_SEARCH_BEHIND, ///< given up for better ones
+    CRDI_SEARCH_FAILED, ///< no point that it tried to begin from gave a number
+} crdi_search_end;
+extern const char* const crdi_search_ends[]; ///< "runs used up", ... NULL
+
+/// One search, from one point of the design.
+typedef struct crdi_search {
+    int64_t run; ///< its best; 0: none
+    double value;
+    bool good;  ///< within all limits
+    int points; ///< that it asked for
+    crdi_search_end end;
+} crdi_search;
+
+typedef struct crdi_optimum {
+    crd_arena arena;
+    int64_t run; ///< 0: none keeps all limits
+    double value;
+    int search;
+    int64_t points; ///< that were asked for; fewer runs, where some were the same
+    const crdi_search* searches;
+    int count;
+} crdi_optimum;
+
+/// Values of the factors for the least of `minimise` within the limits, by runs of the executor.
+/// Depends on the study's file alone, not on who makes the runs or how often it was interrupted.
+/// CRD_E_RANGE: nothing is to be looked for, or with too few runs. With `job->stop` what there is.
+crd_status crdi_study_optimise(crd_context* ctx, const crdi_study_executor* executor,
+                               const crdi_study_job* job, crdi_optimum* out);
+void crdi_optimum_clear(crdi_optimum* o);
 
 /// How runs travel between processes: bytes of one point, and of its result. Encode gives the
 /// length, at most `room`, 0: it does not fit; decode false: no such thing. `r->values` and

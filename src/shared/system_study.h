@@ -42,8 +42,20 @@ typedef enum crdi_sampling {
 } crdi_sampling;
 extern const char* const crdi_samplings[]; ///< "random", ... NULL
 
+/// How the least is looked for (NLopt).
+typedef enum crdi_optimiser {
+    CRDI_OPTIMISER_COBYLA, ///< linear models in a simplex, with limits (Powell 1994)
+    CRDI_OPTIMISER_BOBYQA, ///< quadratic models (Powell 2009)
+    CRDI_OPTIMISER_SBPLX,  ///< Nelder and Mead in subspaces (Rowan 1990)
+    CRDI_OPTIMISER_DIRECT, ///< rectangles that are halved, everywhere (Gablonsky 2001)
+    CRDI_OPTIMISER_ISRES,  ///< evolution, everywhere, with limits (Runarsson 2005)
+} crdi_optimiser;
+extern const char* const crdi_optimisers[]; ///< "cobyla", ... NULL
+
 typedef struct crdi_study_file {
     const char *file, *title, *system; ///< `system` as a path from here
+    const char* state; ///< a saved state that all runs go on from; NULL: from the start
+    int state_line;
     const crdi_study_factor* factors;
     int factor_count;
     const crdi_study_text *kept, *limits, *exclude;
@@ -53,9 +65,13 @@ typedef struct crdi_study_file {
     uint64_t seed;
     const char* change; ///< JSON in the lines where it stands, with $name; NULL: none
     int change_line;
-    int repeat;     ///< runs of each point with seeds of their own
-    double timeout; ///< s that a run may take
-    bool isolate;   ///< FMUs in worker processes of their own, as the system says
+    int repeat;           ///< runs of each point with seeds of their own
+    double timeout;       ///< s that a run may take
+    bool isolate;         ///< FMUs in worker processes of their own, as the system says
+    const char* minimise; ///< of `kept`: points are asked for, not designed; NULL: a design
+    int minimise_line, minimise_runs;
+    crdi_optimiser optimiser;
+    double tolerance; ///< of the range of each factor
 } crdi_study_file;
 
 /// All of it lives in `arena`. `text` NULL: the file is read.

@@ -49,6 +49,7 @@ typedef struct crdi_web_options {
     int stream_signal_count;
     crdi_view* view; ///< results to be looked at, the thread's until crdi_web_stop; NULL: none
     crdi_draw* draw; ///< a description to be drawn instead of a run and results, as `view`
+    bool sheet;      ///< a picture that is made anew as things go, instead of all of these
 } crdi_web_options;
 
 crdi_web_options crdi_web_defaults(void);
@@ -59,6 +60,11 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
                           crdi_web** out);
 /// The run is over, and its results can be looked at: from now on the view belongs to the thread.
 void crdi_web_show(crdi_web* w, crdi_view* view);
+/// The newest picture (SVG) with a title and a line about how far it is; copied. Any thread.
+crd_status crdi_web_put_sheet(crdi_web* w, const char* title, const char* line,
+                              const crd_text* picture);
+/// Whether a page has asked for something newer since the last one was put: else nobody looks.
+bool crdi_web_sheet_wanted(crdi_web* w);
 const char* crdi_web_url(const crdi_web* w); ///< with the token, to be printed; "" no page
 int crdi_web_readers(const crdi_web* w);     ///< open pages now
 /// Tells the pages how it ended, gives them `linger` s to take it, ends the thread.

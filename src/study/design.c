@@ -245,7 +245,34 @@ static uint64_t hash_bytes(uint64_t h, const void* bytes, size_t length)
 
 uint64_t crdi_points_seed(const crdi_study_file* f, uint64_t key)
 {
-    return study_mix(key ^ study_mix(f->seed + 0x5eed)) >> 12; // whole as a double, too
+    // Where points are compared with one another, all have the same.
+    const uint64_t own = f->minimise ? 0 : key;
+    return study_mix(own ^ study_mix(f->seed + 0x5eed)) >> 12; // whole as a double, too
+}
+
+uint64_t crdi_points_key(const crdi_study_file* f, const crdi_study_value* values, int64_t sample,
+                         int64_t again)
+{
+    const int64_t place[2] = {sample, again};
+    uint64_t h = hash_bytes(0xcbf29ce484222325u, place, sizeof place);
+    for (int i = 0; i < f->factor_count; i++) {
+        const crdi_study_factor* v = &f->factors[i];
+        h = hash_bytes(h, v->name, strlen(v->name));
+        h = v->numeric ? hash_bytes(h, &values[i].x, sizeof values[i].x)
+                       : hash_bytes(h, values[i].text, strlen(values[i].text));
+    }
+    return h;
+}
+
+bool crdi_points_allowed(crdi_points* d, const crdi_study_value* values)
+{
+    for (int i = 0; i < d->f->factor_count; i++) {
+        d->numbers[i] = values[i].x;
+    }
+    for (int i = 0; i < d->f->exclude_count; i++) {
+        if (crdi_formula_value(d->excludes[i], d->numbers) != 0) { return false; }
+    }
+    return true;
 }
 
 bool crdi_points_point(crdi_points* d, int64_t index, crdi_study_value* values, uint64_t* key)
@@ -256,8 +283,6 @@ bool crdi_points_point(crdi_points* d, int64_t index, crdi_study_value* values, 
     int law = 0;
     memset(values, 0, (size_t)f->factor_count * sizeof *values);
     if (d->laws) { crdi_points_unit(d, index, d->u); }
-    const int64_t place[2] = {d->laws ? sample : 0, again};
-    uint64_t h = hash_bytes(0xcbf29ce484222325u, place, sizeof place);
     for (int i = f->factor_count - 1; i >= 0; i--) {
         if (f->factors[i].law == CRDI_LAW_LIST) {
             const char* unit;
@@ -267,18 +292,11 @@ bool crdi_points_point(crdi_points* d, int64_t index, crdi_study_value* values, 
         }
     }
     for (int i = 0; i < f->factor_count; i++) {
-        const crdi_study_factor* v = &f->factors[i];
-        if (v->law != CRDI_LAW_LIST) {
-            values[i] = (crdi_study_value){.x = crdi_law_quantile(v, d->cuts[i], d->u[law++])};
+        if (f->factors[i].law != CRDI_LAW_LIST) {
+            values[i].x = crdi_law_quantile(&f->factors[i], d->cuts[i], d->u[law++]);
         }
-        h = hash_bytes(h, v->name, strlen(v->name));
-        h = v->numeric ? hash_bytes(h, &values[i].x, sizeof values[i].x)
-                       : hash_bytes(h, values[i].text, strlen(values[i].text));
-        d->numbers[i] = values[i].x;
     }
-    *key = h;
-    for (int i = 0; i < f->exclude_count; i++) {
-        if (crdi_formula_value(d->excludes[i], d->numbers) != 0) { return false; }
-    }
-    return true;
+    // Where an optimiser looks again, a point is its values alone.
+    *key = crdi_points_key(f, values, d->laws && !f->minimise ? sample : 0, again);
+    return crdi_points_allowed(d, values);
 }

@@ -5,7 +5,8 @@
 //   the time when it crosses, likewise; never: no number defect | energy | error     the worst of
 //   the run, relative (docs/explanation/quality.md) C motor.M [against zoh]     the coupling's cost
 //   (Baumann 2024), by that of one of its shadows steps | time                how many, and where
-//   the run ended = a / b                     of names of factors and what is kept above
+//   the run ended; work: steps with those that were made again; load: seconds that they took, of
+//   one second simulated (measured) = a / b     of names of factors and what is kept above
 #include "study/keep.h"
 
 #include "shared/circuit_formula.h"
@@ -28,6 +29,8 @@ typedef enum verb {
     COST,
     STEPS,
     TIME,
+    WORK,
+    LOAD,
     FORMULA,
 } verb;
 
@@ -56,6 +59,7 @@ struct study_keep {
     signal* signals;
     int signal_count;
     double time, start;
+    int64_t begun; // ns
     bool watches;
     crdi_formula** limits;
     double* numbers; // factors, then what is kept
@@ -66,8 +70,8 @@ static const struct {
     verb what;
 } prefixes[] = {{"final", FINAL}, {"min", LEAST},   {"max", MOST}, {"mean", MEAN},
                 {"rms", RMS},     {"first", FIRST}, {"C", COST}},
-  alone[] = {
-      {"defect", DEFECT}, {"energy", ENERGY}, {"error", ERROR}, {"steps", STEPS}, {"time", TIME}};
+  alone[] = {{"defect", DEFECT}, {"energy", ENERGY}, {"error", ERROR}, {"steps", STEPS},
+             {"time", TIME},     {"work", WORK},     {"load", LOAD}};
 
 static int signal_of(study_keep* k, const char* name, size_t length)
 {
@@ -156,7 +160,7 @@ static crd_status keep_read(study_keep* k, const crdi_study_text* t, int index)
     return bad(
         k, t,
         "SIGNAL, min, max, mean, rms or final SIGNAL, SIGNAL at TIME, first SIGNAL > NUMBER, "
-        "defect, energy, error, steps, time, C INPUT, or = EXPRESSION");
+        "defect, energy, error, steps, time, work, load, C INPUT, or = EXPRESSION");
 }
 
 crd_status study_keep_create(crd_context* ctx, const crdi_study_file* f, study_keep** out)
@@ -256,6 +260,7 @@ crd_status study_keep_begin(study_keep* k, crd_master* m)
         s->at = info->at;
     }
     k->start = k->time = crd_master_time(m);
+    k->begun = crdi_now_ns();
     CRD_TRY(look(k, m));
     for (int i = 0; i < k->f->kept_count; i++) {
         kept* p = &k->list[i];
@@ -363,6 +368,13 @@ void study_keep_end(study_keep* k, crd_master* m, crdi_study_run* r)
             break;
         case TIME:
             y = report->time;
+            break;
+        case WORK: // an iterated step is as much as its sweeps
+            y = (double)(report->steps + report->iteration.sweeps - report->iteration.steps +
+                         report->control.rejected);
+            break;
+        case LOAD:
+            y = 1e-9 * (double)(crdi_now_ns() - k->begun) / (report->time - k->start);
             break;
         case FORMULA:
             y = crdi_formula_value(p->formula, k->numbers);

@@ -58,6 +58,7 @@ typedef struct pool {
     int done_count;
     size_t done_room, waiting_room;
     bool exhausted; // there was nothing to claim
+    bool asked;     // whether there is more, and nothing could be claimed since
     double seconds; // of a run, mean of late
     int64_t put_at, shown_at, begin, counted_at;
     int64_t finished, failed, total, here;
@@ -349,6 +350,7 @@ static crd_status claim(pool* p)
     }
     CRD_TRY(p->from->claim(p->from->self, most, &p->arenas[p->part], &runs, &count));
     p->exhausted = count == 0;
+    p->asked = p->asked && p->exhausted;
     p->under_way[p->part] += count;
     for (int i = count - 1; i >= 0 && st >= 0; i--) { // the last is given first
         runs[i].part = p->part;
@@ -428,6 +430,22 @@ static crd_status listen_all(pool* p)
     return st;
 }
 
+// Nothing is left to do. What is open and cannot be claimed is somebody else's.
+static crd_status ask_more(pool* p, bool* over)
+{
+    crd_status st = CRD_OK;
+    bool open = false;
+    if (p->job->more && !p->asked) {
+        if (p->done_count) { CRD_TRY(put_results(p)); }
+        CRD_TRY(p->job->more(p->job->more_user, &open));
+    }
+    p->asked = open;
+    p->exhausted = !open;
+    *over = !open;
+fail:
+    return st;
+}
+
 static crd_status turn(pool* p, bool* over)
 {
     crd_status st = CRD_OK;
@@ -437,10 +455,7 @@ static crd_status turn(pool* p, bool* over)
     }
     const int busy = running(p);
     if (!p->exhausted && p->waiting_count < p->count) { CRD_TRY(claim(p)); }
-    if (p->waiting_count == 0 && busy == 0) {
-        *over = true;
-        return CRD_OK;
-    }
+    if (p->waiting_count == 0 && busy == 0) { return ask_more(p, over); }
     for (int i = 0; i < p->count && st >= 0; i++) {
         process* w = &p->list[i];
         if (!w->pid && p->waiting_count) { CRD_TRY(spawn(p, w)); }

@@ -6,6 +6,7 @@
 //   runs(id, key, state, owner, seconds, reason, factors ..., kept ...)
 #include <sqlite3.h>
 
+#include "shared/archive.h"
 #include "study/study.h"
 
 #include <errno.h>
@@ -260,6 +261,13 @@ crd_status study_compare_describe(crd_context* ctx, crd_arena* arena, const char
                          "then %.12s)",
                          text_of(y, "file"), text_of(y, "sha256"), text_of(x, "sha256"));
     }
+    if (strcmp(text_of(a, "state"), text_of(b, "state")) != 0) {
+        return different(
+            ctx, name,
+            "the state that runs go on from has changed since the study began (SHA-256 "
+            "%.12s, then %.12s)",
+            text_of(b, "state"), text_of(a, "state"));
+    }
 fail:
     return st;
 }
@@ -400,6 +408,7 @@ static crd_status make_tables(crdi_study* s)
         crdi_text_add(&sql, " REAL");
     }
     crdi_text_add(&sql, "); CREATE INDEX unfinished ON runs(id) WHERE state < 2;");
+    if (f->minimise) { crdi_text_add(&sql, "CREATE INDEX points ON runs(key);"); }
     const crd_status st = sql.failed ? CRD_E_MEMORY : execute(s, "making the study", sql.data);
     crd_text_clear(&sql);
     return st;
@@ -460,6 +469,25 @@ static crd_status read_keys(crdi_study* s, known_key** out, int64_t* count)
     return st;
 }
 
+static crd_status insert_point(crdi_study* s, sqlite3_stmt* q, int64_t id, uint64_t key,
+                               const crdi_study_value* values)
+{
+    const crdi_study_file* f = &s->f;
+    sqlite3_bind_int64(q, 1, id);
+    sqlite3_bind_int64(q, 2, (int64_t)key);
+    for (int k = 0; k < f->factor_count; k++) {
+        if (f->factors[k].numeric) {
+            sqlite3_bind_double(q, k + 3, values[k].x);
+        } else {
+            sqlite3_bind_text(q, k + 3, values[k].text, -1, SQLITE_STATIC);
+        }
+    }
+    const bool done = sqlite3_step(q) == SQLITE_DONE;
+    const crd_status st = done ? CRD_OK : store_fail(s, "writing the points");
+    sqlite3_reset(q);
+    return st;
+}
+
 static crd_status insert_points(crdi_study* s, int64_t* added)
 {
     crd_status st = CRD_OK;
@@ -488,20 +516,10 @@ static crd_status insert_points(crdi_study* s, int64_t* added)
             met = -1;
             break;
         }
-        sqlite3_bind_int64(q, 1, next++);
-        sqlite3_bind_int64(q, 2, (int64_t)key.key);
-        for (int k = 0; k < f->factor_count; k++) {
-            if (f->factors[k].numeric) {
-                sqlite3_bind_double(q, k + 3, values[k].x);
-            } else {
-                sqlite3_bind_text(q, k + 3, values[k].text, -1, SQLITE_STATIC);
-            }
-        }
-        if (sqlite3_step(q) != SQLITE_DONE) { CRD_TRY(store_fail(s, "writing the points")); }
-        sqlite3_reset(q);
+        CRD_TRY(insert_point(s, q, next++, key.key, values));
         (*added)++;
     }
-    if (met < count) {
+    if (met < count && !f->minimise) {
         st = different(s->ctx, s->path,
                        "%lld of the %lld points that it has are none of %s any more",
                        (long long)(count - (met < 0 ? 0 : met)), (long long)count, f->file);
@@ -511,6 +529,43 @@ fail:
     crdi_points_destroy(d);
     crd_free(s->ctx, known);
     crd_free(s->ctx, values);
+    return st;
+}
+
+// The row of a key, or a number behind all of them.
+static crd_status find_point(crdi_study* s, sqlite3_stmt* q, uint64_t key, int64_t* id, bool* found)
+{
+    sqlite3_bind_int64(q, 1, (int64_t)key);
+    const bool row = sqlite3_step(q) == SQLITE_ROW;
+    crd_status st = row ? CRD_OK : store_fail(s, "reading the points");
+    *found = row && sqlite3_column_type(q, 0) != SQLITE_NULL;
+    if (row) { *id = sqlite3_column_int64(q, *found ? 0 : 1); }
+    sqlite3_reset(q);
+    return st;
+}
+
+crd_status crdi_study_ask(crdi_study* s, const crdi_study_value* const* points, int count,
+                          int64_t* ids)
+{
+    crd_status st = CRD_OK;
+    sqlite3_stmt *find = NULL, *insert = NULL;
+    CRD_TRY(execute(s, "writing the points", "BEGIN IMMEDIATE"));
+    st = prepare(s,
+                 "SELECT (SELECT min(id) FROM runs WHERE key = ?1), "
+                 "(SELECT ifnull(max(id), 0) + 1 FROM runs)",
+                 &find);
+    if (st >= 0) { st = prepare_insert(s, &insert); }
+    for (int i = 0; i < count && st >= 0; i++) {
+        bool found = false;
+        const uint64_t key = crdi_points_key(&s->f, points[i], 0, 0);
+        st = find_point(s, find, key, &ids[i], &found);
+        if (st >= 0 && !found) { st = insert_point(s, insert, ids[i], key, points[i]); }
+    }
+    sqlite3_finalize(find);
+    sqlite3_finalize(insert);
+    if (st >= 0) { st = execute(s, "writing the points", "COMMIT"); }
+    if (st < 0) { roll_back(s); }
+fail:
     return st;
 }
 

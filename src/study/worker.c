@@ -146,6 +146,90 @@ static crd_status set_variable(crdi_study_worker* w, crd_system* s, const crdi_s
     return st;
 }
 
+// In front of what somebody else has said.
+static crd_status say_where(crdi_study_worker* w, crd_status st, int line, const char* format,
+                            const char* name)
+{
+    char said[600], where[200];
+    snprintf(said, sizeof said, "%s", crd_error_text(w->ctx));
+    snprintf(where, sizeof where, format, name);
+    return crdi_fail(w->ctx, st, "%s:%d: %s: %s", w->f->file, line, where, said);
+}
+
+// A number in the unit of the study as one in the unit of the variable.
+static crd_status convert(crdi_study_worker* w, const crdi_study_factor* f, const char* unit,
+                          double* x)
+{
+    crd_dimension from, to;
+    if (!*f->unit || strcmp(f->unit, unit) == 0) { return CRD_OK; }
+    if (!*unit || !crd_dimension_parse(unit, &to) || !crd_dimension_parse(f->unit, &from) ||
+        !crd_dimension_equal(&from, &to)) {
+        return crdi_fail(w->ctx, CRD_E_RANGE, "%s:%d: vary.%s: in %s, and the variable is in %s",
+                         w->f->file, f->line, f->name, f->unit, *unit ? unit : "no unit");
+    }
+    *x = (from.factor * *x + from.offset - to.offset) / to.factor;
+    return CRD_OK;
+}
+
+// What varies behind a state: inputs and tunable parameters, set before the next step.
+static crd_status set_behind(crdi_study_worker* w, crd_master* m, const crdi_study_run* r)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < w->f->factor_count; i++) {
+        const crdi_study_factor* f = &w->f->factors[i];
+        int handle = 0;
+        double x = r->values[i].x;
+        if (strncmp(f->name, "run.", 4) == 0) { continue; }
+        st = crd_master_find(m, f->name, &handle);
+        if (st >= 0) {
+            const crd_handle_info* info = crd_master_handle(m, handle);
+            CRD_TRY(convert(w, f, info->text, &x));
+            st = info->count == 1 ? crd_master_set(m, handle, &x)
+                                  : crdi_fail(w->ctx, CRD_E_UNSUPPORTED, "it is an array");
+        }
+        if (st < 0) {
+            return say_where(w, st, f->line,
+                             "vary.%s: behind a state inputs and tunable parameters "
+                             "can vary",
+                             f->name);
+        }
+    }
+fail:
+    return st;
+}
+
+static crd_master_options master_options(const crdi_study_worker* w)
+{
+    crd_master_options o = crd_master_defaults();
+    o.no_statistics = true;
+    o.guard_crashes = true; // a state of `cardan run` fits to none but the same
+    o.store = w->store;
+    o.resume = w->f->state;
+    return o;
+}
+
+// To where the run begins: at its start, or at a state with what varies behind it.
+static crd_status begin_run(crdi_study_worker* w, crd_master* m, const crdi_study_run* r)
+{
+    crd_status st = crd_master_initialize(m);
+    if (!w->f->state) { return st; }
+    if (st < 0 && strstr(crd_error_text(w->ctx), "fit")) {
+        return crdi_fail(w->ctx, st,
+                         "%s:%d: state: %s is no state of this system as studies run it: 'cardan "
+                         "run SYSTEM %s-o none --save-state %s --at TIME' makes one",
+                         w->f->file, w->f->state_line, w->f->state,
+                         w->f->isolate ? "" : "--isolate none ", w->f->state);
+    }
+    if (st < 0) { return say_where(w, st, w->f->state_line, "state%s", ""); }
+    if (crd_master_ended(m) != CRD_END_NONE) {
+        return crdi_fail(w->ctx, CRD_E_RANGE,
+                         "%s:%d: state: %s stands at t = %.10g s, where the run is over already; "
+                         "change: { run: { stop: ... } } says how far it goes",
+                         w->f->file, w->f->state_line, w->f->state, crd_master_time(m));
+    }
+    return set_behind(w, m, r);
+}
+
 static crd_status load(crdi_study_worker* w, crd_system** out)
 {
     const char* path = w->f->system;
@@ -175,6 +259,7 @@ static crd_status make_system(crdi_study_worker* w, const crdi_study_run* r, crd
     for (int i = 0; i < f->factor_count; i++) {
         if (w->in_change[i]) { continue; }
         const bool key = strncmp(f->factors[i].name, "run.", 4) == 0;
+        if (f->state && !key) { continue; } // set_behind
         CRD_TRY((key ? set_key : set_variable)(w, s, &f->factors[i], &r->values[i]));
     }
     if (s->run.pace.factor > 0) {
@@ -211,6 +296,19 @@ static crd_status find_changes(crdi_study_worker* w)
                              f->change_line, (int)n, p + 1);
         }
         if (i >= 0) { w->in_change[i] = true; }
+    }
+    for (int i = 0; f->state && i < f->factor_count; i++) {
+        const crdi_study_factor* v = &f->factors[i];
+        const bool key = strncmp(v->name, "run.", 4) == 0 && strcmp(v->name, "run.stop") != 0;
+        if (!w->in_change[i] && !key && (v->numeric || !strcmp(v->name, "run.stop"))) { continue; }
+        return crdi_fail(w->ctx, CRD_E_RANGE,
+                         "%s:%d: vary.%s: %s of the run up to the state %s, and cannot vary behind "
+                         "it; inputs, tunable parameters and run.stop can",
+                         f->file, v->line, v->name,
+                         w->in_change[i] ? "it stands in change, which is part"
+                         : key           ? "it is part"
+                                         : "it has words, and is part",
+                         f->state);
     }
     for (int i = 0; i < f->factor_count; i++) {
         if (!w->in_change[i] && !strchr(f->factors[i].name, '.') &&
@@ -302,7 +400,7 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    crd_master_options o = crd_master_defaults();
+    const crd_master_options o = master_options(w);
     const int64_t begin = crdi_now_ns();
     r->state = CRDI_RUN_DONE;
     r->reason[0] = 0;
@@ -311,11 +409,8 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     }
     CRD_TRY(make_system(w, r, &s));
     if (record) { s->results = *record; }
-    o.no_statistics = true;
-    o.guard_crashes = true;
-    o.store = w->store;
     CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
-    CRD_TRY(crd_master_initialize(m));
+    CRD_TRY(begin_run(w, m, r));
     CRD_TRY(study_keep_begin(w->keep, m));
     CRD_TRY(steps(w, m));
     CRD_TRY(crd_master_finish(m));
@@ -343,18 +438,34 @@ crd_status crdi_study_worker_record(crdi_study_worker* w, crdi_study_run* r, con
     return run_recorded(w, r, &tainted, &record);
 }
 
+// One member more: what the runs go on from.
+static crd_status describe_state(crdi_study_worker* w, crd_text* out)
+{
+    char hash[65];
+    if (!crdi_file_hash(w->f->state, hash)) {
+        return crdi_fail(w->ctx, CRD_E_IO, "%s:%d: state: %s cannot be read", w->f->file,
+                         w->f->state_line, w->f->state);
+    }
+    while (out->length && out->data[out->length - 1] != '}') {
+        out->length--;
+    }
+    out->length -= out->length > 0;
+    crdi_text_add(out, ", \"state\": \"%s\"}\n", hash);
+    return out->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
 crd_status crdi_study_worker_describe(crdi_study_worker* w, crdi_study_run* r, crd_text* out)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    crd_master_options o = crd_master_defaults();
+    const crd_master_options o = master_options(w);
     CRD_TRY(make_system(w, r, &s));
-    o.no_statistics = true;
-    o.store = w->store;
     CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
     CRD_TRY(study_keep_check(w->keep, m));
+    if (w->f->state) { CRD_TRY(begin_run(w, m, r)); }
     CRD_TRY(crd_master_describe_run(m, out));
+    if (w->f->state) { CRD_TRY(describe_state(w, out)); }
 fail:
     crd_master_destroy(m);
     crd_system_destroy(s);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 const char* const crdi_samplings[] = {"random", "latin", "sobol", "morris", "saltelli", NULL};
+const char* const crdi_optimisers[] = {"cobyla", "bobyqa", "sbplx", "direct", "isres", NULL};
 static const char* const scales[] = {"linear", "log", NULL};
 enum { VALUES_MOST = 1000000 };
 
@@ -252,10 +253,19 @@ static const crdi_key sample_keys[] = {
 };
 TABLE(sample);
 
+static const crdi_key optimise_keys[] = {
+    {KEY("minimise", TEXT, study_draft, f.minimise), .required = true},
+    {KEY("runs", INT, study_draft, f.minimise_runs), .min = 2, .max = 1000000},
+    {KEY("method", CHOICE, study_draft, f.optimiser), .choices = crdi_optimisers},
+    {KEY("tolerance", NUMBER, study_draft, f.tolerance), .range = CRDI_POSITIVE},
+};
+TABLE(optimise);
+
 static const crdi_key study_keys[] = {
     {KEY("study", INT, study_draft, version), .min = 1, .max = 1, .required = true},
     {KEY("title", TEXT, study_draft, f.title)},
     {KEY("system", PATH, study_draft, f.system), .required = true},
+    {KEY("state", PATH, study_draft, f.state)},
     {KEY("vary", NODE, study_draft, vary)},
     {.name = "sample", .type = CRDI_KEY_TABLE, .table = &sample_table},
     {KEY("repeat", INT, study_draft, f.repeat), .min = 1, .max = 100000000},
@@ -263,6 +273,7 @@ static const crdi_key study_keys[] = {
     {KEY("exclude", NODE, study_draft, exclude)},
     {KEY("keep", NODE, study_draft, keep), .required = true},
     {KEY("limits", NODE, study_draft, limits)},
+    {.name = "optimise", .type = CRDI_KEY_TABLE, .table = &optimise_table},
     {KEY("timeout", TIME, study_draft, f.timeout), .range = CRDI_POSITIVE},
     {KEY("isolate", BOOL, study_draft, f.isolate)},
 };
@@ -324,6 +335,50 @@ static crd_status read_lines(crdi_reader* r, const crdi_node* n, const char* key
     return st;
 }
 
+// What is looked for is kept, and every factor has an end on both sides. The sample is where
+// searches begin.
+static crd_status check_optimise(crdi_reader* r, const crdi_node* n, crdi_study_file* f)
+{
+    static const bool limited[] = {[CRDI_OPTIMISER_COBYLA] = true, [CRDI_OPTIMISER_ISRES] = true};
+    const int line = f->minimise_line = crdi_line_of(n, "optimise");
+    bool kept = false, laws = false;
+    double grid = 1;
+    for (int i = 0; i < f->kept_count; i++) {
+        kept = kept || strcmp(f->kept[i].name, f->minimise) == 0;
+    }
+    if (!kept) {
+        return crdi_read_fail(r, CRD_E_NOT_FOUND, line,
+                              "optimise.minimise: '%s' is none of what is kept", f->minimise);
+    }
+    for (int i = 0; i < f->factor_count; i++) {
+        const crdi_study_factor* v = &f->factors[i];
+        const bool ends = v->law == CRDI_LAW_UNIFORM || v->law == CRDI_LAW_LOGUNIFORM;
+        if (v->law == CRDI_LAW_LIST) {
+            grid *= v->count;
+        } else if (!ends) {
+            return crdi_read_fail(r, CRD_E_RANGE, v->line,
+                                  "vary.%s: optimise looks between two ends, expected uniform, "
+                                  "loguniform or a list",
+                                  v->name);
+        }
+        laws = laws || ends;
+    }
+    if (f->repeat > 1 || f->method == CRDI_SAMPLE_MORRIS || f->method == CRDI_SAMPLE_SALTELLI) {
+        return crdi_read_fail(r, CRD_E_RANGE, line,
+                              "optimise: goes without repeat, morris and saltelli");
+    }
+    if (f->limit_count && !limited[f->optimiser]) {
+        return crdi_read_fail(r, CRD_E_RANGE, line,
+                              "optimise.method: %s knows no limits; cobyla and isres do",
+                              crdi_optimisers[f->optimiser]);
+    }
+    if (laws && f->count == 0) { // eight searches at least
+        f->count = grid < 8 ? (int)ceil(8 / grid) : 1;
+        f->method = CRDI_SAMPLE_SOBOL;
+    }
+    return CRD_OK;
+}
+
 // How many points are sampled, and by what.
 static crd_status check_sample(crdi_reader* r, const crdi_node* n, const crdi_study_file* f)
 {
@@ -368,12 +423,14 @@ static crd_status read_study(crdi_reader* r, const crdi_node* n, crdi_study_file
     CRD_TRY(read_lines(r, d.keep, "keep", true, &d.f.kept, &d.f.kept_count));
     CRD_TRY(read_lines(r, d.limits, "limits", false, &d.f.limits, &d.f.limit_count));
     CRD_TRY(read_lines(r, d.exclude, "exclude", false, &d.f.exclude, &d.f.exclude_count));
-    CRD_TRY(check_sample(r, n, &d.f));
     if (d.f.kept_count == 0) {
         st = crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "keep"),
                             "keep: nothing is kept of the runs");
         goto fail;
     }
+    d.f.state_line = crdi_line_of(n, "state");
+    if (d.f.minimise) { CRD_TRY(check_optimise(r, n, &d.f)); }
+    CRD_TRY(check_sample(r, n, &d.f));
     if (d.change) {
         CRD_TRY(crdi_expect_kind(r, d.change, CRDI_MAPPING, "what a description may say"));
         d.f.change_line = d.change->first ? d.change->first->line : d.change->line;
@@ -405,6 +462,8 @@ crd_status crdi_study_file_read(crd_context* ctx, const char* text, size_t lengt
                              .levels = 4,
                              .seed = 1,
                              .repeat = 1,
+                             .minimise_runs = 200,
+                             .tolerance = 1e-4,
                              .timeout = 600};
     CRD_TRY(crdi_arena_status(arena));
     if (bytes.failed) { CRD_TRY(CRD_E_MEMORY); }

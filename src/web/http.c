@@ -121,7 +121,9 @@ static const char* media_type(const char* path)
 
 static bool find_file(const crdi_web* w, const char* path, file* out)
 {
-    if (!w->live && strcmp(path, "/") == 0) { path = w->draw ? "/draw.html" : "/view.html"; }
+    if (!w->live && strcmp(path, "/") == 0) {
+        path = w->sheet ? "/sheet.html" : w->draw ? "/draw.html" : "/view.html";
+    }
     for (const crdi_page_file* f = crdi_page_files; f->path; f++) {
         if (strcmp(f->path, path) == 0) {
             *out = (file){f->data, f->length};
@@ -140,6 +142,17 @@ static int send_view(crdi_web* w, struct lws* wsi, bool head)
 {
     const char* text = w->view ? "{\"ready\":true}" : "{\"ready\":false}";
     return answer(w, wsi, 200, "application/json", text, strlen(text), head);
+}
+
+static int send_sheet(crdi_web* w, struct lws* wsi, bool picture, bool head)
+{
+    crd_text t;
+    crd_text_init(&t, w->ctx);
+    crdi_web_sheet_tell(w->sheet, picture, &t);
+    const char* type = picture ? "image/svg+xml" : "application/json";
+    const int n = t.failed ? -1 : answer(w, wsi, 200, type, t.data, t.length, head);
+    crd_text_clear(&t);
+    return n;
 }
 
 static int send_metrics(crdi_web* w, struct lws* wsi, bool head)
@@ -184,7 +197,9 @@ static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
     }
     const bool metrics = w->live && strcmp(path, "/metrics") == 0;
     const bool view = strcmp(path, "/view.json") == 0;
-    if (!metrics && !view && strcmp(path, "/ws") != 0) {
+    const bool picture = w->sheet && strcmp(path, "/sheet.svg") == 0;
+    const bool sheet = picture || (w->sheet && strcmp(path, "/sheet.json") == 0);
+    if (!metrics && !view && !sheet && strcmp(path, "/ws") != 0) {
         return http_refuse(w, wsi, 404, "there is nothing here");
     }
     if (!has_token(w, wsi)) {
@@ -194,6 +209,7 @@ static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
     }
     return metrics ? send_metrics(w, wsi, head)
            : view  ? send_view(w, wsi, head)
+           : sheet ? send_sheet(w, wsi, picture, head)
                    : http_refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
 }
 

@@ -72,10 +72,11 @@ typedef struct crdi_web_stranger {
 } crdi_web_stranger;
 
 struct crdi_web {
-    crd_context* ctx;        // the thread's own
-    crdi_live* live;         // borrowed; NULL: there is no run
-    crdi_view* _Atomic view; // borrowed; NULL: there are no results (yet)
-    crdi_draw* draw;         // borrowed; NULL: no description is drawn
+    crd_context* ctx;             // the thread's own
+    crdi_live* live;              // borrowed; NULL: there is no run
+    crdi_view* _Atomic view;      // borrowed; NULL: there are no results (yet)
+    crdi_draw* draw;              // borrowed; NULL: no description is drawn
+    struct crdi_web_sheet* sheet; // NULL: there is none
     int view_reader_count;
     crdi_web_options opt;
     crd_arena arena; // of the options
@@ -123,6 +124,13 @@ void crdi_web_strangers_part(crdi_web* w, int64_t now);            // from those
 crd_status crdi_web_check(crdi_web* w);  // address, TLS and token; nothing is opened yet
 crd_status crdi_web_listen(crdi_web* w); // `listening` and the port in use
 void crdi_web_tell(crdi_web* w);         // `url`, and warnings
+
+// ---- sheet.c -----------------------------------------------------------------------------------
+
+crd_status crdi_web_sheet_create(crd_context* ctx, struct crdi_web_sheet** out);
+void crdi_web_sheet_destroy(struct crdi_web_sheet* s);
+// The picture, or what there is to say of it as JSON; appended to `out`.
+void crdi_web_sheet_tell(struct crdi_web_sheet* s, bool picture, crd_text* out);
 
 // ---- http.c ------------------------------------------------------------------------------------
 

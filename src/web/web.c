@@ -444,6 +444,7 @@ static void web_destroy(crdi_web* w)
     if (w->listening >= 0) { close(w->listening); }
     if (w->spare >= 0) { close(w->spare); }
     crdi_stream_close(w->stream);
+    crdi_web_sheet_destroy(w->sheet);
     crdi_map_clear(&w->signals);
     crd_text_clear(&w->hello);
     crd_text_clear(&w->status);
@@ -483,6 +484,7 @@ crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_opti
     crd_text_init(&w->benches, own);
     crd_text_init(&w->fresh, own);
     CRD_TRY(keep_options(w, opt));
+    if (opt->sheet) { CRD_TRY(crdi_web_sheet_create(ctx, &w->sheet)); }
     if (opt->stream) { CRD_TRY(crdi_stream_open(own, opt->stream, &w->stream)); }
     if (opt->page) {
         CRD_TRY(crdi_web_check(w));

@@ -1,5 +1,6 @@
 // Pictures of a study: what `study plot` draws, and `study report` has in it.
 #include "cli/study/pictures.h"
+#include "shared/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -358,4 +359,25 @@ crd_status crdi_pictures_usual(crdi_pictures* p)
         st = crdi_picture_histogram(p, p->f->kept[i].name);
     }
     return st;
+}
+
+crd_status crdi_pictures_scatters(crdi_pictures* p)
+{
+    enum { KEPT = 4, FACTORS = 3 };
+    crd_status st = CRD_OK;
+    for (int i = 0; i < p->f->kept_count && i < KEPT && st >= 0; i++) {
+        for (int k = 0; k < p->f->factor_count && k < FACTORS && st >= 0; k++) {
+            char text[600];
+            if (p->rows.texts[k] || p->count == CRDI_PICTURES) { continue; }
+            snprintf(text, sizeof text, "%s,%s", p->f->factors[k].name, p->f->kept[i].name);
+            st = crdi_picture_scatter(p, text);
+        }
+    }
+    return st;
+}
+
+crd_status crdi_pictures_svg(crdi_pictures* p, crd_text* out)
+{
+    const crd_plot_options picture = {.scales = p->scales};
+    return crdi_plot_put(p->cli->ctx, out, &picture, p->panels, p->count);
 }

@@ -22,4 +22,6 @@ crd_status crdi_picture_histogram(crdi_pictures* p, const char* text);
 crd_status crdi_picture_convergence(crdi_pictures* p, const char* text);
 crd_status crdi_picture_tornado(crdi_pictures* p, const char* text);
 crd_status crdi_picture_heat(crdi_pictures* p, const char* text);
-crd_status crdi_pictures_usual(crdi_pictures* p); // a histogram of each number that is kept
+crd_status crdi_pictures_usual(crdi_pictures* p);    // a histogram of each number that is kept
+crd_status crdi_pictures_scatters(crdi_pictures* p); // the first numbers over the first factors
+crd_status crdi_pictures_svg(crdi_pictures* p, crd_text* out);

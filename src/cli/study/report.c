@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct report_options {
     crdi_common common;
@@ -116,34 +115,18 @@ static void put_report(crdi_doc* d, const void* user)
     crdi_doc_drawing(d, "Pictures of the runs", &r->svg);
 }
 
-// The picture as text, by way of a file beside the report.
-static crd_status draw(report* r, const char* path)
+static crd_status draw(report* r)
 {
     crd_status st = CRD_OK;
-    char beside[4096];
-    const crd_plot_options picture = {.scales = r->pictures.scales};
-    const crdi_file_need need = {.what = "a picture", .most = 64u << 20};
     for (int i = 0; i < r->f->kept_count && r->f->factor_count > 1 && st >= 0 && i < 4; i++) {
         st = crdi_picture_tornado(&r->pictures, r->f->kept[i].name);
         if (st == CRD_E_RANGE) { st = CRD_OK; } // words alone vary
     }
-    for (int i = 0; i < r->f->kept_count && st >= 0 && i < 4; i++) {
-        for (int k = 0; k < r->f->factor_count && st >= 0 && k < 3; k++) {
-            char text[600];
-            if (r->pictures.rows.texts[k]) { continue; }
-            snprintf(text, sizeof text, "%s,%s", r->f->factors[k].name, r->f->kept[i].name);
-            if (r->pictures.count < CRDI_PICTURES) {
-                st = crdi_picture_scatter(&r->pictures, text);
-            }
-        }
-    }
-    if (st >= 0) { st = crdi_pictures_usual(&r->pictures); }
-    snprintf(beside, sizeof beside, "%s.svg.tmp", path);
     CRD_TRY(st);
-    CRD_TRY(crd_plot_write(r->cli->ctx, beside, &picture, r->pictures.panels, r->pictures.count));
-    CRD_TRY(crdi_file_read(r->cli->ctx, beside, &need, &r->svg));
+    CRD_TRY(crdi_pictures_scatters(&r->pictures));
+    CRD_TRY(crdi_pictures_usual(&r->pictures));
+    CRD_TRY(crdi_pictures_svg(&r->pictures, &r->svg));
 fail:
-    unlink(beside);
     return st;
 }
 
@@ -183,7 +166,7 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
     if (!path) { path = crdi_arena_format(&arena, "%s.html", crdi_study_database(r.study)); }
     if (!path) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(ask_answers(&r, &arena, &text));
-    CRD_TRY(draw(&r, path));
+    CRD_TRY(draw(&r));
     const int64_t open = r.counts.by_state[CRDI_RUN_OPEN] + r.counts.by_state[CRDI_RUN_CLAIMED];
     const int64_t bad = r.counts.total - open - r.counts.by_state[CRDI_RUN_DONE];
     snprintf(verdict, sizeof verdict, "%s runs, %s of them not good%s",

@@ -118,6 +118,7 @@ crd_status crdi_study_try(crdi_cli* cli, const crdi_study_file* f, crd_arena* ar
                        (long long)plan->points);
         goto fail;
     }
+    if (f->minimise) { plan->runs = plan->points = f->minimise_runs; }
     const int64_t rows = plan->runs < 0 ? plan->points : plan->runs;
     plan->bytes = 20000 + rows * (30 + 9 * (int64_t)(f->factor_count + f->kept_count));
     CRD_TRY(crdi_study_worker_create(cli->ctx, f, &w));

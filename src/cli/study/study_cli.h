@@ -1,6 +1,7 @@
 // What the commands of studies share.
 #pragma once
 #include "cli/cli.h"
+#include "cli/run/run.h"
 #include "shared/study.h"
 
 #define CRDI_DATABASE_OPTION(object)                                                               \
@@ -29,4 +30,16 @@ crd_status crdi_study_try(crdi_cli* cli, const crdi_study_file* f, crd_arena* ar
                           crdi_study_plan* plan, crd_text* describe);
 // The statistics of what is kept, and sensitivities of designs that are made for them.
 crd_status crdi_study_put_answers(crdi_cli* cli, crdi_study* s, const char* where,
+                                  crdi_result* out);
+// The page with the scatter plots of a study that is being made.
+typedef struct crdi_study_watch crdi_study_watch; // opaque
+crd_status crdi_study_watch_start(crdi_cli* cli, const crdi_watch_options* o, crdi_study* s,
+                                  crdi_study_watch** out);
+// What the line says, and a new picture now and then, if somebody looks.
+void crdi_study_watch_show(crdi_study_watch* w, const char* line);
+// With the last picture; a page that looks gets it.
+void crdi_study_watch_stop(crdi_study_watch* w, const char* line);
+
+// What a search has come to: the best run, and what each combination of the lists came to.
+crd_status crdi_study_put_optimum(crdi_cli* cli, crdi_study* s, const crdi_optimum* best,
                                   crdi_result* out);
