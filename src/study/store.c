@@ -6,7 +6,6 @@
 //   runs(id, key, state, owner, seconds, reason, factors ..., kept ...)
 #include <sqlite3.h>
 
-#include "shared/archive.h"
 #include "study/study.h"
 
 #include <errno.h>
