@@ -144,21 +144,29 @@ crd_status crdi_bound_init(crd_arena* arena, const crdi_errors* e, crdi_norm nor
     return CRD_OK;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 void crdi_bound_step(crdi_bound* b, const crdi_errors* e, double h, const crdi_drive* drive)
 {
     const int p = e->outputs;
-    double g = 0;
+    double g = 0, *direct = e->work; // (outputs) what follows at once
+    memset(direct, 0, (size_t)p * sizeof *direct);
     for (int j = 0; j < e->inputs; j++) {
-        g += b->into[j] * drive[j].most + b->back[j] * fmax(fabs(e->s[j]), fabs(drive[j].end));
+        const double most = larger(fabs(e->s[j]), fabs(drive[j].end));
+        g += b->into[j] * drive[j].most + b->back[j] * most;
+        if (most == 0) { continue; }
+        for (int i = 0; i < p; i++) {
+            direct[i] += fabs(e->Dc[j * p + i]) * most;
+        }
     }
     const double z = b->growth * h, gain = exp(z), past = b->size;
     b->size = gain * past + h * (fabs(z) > 1e-8 ? expm1(z) / z : 1) * g;
-    const double most = fmax(past, b->size); // between them it rises or falls
+    const double most = larger(past, b->size); // between them it rises or falls
     for (int i = 0; i < p; i++) {
-        double y = b->out[i] * most;
-        for (int j = 0; j < e->inputs; j++) {
-            y += fabs(e->Dc[j * p + i]) * fmax(fabs(e->s[j]), fabs(drive[j].end));
-        }
+        const double y = b->out[i] * most + direct[i];
         b->square[i] += h * y * y;
     }
 }

@@ -269,7 +269,7 @@ crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive)
         const double a = s->y[i], b = y[i];
         s->y[i] = b;
         s->square[i] += h * (a * a + a * b + b * b) / 3; // of a line
-        s->max[i] = fmax(s->max[i], fabs(b));
+        s->max[i] = fabs(b) > s->max[i] ? fabs(b) : s->max[i];
         sum += s->square[i];
     }
     s->time += h;
