@@ -352,6 +352,7 @@ typedef struct crd_guard_report {
     crd_guard_state state;
     bool asked;        ///< the description says something about it
     bool stopped;      ///< the run, by it
+    bool exploded;     ///< UNDECIDED, and a loop that swings has become a thousand times as large
     double time;       ///< s, when it was seen; NaN: nothing was
     double growth;     ///< per step, of the loop by its coupling; NaN: not known
     const char* text;  ///< what and why, "": nothing to say

@@ -95,6 +95,14 @@ class EndToEnd(unittest.TestCase):
                 new.writestr(entry, data)
         return name
 
+    def black_box(self, name, version=2):
+        """The FMU without partial derivatives."""
+        def without(text):
+            for word in ("providesDirectionalDerivatives", "providesDirectionalDerivative"):
+                text = text.replace(word + '="true"', word + '="false"')
+            return text
+        return self.bend(fmu(name, version), f"{name}{version}.fmu", xml=without)
+
 
 def near(a, b, tolerance):
     return math.isfinite(a) and abs(a - b) <= tolerance

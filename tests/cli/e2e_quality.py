@@ -231,6 +231,20 @@ class Guard(Quality):
             self.assertIn("Guard off: nobody watches", report)
             self.assertNotIn("\u2714", report)
 
+    def test_a_black_box_that_swings_up_a_thousand_fold_does_not_pass_unasked(self):
+        # 0.2 % a step, followed by the samples: nobody can tell it from a plant.
+        for name in ("lo_fd1", "lo_fd2"):
+            self.black_box(name)
+        self.write("closed.yaml", SYSTEM.replace("PREDICT", "hold").replace("BONDS", "").replace(".fmu", "2.fmu"))
+        long = ("closed.yaml", "--stop-time", "25 s")
+        for guard, code in (("auto", 3), ("off", 3), ("warn", 0)):
+            mark, j = self.mark(*long, "--guard", guard, code=code)
+            self.assertEqual((mark[0], j["end"], j["guard"]["state"]), ("\u26a0", "stop time", "undecided"), guard)
+            self.assertEqual(j["guard"]["exploded"], guard != "warn")
+        said = self.cardan("run", *long, "-q", "-o", "none", code=3).stderr
+        for part in ("cannot be told apart", "'--step 2.5 ms' would tell", "'guard: warn' only"):
+            self.assertIn(part, said)
+
     def report(self, name):
         self.cardan("report", name, "-o", "run.md")
         with open(self.path("run.md"), encoding="utf-8") as f:

@@ -741,6 +741,7 @@ static void a_falling_black_box_is_undecided(void** state)
     pendulum(&g, &closed);
     run(&g);
     check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
+    check(!g.r->guard.exploded);
     check_contains(g.r->guard.text, "cannot be told apart");
     check_contains(g.r->guard.help, "--step 5 ms");
     check_contains(g.r->guard.note, "gives no derivatives");
@@ -755,6 +756,7 @@ static void a_falling_black_box_is_undecided(void** state)
     g.s->run.guard.action = CRD_GUARD_NONE; // 3300-fold, by itself
     run(&g);
     check_state(&g, CRD_GUARD_UNDECIDED, CRD_END_STOP_TIME);
+    check(!g.r->guard.exploded);
     clear_away(&g);
 }
 

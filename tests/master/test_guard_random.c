@@ -21,10 +21,13 @@ typedef enum class { OTHER, DIVERGES, HOLDS, GROWS } class;
 typedef struct outcome {
     crd_guard_state state, at_start;
     bool stopped;
+    bool passes; // with exit code 0
     double size; // when it was seen
     double rate; // ln of the growth per step, unguarded
     char text[400];
 } outcome;
+
+static int passed_unguarded;
 
 static crd_prediction prediction_of(uint64_t seed)
 {
@@ -43,6 +46,8 @@ static void at_end(void* user, crd_master* m, const crd_master_report* r)
     outcome* o = user;
     o->state = r->guard.state;
     o->stopped = r->guard.stopped;
+    o->passes =
+        r->end != CRD_END_FAILED && r->guard.state < CRD_GUARD_DIVERGED && !r->guard.exploded;
     snprintf(o->text, sizeof o->text, "%s",
              strstr(r->guard.text, "grows") ? strstr(r->guard.text, "grows") : "");
 }
@@ -68,19 +73,27 @@ static random_traits traits_of(uint64_t seed, bool plant)
     return t;
 }
 
-// Without a guard.
+// Without a guard. What explodes does not pass all the same.
 static class class_of(uint64_t seed, const random_traits* t, bool black_box, bool longer,
                       double* rate)
 {
     random_linear* s = random_linear_create(seed, t);
     if (!s) { return OTHER; }
-    const random_result r = random_linear_run(
-        s,
-        &(random_run){.predict = prediction_of(seed), .black_box = black_box, .change = unguarded});
+    outcome o = {0};
+    const random_result r = random_linear_run(s, &(random_run){.predict = prediction_of(seed),
+                                                               .black_box = black_box,
+                                                               .change = unguarded,
+                                                               .end = at_end,
+                                                               .user = &o});
     random_linear_destroy(s);
     const bool far = !(r.size < 1e4);
     if (rate) { *rate = isfinite(r.size) ? log(r.size) / (double)r.ticks : 1; }
     if (!isnan(t->growth)) { return r.total < 0.5 ? GROWS : OTHER; }
+    if (far && !longer && o.passes) {
+        printf("seed %llu%s passes with guard: off, size %g, %s\n", (unsigned long long)seed,
+               black_box ? ", black box" : "", r.size, crd_guard_state_name(o.state));
+        passed_unguarded++;
+    }
     if (far) { return longer ? OTHER : DIVERGES; }
     return r.total < 1 ? HOLDS : OTHER;
 }
@@ -110,7 +123,7 @@ static outcome guarded(uint64_t seed, const random_traits* t, bool black_box, bo
 }
 
 typedef struct tally {
-    int all, flagged, stopped, early, said, fast, fast_said, undecided;
+    int all, flagged, stopped, early, said, fast, fast_said, undecided, passed;
 } tally;
 
 static void add(tally* a, const outcome* o)
@@ -123,14 +136,15 @@ static void add(tally* a, const outcome* o)
     a->fast += o->rate > log(1.2);
     a->fast_said += o->rate > log(1.2) && o->state >= CRD_GUARD_WARNED;
     a->undecided += o->state == CRD_GUARD_UNDECIDED;
+    a->passed += o->passes;
 }
 
 static void show(const char* name, const tally* a)
 {
     printf("%-22s %5d systems: %d flagged at the start, %d said, %d stopped, %d of them before "
-           "1000 x, %d undecided; %d of %d fast ones said\n",
-           name, a->all, a->flagged, a->said, a->stopped, a->early, a->undecided, a->fast_said,
-           a->fast);
+           "1000 x, %d undecided, %d pass; %d of %d fast ones said\n",
+           name, a->all, a->flagged, a->said, a->stopped, a->early, a->undecided, a->passed,
+           a->fast_said, a->fast);
 }
 
 static uint64_t first_seed(void)
@@ -173,6 +187,12 @@ static void try_all(bool black_box, tally tallies[4])
     show("plant", &tallies[GROWS]);
 }
 
+static void switched_off(void** state)
+{
+    (void)state;
+    check_int(passed_unguarded, 0);
+}
+
 static void where_units_can_be_linearised(void** state)
 {
     (void)state;
@@ -180,25 +200,25 @@ static void where_units_can_be_linearised(void** state)
     try_all(false, t);
     check_int(t[DIVERGES].flagged, t[DIVERGES].all);
     check_int(t[DIVERGES].stopped, t[DIVERGES].all);
+    check_int(t[DIVERGES].passed, 0);
     check(t[DIVERGES].early >= 0.98 * t[DIVERGES].all - (COUPLING < 100));
     check_int(t[HOLDS].said + t[HOLDS].stopped, 0);
     check_int(t[GROWS].said + t[GROWS].stopped, 0);
 }
 
-// Asked for are 90 % with 0.2 % of false warnings; this was not reached, and the limits here are
-// those of what was measured: 86 % of two other sets, with 15 false warnings in 8000, all of plants
-// that grow. What is missing grows slowly and is followed by the samples, as a plant's growth is.
-// It is undecided, which is not green.
+// What is missing grows slowly and is followed by the samples, as a plant's growth is. It is
+// undecided, which is not green, and a thousand times as large, which is not exit code 0.
 static void as_black_box(void** state)
 {
     (void)state;
     tally t[4] = {{0}};
     try_all(true, t);
     const int calm = t[HOLDS].all + t[GROWS].all;
-    check(t[DIVERGES].said >= 0.84 * t[DIVERGES].all - (COUPLING < 100));
+    check(t[DIVERGES].said >= 0.9 * t[DIVERGES].all - (COUPLING < 100));
     check_int(t[DIVERGES].fast_said, t[DIVERGES].fast);
     check_int(t[DIVERGES].said + t[DIVERGES].undecided, t[DIVERGES].all);
-    check(t[HOLDS].said + t[GROWS].said <= 0.003 * calm + (COUPLING < 100));
+    check_int(t[DIVERGES].passed, 0);
+    check(t[HOLDS].said + t[GROWS].said <= 0.002 * calm + (COUPLING < 100));
     check_int(t[HOLDS].stopped + t[GROWS].stopped, 0);
 }
 
@@ -207,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_units_can_be_linearised),
         cmocka_unit_test(as_black_box),
+        cmocka_unit_test(switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

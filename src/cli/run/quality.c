@@ -94,9 +94,9 @@ static void say_guard(crdi_result* out, const crd_guard_report* g)
 static void put_guard(crdi_result* j, const crd_guard_report* g)
 {
     crdi_put(j, TEXT("state", crd_guard_state_name(g->state)), BOOL("stopped", g->stopped),
-             REAL("time", g->time), REAL("growth", g->growth), TEXT("text", g->text),
-             TEXT("help", g->help), TEXT("note", g->note), INT("loops", g->loops),
-             INT("mapped", g->mapped));
+             BOOL("exploded", g->exploded), REAL("time", g->time), REAL("growth", g->growth),
+             TEXT("text", g->text), TEXT("help", g->help), TEXT("note", g->note),
+             INT("loops", g->loops), INT("mapped", g->mapped));
 }
 
 void crdi_say_step_quality(crdi_result* out, const crd_master_report* r)
@@ -386,6 +386,12 @@ crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r,
 crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
 {
     const crd_guard_report* g = &r->guard;
+    if (g->exploded) {
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "%s; %s; it has become a thousand times as large, which passes with "
+                         "'guard: warn' only",
+                         g->text, g->help);
+    }
     if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) {
         if (r->trust < CRD_TRUST_SPOILT) { return CRD_OK; }
         return crdi_fail(ctx, CRD_E_LIMIT,

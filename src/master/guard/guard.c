@@ -45,6 +45,7 @@ crd_guard_report crdi_guard_get_report(const crd_master* m)
     crd_guard_report r = {.state = g->state,
                           .asked = g->spec.place.file && *g->spec.place.file,
                           .stopped = g->stopped,
+                          .exploded = g->exploded && g->state == CRD_GUARD_UNDECIDED,
                           .time = g->text[0] ? g->time : (double)NAN,
                           .growth = NAN,
                           .text = g->text,
@@ -487,10 +488,13 @@ static void tell_by_errors(crd_master* m, crdi_guard_loop* l, crdi_guarded* p, d
 {
     crdi_guard* g = &m->guard;
     if (crdi_growth_is_even(&p->watch, stretch(m) + 1)) { freeze_scales(m, l, p); }
-    const bool error = is_error(m, p, grown);
-    if (!error && !explodes(m, p)) { return; }
-    if (!error && grown < beyond_use) {
-        wonder(m, l, 0, m->clock.time);
+    const bool error = is_error(m, p, grown), sudden = explodes(m, p);
+    if (!error && (!sudden || grown < beyond_use)) {
+        if (sudden) { wonder(m, l, 0, m->clock.time); }
+        // Who falls over does not swing: that is the plant. Nobody else passes unasked.
+        g->exploded =
+            g->exploded || (g->state == CRD_GUARD_UNDECIDED && g->spec.action != CRD_GUARD_WARN &&
+                            crdi_growth_swings(&p->watch));
         return;
     }
     const char* from = crdi_end_name(m->plan, &m->arena, &p->of->from);

@@ -97,6 +97,7 @@ typedef struct crdi_guard {
     bool limited;  // there is a limit that acts in the run
     crd_guard_state state;
     bool stopped;
+    bool exploded;              // a thousand-fold, and nobody knows by what
     double time;                // run: of what is said
     char text[CRDI_GUARD_TEXT]; // run: what and why
     char help[CRDI_GUARD_TEXT]; // run: what would help

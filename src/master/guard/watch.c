@@ -173,17 +173,29 @@ static bool look_at_step(crdi_growth_watch* w, double defect, double expected)
     return w->count >= 2 && confirms_at_once(w, expected);
 }
 
-void crdi_growth_note(crdi_growth_watch* w, double y, int block)
+static void note_size(crdi_growth_watch* w, double y, int block)
 {
     const double size = fabs(y);
     if (size > w->size) { w->size = size; }
     if (size > w->block[block]) { w->block[block] = size; }
 }
 
+void crdi_growth_note(crdi_growth_watch* w, double y, int block)
+{
+    note_size(w, y, block);
+    if (block != w->looked) {
+        w->looked = block;
+        w->turned = w->turns;
+        w->turns = 0;
+    }
+    w->turns += y * w->last < 0;
+    if (y != 0) { w->last = y; }
+}
+
 crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int block,
                              double expected)
 {
-    crdi_growth_note(w, y, block);
+    note_size(w, y, block);
     const bool soon = expected > 0 && look_at_step(w, defect, expected);
     const double first = y - w->y[0], third = y - 3 * w->y[0] + 3 * w->y[1] - w->y[2];
     w->y[3] = w->y[2];
@@ -253,7 +265,7 @@ bool crdi_growth_swings(const crdi_growth_watch* w)
     while (i > 0 && w->windows[i].count < 3) {
         i--;
     }
-    return swings(&w->windows[i]);
+    return w->turned + w->turns > 1 || swings(&w->windows[i]);
 }
 
 // R of a tone is the square of its angle per step: 0.4 are ten steps a period.

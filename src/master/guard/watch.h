@@ -36,14 +36,16 @@ typedef enum crdi_growth {
 typedef struct crdi_growth_watch {
     double y[4]; // newest first
     int count;
-    double size;                 // largest |y|
-    double nothing;              // what is smaller is rounding
-    double calm;                 // of the alarm: largest |y| before the growth that is seen
-    int window, back;            // of the alarm: where that stands, window < 0: in no window
-    double rate;                 // of the alarm: ln of the growth per step
-    double roughness;            // of the alarm: R
-    double share;                // of the alarm: E of the size
-    double last;                 // d of the newest step, if it is not 0
+    double size;               // largest |y|
+    double nothing;            // what is smaller is rounding
+    double calm;               // of the alarm: largest |y| before the growth that is seen
+    int window, back;          // of the alarm: where that stands, window < 0: in no window
+    double rate;               // of the alarm: ln of the growth per step
+    double roughness;          // of the alarm: R
+    double share;              // of the alarm: E of the size
+    double last;               // d of the newest step, if it is not 0
+    int looked, turns, turned; // where nothing but sizes is noted: the stretch, how often y changed
+                               // its sign in it, and in the one before
     double step[3], step_before; // |d| of the newest steps, and the largest before them
     crdi_growth_window windows[CRDI_WATCH_WINDOWS];
     double block[CRDI_WATCH_BLOCKS]; // largest |y| of each stretch
@@ -52,7 +54,7 @@ typedef struct crdi_growth_watch {
 /// Before the first step: the sample there. No growth begins below `nothing`: at rest there is
 /// rounding.
 void crdi_growth_start(crdi_growth_watch* w, double y, double nothing);
-/// The size of a sample, nothing else.
+/// The size and the sign of a sample, nothing else.
 void crdi_growth_note(crdi_growth_watch* w, double y, int block);
 /// A step with its defect and the sample at its end. `expected`: ln of the growth per step that a
 /// map foretells, 0: none does. NaN makes no alarm.
@@ -68,7 +70,8 @@ double crdi_growth_calm_of(const crdi_growth_watch* w, const crdi_growth_watch* 
 double crdi_growth_of_blocks(const crdi_growth_watch* w, int blocks);
 /// Whether that went on evenly, as what explodes does, or became slower, as t^4 does.
 bool crdi_growth_is_even(const crdi_growth_watch* w, int blocks);
-/// Whether its defect changed its sign more than once in the last long windows.
+/// Whether its defect changed its sign more than once in the last long windows; where only sizes
+/// are noted, the signal in the last stretches.
 bool crdi_growth_swings(const crdi_growth_watch* w);
 /// Whether its samples rang, or had noise, all along the last long window.
 bool crdi_growth_is_rough(const crdi_growth_watch* w);

@@ -582,6 +582,7 @@ static void put_guard(crdi_json_writer* w, const crd_guard_report* g)
     crdi_json_begin_object(w, "guard");
     crdi_json_put_text(w, "state", crd_guard_state_name(g->state));
     crdi_json_put_bool(w, "stopped", g->stopped);
+    crdi_json_put_bool(w, "exploded", g->exploded);
     crdi_json_put_number(w, "time", g->time);
     crdi_json_put_number(w, "growth", g->growth);
     crdi_json_put_text(w, "text", g->text);
