@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _lib
 from ._lib import Metrics, P, S, STATUS, lib
-from ._run import Run
+from ._run import Run, whole
 from ._system import System
 from ._tools import LOADER, Arena, Element, files_as_json, one_dimension
 from ._tools import element as Opening
@@ -206,11 +206,7 @@ def _steps(k: Any, latency: Optional[float], step: float) -> Optional[int]:
     if k is not None and latency is not None:
         raise _lib.RangeError("k and latency say the same thing, expected one of them")
     if k is not None:
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-            raise TypeError(f"k is {type(k).__name__}, expected a whole number of macro steps")
-        if not 0 <= k <= 10000:
-            raise _lib.RangeError(f"k is {k}, expected 0 to 10000 macro steps")
-        return int(k)
+        return whole("k", k, 0, 10000)
     if latency is None:
         return None
     found = int(lib.crd_latency_steps(float(latency), step))
@@ -288,7 +284,7 @@ def analyze(of: Element, step: Optional[float] = None, k: Optional[int] = None, 
             ctx.check(lib.crd_analysis_element(e.handle, h, age, magnitude, phase, c.byref(report)))
             try:
                 if omega is None:
-                    grid = np.geomspace(1e-3 * math.pi / h, math.pi / h, max(2, int(points)))
+                    grid = np.geomspace(1e-3 * math.pi / h, math.pi / h, whole("points", points, 2, 1000000))
                 else:
                     grid = np.ascontiguousarray(np.atleast_1d(one_dimension(omega, "omega")))
                 found = [_response(ctx, e.label, age, h, grid, report.pieces[i], report.pieces[i].limits)
@@ -466,7 +462,7 @@ def spectrum(signal: Any, step: float, *, part: float = 0.99, segment: int = 0) 
         s = SignalOf(b"signal", y.ctypes.data, len(y), _positive("step", step))
         r = SignalReport()
         try:
-            ctx.check(lib.crd_analysis_signal(ctx.handle, c.byref(s), int(segment), float(part), c.byref(r)))
+            ctx.check(lib.crd_analysis_signal(ctx.handle, c.byref(s), whole("segment", segment, 0, 1 << 30), float(part), c.byref(r)))
             return Spectrum(_array(r.spectrum.omega, r.spectrum.bins), _array(r.spectrum.density, r.spectrum.bins),
                             r.mean, r.bandwidth, r.half, r.spectrum.variance)
         finally:
@@ -521,7 +517,7 @@ def _task(step: Optional[float], band: Any, magnitude_band: Any, taps: int, degr
         if not 0 <= lo < hi < math.inf:
             raise _lib.RangeError(f"{name} band is {given!r}, expected two frequencies in rad/s, the lower one first")
         setattr(task.goal, name, Interval(lo, hi))
-    task.goal.m, task.degree, task.margin = int(taps), int(degree), float(margin)
+    task.goal.m, task.degree, task.margin = whole("taps", taps, 1, 1000), whole("degree", degree, 0, 100), float(margin)
     if noise is not None:
         task.noise = float(noise)
     for key, value in weights.items():

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _lib, _optional
 from ._lib import P, S, STATUS, lib
+from ._run import whole
 from ._tools import Arena, files_as_json, one_dimension
 
 D = c.c_double
@@ -279,8 +280,7 @@ class Circuit:
             o.method, o.step = choice.method, choice.step
         if math.isnan(o.step):
             raise _lib.RangeError("there is no .tran, expected step with the step", self.file)
-        if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every < 1 << 31:
-            raise _lib.RangeError(f"every is {every!r}, expected a whole number from 1")
+        every = whole("every", every, 1, (1 << 31) - 1)
         if end / o.step > 1e10:
             raise _lib.RangeError(f"{end} s in steps of {o.step} s, expected at most 1e10 steps")
         begin = n.tran_start if start is None and n.tran_start < end else float(start or 0)

@@ -192,6 +192,7 @@ _FUNCTIONS = {
     "crd_coupling_replay": (STATUS, [P, P, c.POINTER(ReplayOptions), P, c.c_int64, P, P]),
     "crd_score_metrics": (Metrics, [c.POINTER(Score)]),
     "crd_table_read": (STATUS, [P, S, c.POINTER(c.POINTER(Table))]),
+    "crd_table_write": (STATUS, [P, P, S, P, c.c_int]),
     "crd_table_destroy": (None, [c.POINTER(Table)]),
     "crd_compare_defaults": (CompareOptions, []),
     "crd_compare": (STATUS, [P, c.POINTER(Table), c.POINTER(Table), c.POINTER(CompareOptions),
@@ -202,15 +203,24 @@ _FUNCTIONS = {
 
 def declare(functions: Mapping[str, Any], of: Any = None) -> None:
     """Functions of the library: what they return and take."""
+    library = of or lib
     for name, (result, arguments) in functions.items():
-        f = getattr(of or lib, name)
+        f = library[name]
         f.restype, f.argtypes = result, arguments
+        setattr(library, name, f)
+
+
+class _Library(c.CDLL):
+    """Nothing is called that was not declared: ctypes would cut addresses to 32 bits."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{name} is not declared")
 
 
 def _load() -> Any:
     path = _find()
     try:
-        lib = c.CDLL(path)
+        lib = _Library(path)
         declare(_FUNCTIONS, lib)
     except (OSError, AttributeError) as e:
         raise ImportError(f"libcardan could not be loaded from {path}: {e}; "
@@ -244,7 +254,7 @@ def _load_fast() -> Any:
 fast: Any = _load_fast()
 fast_calls: Tuple[int, ...] = fast.bind(*(c.cast(getattr(lib, f"crd_master_{n}"), P).value
                                           for n in ("advance", "ended", "time", "get", "set"))) if fast else ()
-ssp_read = c.cast(lib.crd_ssp_read, P)
+ssp_read = c.cast(lib["crd_ssp_read"], P)
 
 
 # ---- failures ----------------------------------------------------------------------------------

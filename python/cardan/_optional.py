@@ -1,8 +1,18 @@
-"""Packages that are not needed to run: asked for where they are, named where they are missing."""
+"""Packages that are not needed, or not yet: asked for where they are, named where they are missing."""
 from __future__ import annotations
 
 import importlib
 from typing import Any
+
+
+class Later:
+    """A module that is imported where it is used first: `import cardan` takes a few milliseconds, NumPy alone 70."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self.name), attribute)
 
 
 def need(package: str, what: str) -> Any:

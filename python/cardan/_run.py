@@ -10,27 +10,31 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union, overload
 
-import numpy as np
-
-from . import _lib, _optional, _show
+from . import _lib, _optional
 from ._lib import lib
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    from . import _show
 
     from ._system import System
     Array = NDArray[np.float64]
+else:
+    np, _show = _optional.Later("numpy"), _optional.Later("cardan._show")
 
 _ENDS = ("", "stop time", "unit", "interrupted", "failed", "overrun", "guard")
 _SLICE = 0.05  # s between two looks at signals such as Ctrl-C
 
 
-def _whole(what: str, number: Any, least: int = 0) -> int:
+def whole(what: str, number: Any, least: int = 0, most: int = (1 << 62) - 1) -> int:
     """A whole number that was given."""
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+    if isinstance(number, bool) or not (isinstance(number, int) or isinstance(number, np.integer)):
         raise TypeError(f"{what} is {type(number).__name__}, expected a whole number")
-    if not least <= number < 1 << 62:
-        raise _lib.RangeError(f"{what} is {number}, expected a whole number from {least}")
+    if not least <= number <= most:
+        raise _lib.RangeError(f"{what} is {number}, expected a whole number from {least}"
+                              + (f" to {most}" if most < 1 << 61 else ""))
     return int(number)
 
 
@@ -199,7 +203,7 @@ class Run:
     def advance(self, steps: int = 1) -> bool:
         """So many macro steps. False: the run has come to its end."""
         if steps.__class__ is not int or steps >> 62:
-            steps = _whole("steps", steps)
+            steps = whole("steps", steps)
         status = lib.crd_master_advance(self._master, steps) if self._master else -9
         if status < 0 or self._error is not None:
             self._alive()

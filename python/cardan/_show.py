@@ -57,7 +57,6 @@ _lib.STRUCTS.update({"crd_plot_series": _Series, "crd_plot_panel": _Panel, "crd_
 _lib.declare({
     "crd_report_drawing": (c.c_int, [c.c_void_p, c.c_char_p, c.c_size_t, c.c_void_p]),
     "crd_plot_svg": (c.c_int, [c.c_void_p, c.c_char_p, c.c_char_p, c.c_char_p, c.POINTER(_Panel), c.c_int]),
-    "crd_table_write": (c.c_int, [c.c_void_p, c.c_void_p, c.c_char_p, c.POINTER(_Attachment), c.c_int]),
     "crd_recording_open": (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p)]),
     "crd_recording_close": (None, [c.c_void_p]),
     "crd_report_write": (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(_ReportRun), c.c_int, c.POINTER(_ReportOptions)]),

@@ -5,18 +5,21 @@ import ctypes as c
 import json
 import math
 import os
-import shutil
-import tempfile
 import weakref
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
-import numpy as np
-
-from . import _lib, _show
+from . import _lib
 from ._lib import lib
+from ._optional import Later
 from ._run import Run
-from ._tools import Opened, element
 from ._unit import Instance, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from . import _show, _tools
+else:
+    np, _show, _tools = Later("numpy"), Later("cardan._show"), Later("cardan._tools")
 
 Path = Union[str, "os.PathLike[str]"]
 #: keys of a unit that name a file
@@ -99,7 +102,7 @@ def _look_for_algorithm(word: Any, place: str) -> None:
         return
     ctx = _lib.Context()
     try:
-        with element(ctx, word):
+        with _tools.element(ctx, word):
             pass
     except _lib.NotFound as e:
         if "is not known" in e.sentence:  # else it needs more than its name
@@ -118,6 +121,7 @@ def _stand_ins(*names: Any) -> Dict[str, Any]:
 def _drop(folder: str, process: int) -> None:
     """A folder, by who has made it and not by its forks."""
     if os.getpid() == process:
+        import shutil
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -189,12 +193,13 @@ class System:
     def _recording(self, name: str, arrays: Mapping[str, Any]) -> str:
         """Arrays as a file of this system."""
         if self._folder is None:
+            import tempfile
             self._folder = tempfile.mkdtemp(prefix="cardan-")
             weakref.finalize(self, _drop, self._folder, os.getpid())
         ctx = _lib.Context()
         path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.mf4")
         try:
-            opened = Opened(ctx, arrays)
+            opened = _tools.Opened(ctx, arrays)
             if not opened.table.contents.rows:
                 raise _lib.RangeError("the recording has no rows, expected at least one", f"units.{name}.replay")
             ctx.check(lib.crd_table_write(ctx.handle, opened.table, path.encode(), None, 0))

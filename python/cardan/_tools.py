@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _lib
 from ._lib import P, S, lib
-from ._run import Run
+from ._run import Run, whole
 
 #: a coupling element: a name, the keys of one, or a file
 Element = Union[str, Mapping[str, Any], "os.PathLike[str]"]
@@ -127,7 +127,7 @@ def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optio
     """
     y = one_dimension(signal, "the signal")
     o = lib.crd_replay_defaults()
-    o.step, o.delay, o.jitter, o.loss, o.seed = step, latency, jitter, loss, seed
+    o.step, o.delay, o.jitter, o.loss, o.seed = step, latency, jitter, loss, whole("seed", seed, 0, (1 << 64) - 1)
     ctx = _lib.Context()
     found: Dict[str, Compensated] = {}
     try:

@@ -2,21 +2,26 @@
 from __future__ import annotations
 
 import ctypes as c
-import inspect
 import pickle
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _lib
+from ._optional import Later
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Later("numpy")
 
 Names = Union[Sequence[str], Mapping[str, Any]]
-Start = Union[float, Any]  # a number or, of a variable with several elements, an array
+Start = Any  # a float or, of a variable with several elements, an array
 _FLOAT64, _INPUT, _OUTPUT, _PARAMETER, _CONTINUOUS, _TUNABLE = 0, 1, 2, 3, 0, 2
 _OK, _ERROR = 0, 5
 
 
 def _start(name: str, value: Any) -> Start:
+    if isinstance(value, (int, float)):
+        return float(value)
     array = np.asarray(value, dtype=float)
     if array.ndim > 1 or not array.size:
         raise ValueError(f"{name} has the shape {array.shape}, expected a number or an array of one dimension")
@@ -43,7 +48,7 @@ class Unit:
     def __init__(self, code: Callable[..., Any], inputs: Optional[Names], outputs: Optional[Names],
                  parameters: Optional[Mapping[str, Any]], feedthrough: Optional[bool]) -> None:
         self.code = code
-        self.is_class = inspect.isclass(code)
+        self.is_class = isinstance(code, type)
         self.name = code.__name__
         self.__doc__ = code.__doc__
         self.takes_time = False
@@ -62,6 +67,7 @@ class Unit:
         self.feedthrough = (has_outputs or not self.is_class) if feedthrough is None else feedthrough
 
     def _read_signature(self, inputs: Optional[Names], parameters: Optional[Mapping[str, Any]]) -> Any:
+        import inspect
         found, tunable = {}, dict(parameters or {})
         for i, p in enumerate(inspect.signature(self.code).parameters.values()):
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -120,7 +126,7 @@ class Instance:
         self.rows = (_lib.ModelVariable * max(1, len(self.names)))()
         starts = {**of.inputs, **of.parameters, **of.outputs}
         self.places: List[Any] = []  # index of a number, slice of an array
-        self.arrays = any(np.ndim(starts[n]) for n in self.names)
+        self.arrays = any(not isinstance(starts[n], float) for n in self.names)
         doubles, self.kept = 0, []
         for i, name in enumerate(self.names):
             row, start = self.rows[i], starts[name]
@@ -130,14 +136,14 @@ class Instance:
             row.variability = _TUNABLE if name in of.parameters else _CONTINUOUS
             row.offset = 8 * doubles
             row.depends = None if of.feedthrough else b""
-            if isinstance(start, np.ndarray):
+            if not isinstance(start, float):
                 self.kept.append(start)
                 row.size, row.starts = len(start), start.ctypes.data
                 self.places.append(slice(doubles, doubles + len(start)))
             else:
                 row.start = start
                 self.places.append(doubles)
-            doubles += np.size(start)
+            doubles += 1 if isinstance(start, float) else len(start)
         self.doubles = max(1, doubles)
         self.fast: Any = None
         if _lib.fast and not of.is_class and not self.arrays:

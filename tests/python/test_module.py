@@ -53,6 +53,8 @@ def lag_system(**more):
 class Layout(unittest.TestCase):
     @unittest.skipUnless(shutil.which("cc"), "needs a compiler")
     def test_structs_are_those_of_the_headers(self):
+        for name in ("_analysis", "_circuit", "_show", "_tools"):
+            importlib.import_module("cardan." + name)
         lines, expected = [], []
         for name, struct in [*_lib.STRUCTS.items(), *_lib.PREFIXES.items()]:
             if name in _lib.STRUCTS:
@@ -505,6 +507,24 @@ class Mistakes(unittest.TestCase):
                 except (cardan.CardanError, TypeError, ValueError, AttributeError, OverflowError, _lib.c.ArgumentError):
                     pass
         self.assertGreater(calls, 1000)
+
+
+class Import(unittest.TestCase):
+    def test_what_is_not_needed_is_not_imported(self):
+        """`import cardan` takes less than 100 ms; NumPy would take most of them."""
+        code = ("import sys, cardan; sys.exit(' '.join(m for m in ('numpy', 'inspect', 'subprocess', 'cardan._circuit', 'cardan._show')"
+                " if m in sys.modules))")
+        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+        self.assertEqual(done.stderr.strip(), "")
+
+    def test_every_name_is_there(self):
+        space = {}
+        exec("from cardan import *", space)
+        self.assertEqual([n for n in cardan.__all__ if n not in space or n not in dir(cardan)], [])
+        with self.assertRaises(AttributeError):
+            cardan.nothing_of_that_name
+        with self.assertRaises(AttributeError):  # not a call with cut addresses
+            _lib.lib.crd_circuit_drift
 
 
 class Docs(unittest.TestCase):

@@ -74,7 +74,16 @@ class Caller:
             self.description = f.read().replace("../../build/fmus/fmi2", fmus)
         self.mend()
         self.files += ["nowhere.fmu", self.folder, "", "/dev/null", "a\0b"]
-        self.systems, self.runs, self.states = [], [], []
+        with open("twin.yaml", "w", encoding="utf-8") as f:
+            f.write("twin: 1\ncircuit: rc.cir\nstep: 10 ms\nsensors: { T: { at: t(2), sd: 0.5 } }\n"
+                    "parameters: { r1: { parts: [r1], start: 2 } }\n")
+        with open("rc.cir", "w", encoding="utf-8") as f:
+            f.write("t\n.thermal\nheat q0 1 10\nresistance r1 1 2 1\nresistance r2 2 0 3\ncapacity c1 2 0.1 start=0\n.endthermal\n"
+                    ".input u\n.output T=t(1)\n.tran 10m 1 uic\n.end\n")
+        with open("loop.yaml", "w", encoding="utf-8") as f:
+            f.write("loop: 1\nstep: 10 ms\nlatency: 3\ntransfers: [{ num: [2], den: [0, 1] }]\nelements: [foh]\n")
+        self.files += [os.path.join(self.folder, n) for n in ("twin.yaml", "rc.cir", "loop.yaml")]
+        self.systems, self.runs, self.states, self.others = [], [], [], []
         t = self.np.arange(0, 1, 0.1)
         self.names = ["lag.y", "lag.u", "lag.T", "pair.a", "pair.u", "pair.k", "source.y", "t", "lag", "first.f", "Lag.y", ""]
         self.plain = [0, 1, -1, 2, 0.1, 1e-3, 13, 7, 101, 0.0, -0.0, 1e300, float("nan"), float("inf"), 10**30, -10**30,
@@ -131,9 +140,16 @@ class Caller:
             if isinstance(getattr(type(run), name, None), property):
                 return lambda: getattr(run, name), False
             return getattr(run, name), True
-        f = r.choice([c.System, c.unit, c.compensate, c.compare, c.algorithms, c.Unit, *(
-            getattr(c, n) for n in ("design", "analyze", "Circuit", "Twin") if hasattr(c, n))])
-        return f, True
+        if r.random() < 0.3 and self.others:
+            other = r.choice(self.others)
+            name = r.choice([n for n in dir(type(other)) if not n.startswith("_")] + ["__getitem__", "run", "run", "step", "step"])
+            if isinstance(getattr(type(other), name, None), property):
+                return lambda: getattr(other, name), False
+            return getattr(other, name, None), True
+        if r.random() < 0.1:
+            return (lambda: c.Circuit("rc.cir")) if r.random() < 0.5 else (lambda: c.Twin("twin.yaml")), False
+        return r.choice([c.System, c.unit, c.compensate, c.compare, c.algorithms, c.Unit, c.design, c.analyze, c.analyze_loop,
+                         c.spectrum, c.Circuit, c.Twin]), True
 
     def arguments(self, f):
         """Mostly as many and of such a kind as its signature asks for."""
@@ -148,6 +164,10 @@ class Caller:
         arguments, named = [], {}
         for p in parameters:
             likely = {"name": self.names, "source": self.names, "target": self.names, "action": self.names, "flow": self.names,
+                      "of": ["foh", "zoh", {"algorithm": "eros", "latency": 2}, *self.files[-1:], *self.systems], "k": [0, 1, 3, [1, 2], -1, 2.0],
+                      "file": self.files, "method": ["wiener", "moment", "bounded", "tr", "bdf2"], "band": [3, (1, 3), (3, 1)],
+                      "measurements": [[1.0], {"T": 1.0}, {"T": float("nan")}, {"T": self.plain[-13]}, [1, 2]],
+                      "inputs": [None, {"u": 1}, {"u": ([0, 1], [1, 2])}], "stop": [0.1, 1, -1], "signals": [["t(2)"], "t(*)", "x"],
                       "names": self.names, "patterns": ["lag.*", "*", "t", "["], "steps": [0, 1, 2, 5, -1, 10**30, True],
                       "every": [0, 1, 3], "state": self.states or [None], "signal": self.plain[-13:], "step": [0.1, 0.01, 0, -1],
                       "latency": [0, 0.05, -1], "algorithms": [["zoh"], ["auto", "nix"], [], "zoh", [{"name": "x"}], [3]],
@@ -188,10 +208,11 @@ class Caller:
             elif hasattr(found, "__enter__") and name == "branch":
                 with found:
                     pass
-            for kind, into in ((self.cardan.Run, self.runs), (self.cardan.State, self.states), (self.cardan.System, self.systems)):
+            for kind, into in ((self.cardan.Run, self.runs), (self.cardan.State, self.states), (self.cardan.System, self.systems),
+                               ((self.cardan.Circuit, self.cardan.Twin, self.cardan.CircuitRun), self.others)):
                 if isinstance(found, kind) and all(found is not x for x in into):
                     into.append(found)
-            for into in (self.runs, self.states, self.systems):
+            for into in (self.runs, self.states, self.systems, self.others):
                 while len(into) > 6:
                     into.pop(self.r.randrange(len(into)))
         except (self.cardan.CardanError, *FINE) as e:
