@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 BENCH ?=
+PICTURE ?=
 LABEL ?=
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -11,7 +12,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs wheel dist deb test-deb install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs pictures wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -97,6 +98,10 @@ wheel: build build/venv/ready ## the Python module as a wheel in build/dist, out
 
 docs: build/venv/ready ## the documentation as a site in build/site, searchable offline
 	@build/venv/bin/mkdocs build --strict --quiet && echo "build/site/index.html"
+
+pictures: build build/venv/ready ## the pictures of the documentation, some in real time: on a quiet machine; PICTURE=plot.png makes one
+	@sh cmake/setup.sh test
+	@CARDAN_BUILD='$(CURDIR)/build' build/venv/bin/python -B tests/docs/pictures.py $(PICTURE)
 
 bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
 	@sh cmake/setup.sh bench || echo "cardan: without ngspice, circuits are not compared with it" >&2

@@ -87,6 +87,19 @@ class Viewer(BrowserTest):
         page.keyboard.press("Escape")
         expect(page.locator("#cursor-box")).to_be_hidden()
 
+    def test_a_cursor_never_shows_the_value_of_another_time(self):
+        """What is not read yet is an ellipsis: values of a cursor that was elsewhere, or not there, are not shown for it."""
+        page = self.one("plant.x")
+        page.evaluate("cardanView.viewer.active.actions.cursor(3.005, 0)")
+        numbers = page.locator(".view-panel .lines tbody td.number:not(.now)")
+        expect(numbers.nth(0)).to_have_text("6.01000")
+        page.evaluate("() => { cardanView.viewer.source.at = () => new Promise((done) => { cardanView.answer = done; }); }")
+        page.evaluate("cardanView.viewer.active.actions.cursor(7.255, 1)")
+        expect(numbers.nth(1)).to_have_text("…")
+        expect(numbers.nth(0)).to_have_text("6.01000")
+        page.evaluate("cardanView.viewer.active.actions.cursor(9, 0)")
+        expect(numbers.nth(0)).to_have_text("…")
+
     def test_units_of_measure_are_a_choice(self):
         page = self.one("motor.speed")
         page.locator(".unit-choice").select_option("rpm")

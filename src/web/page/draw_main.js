@@ -99,7 +99,7 @@ function tellLists() {
     say($("free-count"), count(frees.length));
     $("frees").replaceChildren(...frees.slice(0, MOST_LISTED).map((p) => el("li", null, el("button", { type: "button", class: "quiet go", onclick: () => focusPort(p) },
         el("span", { text: p.full }), el("span", { class: "unit", text: p.measure ? " " + p.measure : "" })))), ...more(frees.length),
-    ...(frees.length ? [] : [el("li", { class: "note", text: "Every input gets its value from somewhere." })]));
+    ...(frees.length ? [] : [el("li", { class: "note", text: "Every " + (doubtful.length ? "other " : "") + "input gets its value from somewhere." })]));
 }
 async function readText() {
     if ($("text-box").open) { say($("text"), (await model.source.ask("text", {})).text); }

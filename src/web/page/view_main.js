@@ -133,7 +133,7 @@ async function readCursors() {
             const lines = panel.lines();
             if (!lines.length) { continue; }
             const values = await viewer.source.at(lines.map((l) => l.track), times);
-            panel.readings = lines.map((l, i) => ({ key: l.key, at: values[i] }));
+            panel.readings = lines.map((l, i) => ({ key: l.key, at: values[i], times: asked }));
             panel.readFor = asked.join();
         }
         reading = false;

@@ -170,7 +170,7 @@ export class Panel {
         const longest = Math.max(0, ...rows.map((r) => r.all));
         if (rows.some((r) => r.thinned)) { return "of the extremes that this copy has, not of all samples"; }
         if (longest <= most) { return ""; }
-        return thin ? "every " + Math.ceil(longest / most) + "th sample of " + longest
+        return thin ? "one sample in " + Math.ceil(longest / most) + " of " + longest
             : "of the " + most + " samples in the middle of " + longest + "; zoom in to see others";
     }
     make(lines, rows) {
@@ -362,6 +362,8 @@ export class Panel {
         [0, 1].forEach((i) => {
             const t = viewer.cursors[i], sides = given && given.at[i];
             if (Number.isNaN(t) || !sides) { say(r.cells[i], Number.isNaN(t) ? "" : DASH); return; }
+            const [t0, , t1] = sides;
+            if (given.times[i] !== t && !(t0 !== null && t1 !== null && t >= t0 && t <= t1)) { say(r.cells[i], "…"); return; } // of another time
             const raw = between(sides, t, holdsValue(l.entry.signal));
             v[i] = raw * l.conversion.k + l.conversion.d;
             say(r.cells[i], this.valueText(l, v[i]));
