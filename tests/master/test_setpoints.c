@@ -779,6 +779,18 @@ static void what_is_no_command_is_refused(void** state)
     check_refused(&l, "is an input");
     l.back.element = "{\"algorithm\": \"eros\"}";
     check_refused(&l, "no element here makes anything of a model");
+    static const char* const others[] = {
+        "{\"algorithm\": \"commands\", \"commands\": [\"bench.speed\"]}"};
+    static const crd_place places[] = {{"car.yaml", 9}};
+    l.back.model = NULL;
+    l.back.shadows = others;
+    l.back.shadow_places = places;
+    l.back.shadow_count = 1;
+    l.back.element = "{\"algorithm\": \"commands\", \"commands\": [\"bench.pedal\"]}";
+    check_refused(&l, "car.yaml:9: coupling of bench.torque -> car.torque: other commands than "
+                      "those of another element here, expected one list");
+    l.back.element = "{\"algorithm\": \"auto\"}";
+    check_refused(&l, "than those of the element in use, which finds its own");
 }
 
 int main(void)

@@ -26,18 +26,22 @@ static crd_place origin_of(const crdi_coupled* c)
     return c->of->spec->coupling->origin;
 }
 
+// Where the names of the commands of an element stand.
+static crd_place commands_at(const crdi_coupled* c, int i)
+{
+    const crd_coupling_spec* s = c->of->spec->coupling;
+    const crd_place its = i == 0 ? s->place : s->shadow_places[i - 1];
+    return (crd_place){its.file, c->estimators[i].description->command_line};
+}
+
 // Where the names of the commands stand, else where the coupling does.
 static crd_place commands_of(const crdi_coupled* c)
 {
-    const crd_coupling_spec* s = c->of->spec->coupling;
     for (int i = 0; i < c->estimator_count; i++) {
         const crd_element* e = c->estimators[i].description;
-        const crd_place its = i == 0 ? s->place : s->shadow_places[i - 1];
-        if (e->options.commands > 0 && e->command_line > 0) {
-            return (crd_place){its.file, e->command_line};
-        }
+        if (e->options.commands > 0 && e->command_line > 0) { return commands_at(c, i); }
     }
-    return s->origin;
+    return origin_of(c);
 }
 
 static crd_status __attribute__((format(printf, 4, 5)))
@@ -230,6 +234,29 @@ static const crdi_estimator* naming(const crdi_coupled* c)
     return found;
 }
 
+// All elements of a connection are told the same.
+static crd_status check_others(const crdi_plan* plan, const crdi_coupled* c,
+                               const crd_element* says)
+{
+    for (int i = 0; i < c->estimator_count; i++) {
+        const crdi_estimator* p = &c->estimators[i];
+        const crd_element* e = p->description;
+        const int count = e->options.commands;
+        if (count == 0 || e == says || uses(p, CRD_ALGORITHM_SMITH)) { continue; }
+        bool same = count == says->options.commands && e->command_names;
+        for (int a = 0; same && a < count; a++) {
+            same = strcmp(e->command_names[a], says->command_names[a]) == 0;
+        }
+        if (same) { continue; }
+        return refuse(plan, c, commands_at(c, i),
+                      "other commands than those of %s, expected one list for all elements of a "
+                      "connection",
+                      says->options.commands ? "another element here"
+                                             : "the element in use, which finds its own");
+    }
+    return CRD_OK;
+}
+
 static crd_status choose_commands(crdi_plan* plan, crdi_coupled* c)
 {
     crd_status st = CRD_OK;
@@ -252,6 +279,7 @@ static crd_status choose_commands(crdi_plan* plan, crdi_coupled* c)
                       "commands: %d, expected their names, such as [%s.%s]", count,
                       c->source->unit->name, "pedal");
     }
+    if (e) { CRD_TRY(check_others(plan, c, e)); }
     const char* const* names = count ? e->command_names : NULL;
     const bool modelled = count && s->model && strcmp(names[0], s->model) == 0; // as it was saved
     if (s->model) { CRD_TRY(add_model(plan, c, s->model)); } // the first, for smith
