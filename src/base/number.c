@@ -10,7 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 u128;
+// 128 bits, on machines that have no such integer, too
+typedef struct wide {
+    uint64_t hi, lo;
+} wide;
+
+static inline wide product_of(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 u128;
+    const u128 p = (u128)a * b;
+    return (wide){(uint64_t)(p >> 64), (uint64_t)p};
+#else
+    const uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    const uint64_t low = al * bl, mid = ah * bl + (low >> 32), top = al * bh + (uint32_t)mid;
+    return (wide){ah * bh + (mid >> 32) + (top >> 32), top << 32 | (uint32_t)low};
+#endif
+}
+
+static inline wide plus(wide a, wide b)
+{
+    const uint64_t lo = a.lo + b.lo;
+    return (wide){a.hi + b.hi + (lo < b.lo), lo};
+}
+
+static inline wide minus(wide a, wide b)
+{
+    return (wide){a.hi - b.hi - (a.lo < b.lo), a.lo - b.lo};
+}
+
+// 0 < n < 128
+static inline wide shifted(wide a, int n)
+{
+    return n >= 64 ? (wide){0, a.hi >> (n - 64)} : (wide){a.hi >> n, a.hi << (64 - n) | a.lo >> n};
+}
 
 enum {
     FIRST = -342, // reading needs 10^-342 .. 10^308, writing 10^-292 .. 10^340
@@ -29,25 +62,23 @@ static int log2_of_power(int q)
 }
 
 // 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127), cut
-static struct power {
-    uint64_t hi, lo;
-} powers[LAST - FIRST + 1];
+static wide powers[LAST - FIRST + 1];
 
 // The 128 leading bits of a number, lowest limb first.
-static struct power leading(const uint32_t x[LIMBS])
+static wide leading(const uint32_t x[LIMBS])
 {
     int top = LIMBS - 1;
     while (!x[top]) {
         top--;
     }
-    u128 bits = 0;
-    for (int i = top; i > top - 4; i--) {
-        bits = bits << 32 | (i >= 0 ? x[i] : 0);
+    uint64_t limbs[5]; // highest first, zeros behind the lowest
+    for (int i = 0; i < 5; i++) {
+        limbs[i] = top >= i ? x[top - i] : 0;
     }
     const int lz = __builtin_clz(x[top]);
-    bits <<= lz;
-    if (lz && top >= 4) { bits |= x[top - 4] >> (32 - lz); }
-    return (struct power){(uint64_t)(bits >> 64), (uint64_t)bits};
+    const uint64_t hi = limbs[0] << 32 | limbs[1], lo = limbs[2] << 32 | limbs[3];
+    if (!lz) { return (wide){hi, lo}; }
+    return (wide){hi << lz | lo >> (64 - lz), lo << lz | limbs[4] >> (32 - lz)};
 }
 
 // When the program is loaded, in some 20 us: 5^q has the leading bits of 10^q. Up it is exact;
@@ -71,10 +102,10 @@ __attribute__((constructor)) static void make_powers(void)
     }
 }
 
-static u128 times_power(uint64_t w, int q)
+static wide times_power(uint64_t w, int q)
 {
-    const struct power* p = &powers[q - FIRST];
-    return (u128)w * p->hi + (uint64_t)(((u128)w * p->lo) >> 64);
+    const wide* p = &powers[q - FIRST];
+    return plus(product_of(w, p->hi), (wide){0, product_of(w, p->lo).hi});
 }
 
 // ---- to text -----------------------------------------------------------------------------------
@@ -132,15 +163,15 @@ static int put_integer(char* out, uint64_t n)
     return 20 - at;
 }
 
-static uint64_t before_point(u128 x)
+static uint64_t before_point(wide x)
 {
-    return (uint64_t)(x >> 64) >> BEHIND;
+    return x.hi >> BEHIND;
 }
 
 // After what a cut product may lack has been added.
-static bool is_integer(u128 x)
+static bool is_integer(wide x)
 {
-    return !((uint64_t)(x >> 64) << (64 - BEHIND)) && (uint64_t)x < 4;
+    return !(x.hi << (64 - BEHIND)) && x.lo < 4;
 }
 
 // Of the integers from `low` to `high` around x = at, or a little more if not `exact`, the nearest
@@ -181,25 +212,24 @@ __attribute__((always_inline)) static inline uint64_t decimal_of(uint64_t bits, 
     const uint64_t w = m << lz;        // |x| = w * 2^(e2 - 63)
     const int e2 = e - 1075 + 63 - lz; // floor(log2(|x|))
     int k = (e2 * 78913) >> 18;        // floor(log10(|x|)), or one less
-    const struct power* next = &powers[k + 1 - FIRST];
+    const wide* next = &powers[k + 1 - FIRST];
     const int e_next = log2_of_power(k + 1);
     if (e2 > e_next || (e2 == e_next && (w > next->hi || (w == next->hi && !next->lo)))) { k++; }
 
     // 10^16 .. 10^17 has 54 to 57 bits: the product is made so small that 64 + BEHIND are left
     const int less = 126 - 64 - BEHIND - e2 - log2_of_power(16 - k); // 0 .. 3
-    const struct power* p = &powers[16 - k - FIRST];
-    const u128 product = times_power(w >> less, 16 - k);
-    const u128 half = ((u128)p->hi << 64 | p->lo) >> (65 + less - lz);
-    const u128 x = product + 2, high = x + half + 1,
-               low = x - (fraction || e == 1 ? half : half >> 1);
+    const wide product = times_power(w >> less, 16 - k);
+    const wide half = shifted(powers[16 - k - FIRST], 65 + less - lz);
+    const wide x = plus(product, (wide){0, 2}), high = plus(plus(x, half), (wide){0, 1}),
+               low = minus(x, fraction || e == 1 ? half : shifted(half, 1));
     const bool odd = m & 1; // then the ends do not count
     const uint64_t last = before_point(high) - (odd & is_integer(high));
     const uint64_t first = before_point(low) + (odd | !is_integer(low));
     uint64_t d = fewest_digits(first, before_point(x), is_integer(x), last, normal);
     if (!d) { // 17 digits, rounded to nearest, ties to even: equal only where the product is exact
-        const u128 middle = (u128)1 << (64 + BEHIND - 1);
-        d = before_point(product + middle);
-        d -= (d & 1) & ((product & (2 * middle - 1)) == middle);
+        const uint64_t middle = (uint64_t)1 << (BEHIND - 1);
+        d = (product.hi + middle) >> BEHIND;
+        d -= (d & 1) & ((product.hi & (2 * middle - 1)) == middle && !product.lo);
     }
     if (d == 100000000000000000U) {
         d /= 10;
@@ -310,16 +340,19 @@ static bool number_scale(uint64_t w, int64_t q, double* out)
     }
     if (q < FIRST || q > 308) { return false; }
     const int lz = __builtin_clzll(w);
-    const u128 product = times_power(w << lz, (int)q);
-    const int lead = 126 + (int)(product >> 127);
-    const int shift = lead - 52;
-    uint64_t m = (uint64_t)(product >> shift);
-    const u128 rest = product & (((u128)1 << shift) - 1), half = (u128)1 << (shift - 1);
+    const wide product = times_power(w << lz, (int)q);
+    const int lead = 126 + (int)(product.hi >> 63);
+    const int shift = lead - 52 - 64; // of the upper word: 10 or 11
+    uint64_t m = product.hi >> shift;
+    const uint64_t rest = product.hi & (((uint64_t)1 << shift) - 1),
+                   half = (uint64_t)1 << (shift - 1);
+    const bool above = rest > half || (rest == half && product.lo);
     if (q >= 0 && q <= EXACT) {
-        m += (rest > half) | ((rest == half) & (m & 1));
+        m += above | ((rest == half) & (m & 1)); // if it is above, it rounds up anyhow
     } else {
-        if (rest <= half && rest + CUT > half) { return false; }
-        m += rest > half;
+        const bool just_below = rest == half - 1 && product.lo > UINT64_MAX - CUT + 1;
+        if (!above && (rest == half || just_below)) { return false; }
+        m += above;
     }
     int e = lead + log2_of_power((int)q) - 63 - lz;
     if (m >> 53) {
