@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -224,6 +225,48 @@ static void folders_of_killed_processes_go_when_the_next_fmu_is_opened(void** st
     check_int(unlink(link), 0);
 }
 
+// An emulator (qemu-user) tells its processes that they began a tick beside what others see.
+static void a_process_that_is_told_another_start_keeps_its_folder(void** state)
+{
+    fixture* fx = *state;
+    struct stat space;
+    check_int(stat("/proc/self/ns/pid", &space), 0);
+    crd_fmu* f = NULL;
+    check_ok(open_entries(fx, whole, WHOLE, &f));
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    char path[64];
+    unsigned long long start = 0; // field 22
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
+    FILE* stat_file = fopen(path, "r");
+    check(stat_file &&
+          fscanf(stat_file,
+                 "%*d (%*[^)]) %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                 "%*s %*s %*s %*s %*s %llu",
+                 &start) == 1);
+    check_int(fclose(stat_file), 0);
+    char near[512], far[512];
+    const unsigned long long id = (unsigned long long)space.st_ino;
+    snprintf(near, sizeof near, "%s/cardan-%d-%llu-%llu-nearby", fx->folder, (int)child, start + 1,
+             id);
+    snprintf(far, sizeof far, "%s/cardan-%d-%llu-%llu-before", fx->folder, (int)child,
+             start > 360000 ? start - 360000 : 1, id);
+    check_int(mkdir(near, 0700), 0);
+    check_int(mkdir(far, 0700), 0);
+    crd_fmu* g = NULL;
+    check_ok(open_entries(fx, whole, WHOLE, &g));
+    check(access(near, F_OK) == 0);
+    check(access(far, F_OK) != 0);
+    check_int(kill(child, SIGKILL), 0);
+    check_int(waitpid(child, NULL, 0), child);
+    crd_fmu_close(f);
+    crd_fmu_close(g);
+    check_int(rmdir(near), 0);
+}
+
 static void what_cannot_run_here_is_known_without_running_it(void** state)
 {
     fixture* fx = *state;
@@ -370,6 +413,7 @@ int main(void)
         TEST(a_bare_description_is_enough_to_describe),
         TEST(a_child_process_does_not_remove_the_folder),
         TEST(folders_of_killed_processes_go_when_the_next_fmu_is_opened),
+        TEST(a_process_that_is_told_another_start_keeps_its_folder),
         TEST(what_cannot_run_here_is_known_without_running_it),
         TEST(what_is_not_there_is_not_found),
         TEST(the_only_library_of_a_platform_is_taken_whatever_its_name),
