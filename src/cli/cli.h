@@ -325,7 +325,7 @@ crd_status crdi_load_element(crd_context* ctx, const char* text, struct crd_elem
 // An element that has a name and a macro step as an FMU of version 2 or 3. `label` is what messages
 // call it. export/export_coupling.c
 crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e, int version,
-                                   const char* label, const char* path);
+                                   const char* platforms, const char* label, const char* path);
 
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.

@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -122,20 +123,55 @@ static crd_status fmu_list_folder(crd_fmu* f, const char* top, bool (*wanted)(co
     return st;
 }
 
-// Names of this platform, FMI 1 and 2, and FMI 3; FMI 2.0.4 also knows the second kind.
+// FMI 2.0.4 also knows the names of FMI 3.
+static const crdi_platform platforms[] = {
+    {"linux64", "x86_64-linux", "x86_64-linux-gnu", EM_X86_64},
+    {"aarch64-linux", "aarch64-linux", "aarch64-linux-gnu", EM_AARCH64},
+    {"aarch32-linux", "aarch32-linux", "arm-linux-gnueabihf", EM_ARM},
+    {"linux32", "x86-linux", "i686-linux-gnu", EM_386},
+};
 #if defined(__linux__) && defined(__x86_64__)
-static const char* const own_platforms[2] = {"linux64", "x86_64-linux"};
+#define OWN_PLATFORM 0
 #elif defined(__linux__) && defined(__aarch64__)
-static const char* const own_platforms[2] = {"aarch64-linux", "aarch64-linux"};
+#define OWN_PLATFORM 1
+#elif defined(__linux__) && defined(__arm__)
+#define OWN_PLATFORM 2
 #elif defined(__linux__) && defined(__i386__)
-static const char* const own_platforms[2] = {"linux32", "x86-linux"};
+#define OWN_PLATFORM 3
 #else
-static const char* const own_platforms[2] = {"", ""};
+#define OWN_PLATFORM -1
 #endif
+
+const crdi_platform* crdi_platform_at(int i)
+{
+    return i >= 0 && (size_t)i < sizeof platforms / sizeof *platforms ? &platforms[i] : NULL;
+}
+
+const crdi_platform* crdi_platform_own(void)
+{
+    return crdi_platform_at(OWN_PLATFORM);
+}
+
+const crdi_platform* crdi_platform_find(const char* name, size_t length)
+{
+    const crdi_platform* p;
+    for (int i = 0; (p = crdi_platform_at(i)); i++) {
+        if ((strlen(p->fmi2) == length && strncmp(p->fmi2, name, length) == 0) ||
+            (strlen(p->fmi3) == length && strncmp(p->fmi3, name, length) == 0)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+const char* crdi_platform_folder(const crdi_platform* p, crd_fmi_version version)
+{
+    return !p ? "" : version < CRD_FMI_3 ? p->fmi2 : p->fmi3;
+}
 
 const char* crdi_fmu_platform(crd_fmi_version version)
 {
-    return own_platforms[version < CRD_FMI_3 ? 0 : 1];
+    return crdi_platform_folder(crdi_platform_own(), version);
 }
 
 static bool has_file(const crd_fmu* f, const crdi_archive* a, const char* name)
@@ -201,16 +237,17 @@ static crd_status find_misnamed(crd_fmu* f, const crdi_archive* a, const char* p
 static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* identifier,
                                const char** library)
 {
-    const int native = f->description.version == CRD_FMI_3 ? 1 : 0;
+    const crd_fmi_version version = f->description.version;
+    const char* const folders[2] = {crdi_fmu_platform(version),
+                                    crdi_fmu_platform(version < CRD_FMI_3 ? CRD_FMI_3 : CRD_FMI_2)};
     for (int k = 0; k < 2 && identifier[0] && !(*library)[0]; k++) {
-        const char* name = crdi_arena_format(&f->arena, "binaries/%s/%s.so",
-                                             own_platforms[k ? 1 - native : native], identifier);
+        const char* name =
+            crdi_arena_format(&f->arena, "binaries/%s/%s.so", folders[k], identifier);
         if (!name) { return CRD_E_MEMORY; }
         if (has_file(f, a, name)) { *library = name; }
     }
     for (int k = 0; k < 2 && identifier[0] && !(*library)[0]; k++) {
-        const crd_status st =
-            find_misnamed(f, a, own_platforms[k ? 1 - native : native], identifier, library);
+        const crd_status st = find_misnamed(f, a, folders[k], identifier, library);
         if (st < 0) { return st; }
     }
     return CRD_OK;

@@ -51,5 +51,7 @@ struct crd_fmu {
 
 // The name of this machine among binaries/: "linux64" before FMI 3, "x86_64-linux".
 const char* crdi_fmu_platform(crd_fmi_version version);
+struct crdi_platform;
+const char* crdi_platform_folder(const struct crdi_platform* p, crd_fmi_version version);
 
 void crdi_fmi_library_forget(crdi_fmi_library* l); // when the FMU is closed

@@ -19,12 +19,24 @@ typedef struct crdi_fmu_build {
     bool cached;         ///< it was made by an earlier run
 } crdi_fmu_build;
 
+/// A machine that FMUs have binaries for.
+typedef struct crdi_platform {
+    const char *fmi2, *fmi3; ///< folders below binaries/
+    const char* triplet;     ///< what Debian's compilers for it begin with
+    int elf;                 ///< e_machine of its libraries
+} crdi_platform;
+/// By either name, `length` characters of it; NULL: unknown.
+const crdi_platform* crdi_platform_find(const char* name, size_t length);
+const crdi_platform* crdi_platform_at(int i); ///< NULL behind the last
+const crdi_platform* crdi_platform_own(void); ///< NULL: none of them
+
 /// Compile it, or find what an earlier run has made of the same sources. Not `description_only`.
-/// CRD_E_UNSUPPORTED: no sources, no compiler, or they need what is not there. CRD_E_FORMAT: the
-/// list of sources makes no sense. CRD_E_UNIT: the compiler refused them; the text has its first
-/// errors. CRD_E_LIMIT: it took too long or too much memory.
-crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* ctx,
-                                  crdi_fmu_build* out);
+/// `platform` NULL: for this machine; else by $CC_aarch64_linux and the like, or Debian's cross
+/// compiler. CRD_E_UNSUPPORTED: no sources, no compiler, or they need what is not there.
+/// CRD_E_FORMAT: the list of sources makes no sense. CRD_E_UNIT: the compiler refused them; the
+/// text has its first errors. CRD_E_LIMIT: it took too long or too much memory.
+crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, const crdi_platform* platform,
+                                  crd_context* ctx, crdi_fmu_build* out);
 
 /// Whoever wants to run an FMU calls this before its first instance. If it has no binary for this
 /// machine but sources, they are compiled, which is said in the log, and its folder is a private

@@ -83,13 +83,13 @@ static void a_compiler_with_options_is_split_into_words(void** state)
     crd_arena_init(&arena, ctx);
     crdi_compiler c;
     setenv("CC", "  sh  -c  x ", 1); // any program will do
-    check_ok(crdi_compiler_find(ctx, &arena, false, &c));
+    check_ok(crdi_compiler_find(ctx, &arena, false, NULL, &c));
     check(c.words[0][0] == '/' && c.real[0] == '/');
     check_text(c.words[1], "-c");
     check_text(c.words[2], "x");
     check(c.words[3] == NULL);
     setenv("CC", "/no/such/cc -O", 1);
-    check_status(crdi_compiler_find(ctx, &arena, false, &c), CRD_E_UNSUPPORTED);
+    check_status(crdi_compiler_find(ctx, &arena, false, NULL, &c), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(ctx), "/no/such/cc");
     unsetenv("CC");
     crd_arena_clear(&arena);

@@ -221,7 +221,7 @@ static crd_status write_files(const worker* w, crdi_result* out)
         crdi_say(out, "\n%s: %s", o->output, best->name);
     }
     if (o->fmu) {
-        CRD_TRY(crdi_write_coupling_fmu(ctx, e, o->fmi + 2, label, o->fmu));
+        CRD_TRY(crdi_write_coupling_fmu(ctx, e, o->fmi + 2, NULL, label, o->fmu));
         crdi_say(out, "\n%s: FMI %d.0", o->fmu, o->fmi + 2);
     }
     if (o->output || o->fmu) { crdi_say(out, "\n"); }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/build/build.h"
 #include "cli/cli.h"
 #include "shared/archive.h"
 #include "shared/fmi_build.h"
@@ -13,17 +14,30 @@ enum { DEEPEST = 32 };
 
 typedef struct build_options {
     crdi_common common;
-    const char* output;
+    const char *output, *platforms;
     bool clean_cache;
 } build_options;
 
 // ---- the FMU with its new binaries -------------------------------------------------------------
 
+// One binary: of an interface and a platform.
+typedef struct binary {
+    const char* interface;
+    crdi_fmu_build build;
+} binary;
+
+enum { MOST_BINARIES = 16 };
+
+typedef struct binaries {
+    binary items[MOST_BINARIES];
+    int count;
+} binaries;
+
 typedef struct package {
     crd_context* ctx;
     crdi_archive_writer* to;
     const char* folder;
-    const crdi_fmu_build* builds; // Co-Simulation, Model Exchange
+    const binaries* made;
 } package;
 
 static int by_name(const struct dirent** a, const struct dirent** b)
@@ -31,10 +45,10 @@ static int by_name(const struct dirent** a, const struct dirent** b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool is_replaced(const package* p, const char* name)
+static bool is_replaced(const package* p, const char* name, int before)
 {
-    for (int i = 0; i < 2; i++) {
-        if (p->builds[i].library && strcmp(p->builds[i].name, name) == 0) { return true; }
+    for (int i = 0; i < before; i++) {
+        if (strcmp(p->made->items[i].build.name, name) == 0) { return true; }
     }
     return false;
 }
@@ -57,7 +71,7 @@ static crd_status add_folder(package* p, const char* name, int depth)
             snprintf(file, sizeof file, "%s/%s", path, own) < PATH_MAX && lstat(file, &s) == 0) {
             if (S_ISDIR(s.st_mode)) {
                 st = add_folder(p, inner, depth + 1);
-            } else if (S_ISREG(s.st_mode) && !is_replaced(p, inner)) {
+            } else if (S_ISREG(s.st_mode) && !is_replaced(p, inner, p->made->count)) {
                 st = crdi_archive_add_file(p->to, inner, file);
             }
         }
@@ -67,19 +81,17 @@ static crd_status add_folder(package* p, const char* name, int depth)
     return st;
 }
 
-static crd_status write_fmu(crd_context* ctx, const crd_fmu* f, const crdi_fmu_build builds[2],
+static crd_status write_fmu(crd_context* ctx, const crd_fmu* f, const binaries* made,
                             const char* path)
 {
     crd_status st = CRD_OK;
-    package p = {.ctx = ctx, .folder = crd_fmu_folder(f), .builds = builds};
+    package p = {.ctx = ctx, .folder = crd_fmu_folder(f), .made = made};
     CRD_TRY(crdi_archive_create(ctx, path, &p.to));
     CRD_TRY(add_folder(&p, "", 0));
-    for (int i = 0; i < 2; i++) {
-        const bool again = i == 1 && builds[0].library && builds[1].library &&
-                           strcmp(builds[0].name, builds[1].name) == 0;
-        if (builds[i].library && !again) {
-            CRD_TRY(crdi_archive_add_file(p.to, builds[i].name, builds[i].library));
-        }
+    for (int i = 0; i < made->count; i++) {
+        const crdi_fmu_build* b = &made->items[i].build;
+        if (is_replaced(&p, b->name, i)) { continue; } // one library for both interfaces
+        CRD_TRY(crdi_archive_add_file(p.to, b->name, b->library));
     }
     CRD_TRY(crdi_archive_finish(p.to));
 fail:
@@ -87,13 +99,77 @@ fail:
     return st;
 }
 
-// ---- the command -------------------------------------------------------------------------------
+// ---- platforms ---------------------------------------------------------------------------------
 
-static void put_build(crdi_result* list, const char* interface, const crdi_fmu_build* b)
+static crd_status build_platform(crd_context* ctx, crd_fmu* f, const crdi_platform* platform,
+                                 binaries* made)
 {
-    crdi_put(crdi_row(list), TEXT("interface", interface), TEXT("library", b->name),
-             TEXT("stored", b->library), BOOL("cached", b->cached));
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    const bool has[2] = {d->has_cosimulation, d->has_model_exchange};
+    crd_status st = CRD_OK;
+    for (int i = 0; i < 2 && st == CRD_OK; i++) {
+        if (!has[i]) { continue; }
+        binary* b = &made->items[made->count];
+        b->interface = i ? "Model Exchange" : "Co-Simulation";
+        st = crdi_fmu_build_library(f, i, platform, ctx, &b->build);
+        made->count += st == CRD_OK;
+    }
+    return st;
 }
+
+static crd_status unknown_platform(crd_context* ctx, const char* word, size_t n)
+{
+    crd_text known;
+    crd_text_init(&known, ctx);
+    const crdi_platform* p;
+    for (int i = 0; (p = crdi_platform_at(i)); i++) {
+        crdi_text_add(&known, "%s%s", i ? ", " : "", p->fmi3);
+    }
+    const crd_status st = crdi_fail(
+        ctx, CRD_E_RANGE, "--platforms: '%.*s' is none of those that can be built for: %s",
+        (int)(n < 80 ? n : 80), word, known.data ? known.data : "");
+    crd_text_clear(&known);
+    return st;
+}
+
+// "aarch64-linux,linux64": each once, whatever it is called.
+static crd_status build_platforms(crd_context* ctx, crd_fmu* f, const char* list, binaries* made)
+{
+    const crdi_platform* seen[MOST_BINARIES / 2];
+    int count = 0;
+    for (const char* p = list;; p++) {
+        const size_t n = strcspn(p, ",");
+        const crdi_platform* found = crdi_platform_find(p, n);
+        if (!found) { return unknown_platform(ctx, p, n); }
+        bool again = false;
+        for (int i = 0; i < count; i++) {
+            again = again || seen[i] == found;
+        }
+        if (!again) {
+            seen[count++] = found;
+            const crd_status st = build_platform(ctx, f, found, made);
+            if (st < 0) { return st; }
+        }
+        p += n;
+        if (!*p) { return CRD_OK; }
+    }
+}
+
+crd_status crdi_add_platforms(crd_context* ctx, const char* fmu, const char* platforms,
+                              const char* output)
+{
+    crd_status st = CRD_OK;
+    crd_fmu* f = NULL;
+    binaries made = {.count = 0};
+    CRD_TRY(crd_fmu_open(ctx, fmu, NULL, &f));
+    CRD_TRY(build_platforms(ctx, f, platforms, &made));
+    CRD_TRY(write_fmu(ctx, f, &made, output));
+fail:
+    crd_fmu_close(f);
+    return st;
+}
+
+// ---- the command -------------------------------------------------------------------------------
 
 static crd_status build_fmu(crdi_cli* cli, const build_options* o, const char* path,
                             crdi_result* out)
@@ -105,19 +181,21 @@ static crd_status build_fmu(crdi_cli* cli, const build_options* o, const char* p
                                           {0}};
     crd_status st = CRD_OK;
     crd_fmu* f = NULL;
-    crdi_fmu_build builds[2] = {{0}};
+    binaries made = {.count = 0};
     CRD_TRY(crd_fmu_open(cli->ctx, path, NULL, &f));
-    const crd_fmu_description* d = crd_fmu_describe(f);
     if (!crdi_fmu_has_sources(f)) {
         CRD_TRY(
             crdi_fail(cli->ctx, CRD_E_UNSUPPORTED, "%s: the FMU has no sources to compile", path));
     }
-    if (d->has_cosimulation) { CRD_TRY(crdi_fmu_build_library(f, false, cli->ctx, &builds[0])); }
-    if (d->has_model_exchange) { CRD_TRY(crdi_fmu_build_library(f, true, cli->ctx, &builds[1])); }
-    if (o->output) { CRD_TRY(write_fmu(cli->ctx, f, builds, o->output)); }
+    CRD_TRY(o->platforms ? build_platforms(cli->ctx, f, o->platforms, &made)
+                         : build_platform(cli->ctx, f, NULL, &made));
+    if (o->output) { CRD_TRY(write_fmu(cli->ctx, f, &made, o->output)); }
     crdi_result* list = crdi_array(out, "binaries");
-    if (builds[0].library) { put_build(list, "Co-Simulation", &builds[0]); }
-    if (builds[1].library) { put_build(list, "Model Exchange", &builds[1]); }
+    for (int i = 0; i < made.count; i++) {
+        const binary* b = &made.items[i];
+        crdi_put(crdi_row(list), TEXT("interface", b->interface), TEXT("library", b->build.name),
+                 TEXT("stored", b->build.library), BOOL("cached", b->build.cached));
+    }
     crdi_show_table(out, list, columns, "");
     crdi_put(out, TEXT("fmu", path), TEXT("output", o->output));
     if (o->output) { crdi_say(out, "written: %s\n", o->output); }
@@ -147,6 +225,11 @@ static crd_status run_build(crdi_cli* cli, const void* options, const crdi_list*
 static const crdi_option rows[] = {
     OPT_FILE(build_options, output, "output", "fmu",
              "write the FMU with its new binaries to this file", .short_name = 'o'),
+    OPT_TEXT(
+        build_options, platforms, "platforms", "NAMES",
+        "compile for these, names between commas as in aarch64-linux,aarch32-linux, instead of "
+        "this machine; each needs a compiler ($CC_aarch64_linux, or Debian's "
+        "aarch64-linux-gnu-gcc)"),
     OPT_FLAG(build_options, clean_cache, "clean-cache",
              "forget what was compiled before, for all FMUs"),
     CRDI_UNPACKED_OPTION,
@@ -170,6 +253,8 @@ const crdi_command crdi_command_build = {
         "set) and found again as long as sources, compiler and options are the same.",
     .examples = {{"cardan build pump.fmu", "see whether it compiles, for runs that follow"},
                  {"cardan build pump.fmu -o linux/pump.fmu", "an FMU with a binary for Linux"},
+                 {"cardan build pump.fmu --platforms aarch64-linux -o pump-arm.fmu",
+                  "an FMU with a binary for 64-bit ARM beside those that it has"},
                  {"cardan build --clean-cache", "forget all that was compiled"}},
     OPTIONS(rows, build_options),
     .min_arguments = 0,

@@ -13,8 +13,9 @@ typedef struct crdi_export_options {
     int ssp_version; // index into versions
     bool only_used;
     // coupling
-    int fmi;             // index into versions of FMI
-    const char* signals; // a number, or names between commas
+    int fmi;               // index into versions of FMI
+    const char* platforms; // to compile for, besides this machine; NULL: none
+    const char* signals;   // a number, or names between commas
     const char* name;
     double step, latency; // NaN: not given
     // dcp
@@ -52,9 +53,10 @@ typedef struct crdi_resource {
     size_t length;
 } crdi_resource;
 
+// `platforms` NULL: with the binary of the template alone.
 crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int version,
-                          const crd_model* model, const crdi_resource* resources,
-                          int resource_count, const char* path);
+                          const char* platforms, const crd_model* model,
+                          const crdi_resource* resources, int resource_count, const char* path);
 // A name of C out of any text, NULL: out of memory.
 const char* crdi_identifier(crd_arena* arena, const char* text);
 // Of the model: --name, else its own (or NULL), else that of the output or of the subject.

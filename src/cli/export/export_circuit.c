@@ -35,7 +35,8 @@ static crd_status write_circuit_fmu(crd_context* ctx, const crd_model* model,
     CRD_TRY(crdi_circuit_model_pack(ctx, opt, &settings));
     const crdi_resource resources[] = {{"circuit.cir", netlist->data, netlist->length},
                                        {"circuit.settings", settings.data, settings.length}};
-    CRD_TRY(crdi_write_fmu(ctx, &crdi_circuit_template, version, model, resources, 2, output));
+    CRD_TRY(
+        crdi_write_fmu(ctx, &crdi_circuit_template, version, NULL, model, resources, 2, output));
 fail:
     crd_text_clear(&settings);
     return st;

@@ -7,27 +7,28 @@
 #include <math.h>
 #include <string.h>
 
-static crd_status write_with(crd_context* ctx, const crd_text* json, int version, const char* label,
-                             const char* path)
+static crd_status write_with(crd_context* ctx, const crd_text* json, int version,
+                             const char* platforms, const char* label, const char* path)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
     CRD_TRY(json->failed || !json->data ? CRD_E_MEMORY : CRD_OK);
     CRD_TRY(crd_coupling_model_create(ctx, json->data, json->length, label, &model));
     const crdi_resource resource = {"element.json", json->data, json->length};
-    CRD_TRY(crdi_write_fmu(ctx, &crdi_coupling_template, version, model, &resource, 1, path));
+    CRD_TRY(crdi_write_fmu(ctx, &crdi_coupling_template, version, platforms, model, &resource, 1,
+                           path));
 fail:
     crd_coupling_model_destroy(model);
     return st;
 }
 
 crd_status crdi_write_coupling_fmu(crd_context* ctx, const crd_element* e, int version,
-                                   const char* label, const char* path)
+                                   const char* platforms, const char* label, const char* path)
 {
     crd_text json;
     crd_text_init(&json, ctx);
     crd_status st = crd_element_write(e, &json);
-    if (st >= 0) { st = write_with(ctx, &json, version, label, path); }
+    if (st >= 0) { st = write_with(ctx, &json, version, platforms, label, path); }
     crd_text_clear(&json);
     return st;
 }
@@ -132,7 +133,7 @@ static crd_status export_pair(crdi_cli* cli, const crdi_export_options* o, const
     crdi_json_put_text(&w, "name", name);
     crdi_json_put_number(&w, "step", o->step);
     crdi_json_end(&w);
-    CRD_TRY(write_with(cli->ctx, &json, version, "--name", output));
+    CRD_TRY(write_with(cli->ctx, &json, version, o->platforms, "--name", output));
     char step[32];
     crdi_say(out, "%s: wave port of a unit that owns the %s, inner step %s, FMI %d.0\n", output,
              side, crdi_format_seconds(step, o->step), version);
@@ -158,7 +159,7 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_refuse_overwriting(cli->ctx, output, subject, "the FMU",
                                     "the element that it is made of"));
-    CRD_TRY(crdi_write_coupling_fmu(cli->ctx, e, version, subject, output));
+    CRD_TRY(crdi_write_coupling_fmu(cli->ctx, e, version, o->platforms, subject, output));
     char step[32];
     crdi_say(out, "%s: %s, %d signal%s, macro step %s, FMI %d.0\n", output, e->label,
              e->signal_count, crdi_plural(e->signal_count), crdi_format_seconds(step, e->step),

@@ -177,7 +177,8 @@ static crd_status check_rows(crd_context* ctx, const char* path, const crd_model
 // ---- the command -------------------------------------------------------------------------------
 
 static crd_status write_fmu(crd_context* ctx, const char* subject, const crd_dcp_description* d,
-                            const crdi_dcp_model_options* opt, int version, const char* output)
+                            const crdi_dcp_model_options* opt, int version, const char* platforms,
+                            const char* output)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
@@ -192,8 +193,8 @@ static crd_status write_fmu(crd_context* ctx, const char* subject, const crd_dcp
     CRD_TRY(st);
     const crdi_resource resources[] = {{"slave.table", table.data, table.length},
                                        {"slave.dcpx", xml.data, xml.length}};
-    CRD_TRY(crdi_write_fmu(ctx, &crdi_dcp_template, version, model, resources, xml.data ? 2 : 1,
-                           output));
+    CRD_TRY(crdi_write_fmu(ctx, &crdi_dcp_template, version, platforms, model, resources,
+                           xml.data ? 2 : 1, output));
 fail:
     crdi_dcp_model_destroy(model);
     crd_text_clear(&table);
@@ -224,7 +225,7 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_refuse_overwriting(cli->ctx, output, subject, "the FMU",
                                     "the description that it is made of"));
-    CRD_TRY(write_fmu(ctx, subject, d, &opt, version, output));
+    CRD_TRY(write_fmu(ctx, subject, d, &opt, version, o->platforms, output));
     if (!opt.address[0]) {
         crdi_log(ctx, CRD_LOG_WARNING,
                  "%s: neither the description nor --address says where the slave is: the "

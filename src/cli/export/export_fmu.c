@@ -2,6 +2,7 @@
 // files that say what it is.
 #include "cardan/circuit.h"
 #include "cardan/fmi.h"
+#include "cli/build/build.h"
 #include "cli/export/export.h"
 #include "shared/archive.h"
 
@@ -79,21 +80,29 @@ fail:
 }
 
 crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int version,
-                          const crd_model* model, const crdi_resource* resources,
-                          int resource_count, const char* path)
+                          const char* platforms, const crd_model* model,
+                          const crdi_resource* resources, int resource_count, const char* path)
 {
     crd_status st = CRD_OK;
     package p = {.ctx = ctx, .version = version, .name = model->name};
     const crdi_archive_limits limits = {.max_unpacked = LARGEST, .max_entries = MOST_FILES};
     const char* sources[MOST_FILES];
     crd_text description, build;
+    crd_arena arena;
+    const char *scratch = NULL, *first = path;
     crd_text_init(&description, ctx);
     crd_text_init(&build, ctx);
+    crd_arena_init(&arena, ctx);
+    if (platforms) { // the whole of it, or none
+        CRD_TRY(crdi_scratch_make(&arena, ctx, NULL, &scratch));
+        first = crdi_arena_format(&arena, "%s/%s.fmu", scratch, model->name);
+        CRD_TRY(first ? CRD_OK : CRD_E_MEMORY);
+    }
     CRD_TRY(crdi_archive_open_memory(ctx, template->data, template->length, "FMU template", &limits,
                                      &p.from));
     const int count = list_sources(&p, sources);
     CRD_TRY(crd_fmu_describe_model(ctx, model, version, sources, count, &description, &build));
-    CRD_TRY(crdi_archive_create(ctx, path, &p.to));
+    CRD_TRY(crdi_archive_create(ctx, first, &p.to));
     CRD_TRY(crdi_archive_add(p.to, "modelDescription.xml", description.data, description.length));
     for (int i = 0; i < resource_count; i++) {
         char name[128];
@@ -105,9 +114,12 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
     }
     CRD_TRY(copy_files(&p));
     CRD_TRY(crdi_archive_finish(p.to));
+    if (platforms) { CRD_TRY(crdi_add_platforms(ctx, first, platforms, path)); }
 fail:
     crdi_archive_discard(p.to);
     crdi_archive_close(p.from);
+    if (scratch) { (void)crdi_scratch_remove(scratch); }
+    crd_arena_clear(&arena);
     crd_text_clear(&description);
     crd_text_clear(&build);
     return st;

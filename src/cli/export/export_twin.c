@@ -28,7 +28,7 @@ static crd_status write_twin_fmu(crd_context* ctx, const crd_model* model,
     CRD_TRY(crdi_twin_model_pack(d, model->name, &json));
     const crdi_resource resources[] = {{"circuit.cir", netlist.data, netlist.length},
                                        {"twin.json", json.data, json.length}};
-    CRD_TRY(crdi_write_fmu(ctx, &crdi_twin_template, version, model, resources, 2, output));
+    CRD_TRY(crdi_write_fmu(ctx, &crdi_twin_template, version, NULL, model, resources, 2, output));
 fail:
     crd_text_clear(&netlist);
     crd_text_clear(&json);

@@ -69,8 +69,8 @@ static crd_status choose_compilers(crd_context* ctx, crd_arena* arena, crdi_comp
     for (size_t i = 0; i < c->recipe->count; i++) {
         cpp = cpp || c->recipe->sources[i].cpp;
     }
-    CRD_TRY(crdi_compiler_find(ctx, arena, false, &c->c));
-    if (cpp) { CRD_TRY(crdi_compiler_find(ctx, arena, true, &c->cpp)); }
+    CRD_TRY(crdi_compiler_find(ctx, arena, false, c->platform, &c->c));
+    if (cpp) { CRD_TRY(crdi_compiler_find(ctx, arena, true, c->platform, &c->cpp)); }
 fail:
     return st < 0 ? crdi_fail_in(ctx, st, "%s: it has to be compiled from its sources", c->shown)
                   : CRD_OK;
@@ -166,25 +166,31 @@ static crd_status copy_folder(crd_context* ctx, const char* from, const char* to
     return st;
 }
 
-crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, crd_context* ctx,
-                                  crdi_fmu_build* out)
+crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, const crdi_platform* platform,
+                                  crd_context* ctx, crdi_fmu_build* out)
 {
     crd_status st = CRD_OK;
     crdi_recipe recipe = {.arena = &f->arena};
     const crd_fmu_description* d = &f->description;
-    crdi_compile c = {.folder = f->folder, .recipe = &recipe, .shown = f->path, .scratch = NULL};
+    const crdi_platform* target = platform ? platform : crdi_platform_own();
+    const char* place = crdi_platform_folder(target, d->version);
+    crdi_compile c = {.folder = f->folder,
+                      .recipe = &recipe,
+                      .platform = target == crdi_platform_own() ? NULL : target,
+                      .shown = f->path,
+                      .scratch = NULL};
     char key[65], binaries[PATH_MAX];
     crd_text made;
     crd_text_init(&made, ctx);
-    *out =
-        (crdi_fmu_build){.name = crdi_arena_format(
-                             &f->arena, "binaries/%s/%s.so", crdi_fmu_platform(d->version),
-                             model_exchange ? d->exchange.model_identifier : d->model_identifier)};
+    *out = (crdi_fmu_build){.name = crdi_arena_format(&f->arena, "binaries/%s/%s.so", place,
+                                                      model_exchange ? d->exchange.model_identifier
+                                                                     : d->model_identifier)};
     if (!out->name) { CRD_TRY(CRD_E_MEMORY); }
-    CRD_TRY(crdi_recipe_find(ctx, f, model_exchange, &recipe));
+    CRD_TRY(
+        crdi_recipe_find(ctx, f, model_exchange, crdi_platform_folder(target, CRD_FMI_3), &recipe));
     struct stat s;
-    if ((size_t)snprintf(binaries, sizeof binaries, "%s/binaries/%s", f->folder,
-                         crdi_fmu_platform(d->version)) < sizeof binaries &&
+    if ((size_t)snprintf(binaries, sizeof binaries, "%s/binaries/%s", f->folder, place) <
+            sizeof binaries &&
         stat(binaries, &s) == 0 && S_ISDIR(s.st_mode)) {
         c.binaries = binaries;
     }
@@ -229,7 +235,7 @@ static crd_status provide_build(crd_fmu* f, bool model_exchange, crd_context* ct
     const crdi_file_need need = {.what = "a library", .most = SIZE_MAX / 2};
     crd_text bytes;
     crd_text_init(&bytes, ctx);
-    CRD_TRY(crdi_fmu_build_library(f, model_exchange, ctx, &b));
+    CRD_TRY(crdi_fmu_build_library(f, model_exchange, NULL, ctx, &b));
     if (!f->private_folder) { CRD_TRY(make_private(ctx, f)); }
     CRD_TRY(crdi_file_read(ctx, b.library, &need, &bytes));
     CRD_TRY(put_beside(ctx, f, b.name, &bytes));

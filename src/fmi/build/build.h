@@ -26,7 +26,7 @@ crd_status crdi_recipe_read_build(crd_context* ctx, const char* xml, size_t leng
                                   crdi_recipe* r);
 // Of an unpacked FMU, by whatever it has: a list, all.c, or everything in sources/.
 crd_status crdi_recipe_find(crd_context* ctx, const crd_fmu* f, bool model_exchange,
-                            crdi_recipe* r);
+                            const char* platform, crdi_recipe* r);
 void crdi_recipe_clear(crd_context* ctx, crdi_recipe* r);
 
 // The headers of the standards (fmi2Functions.h and so on), in our words, into a folder.
@@ -45,12 +45,15 @@ typedef struct crdi_compile {
     const char* scratch;  // writable: objects, headers and the result
     const char* binaries; // folder of the FMU with libraries that belong to it, or NULL
     const crdi_recipe* recipe;
-    crdi_compiler c, cpp;       // cpp.real NULL: not needed
-    const char* const* aliases; // further options for linking; NULL-terminated
-    const char* shown;          // the FMU, for messages
+    const crdi_platform* platform; // that it is for; NULL: this machine
+    crdi_compiler c, cpp;          // cpp.real NULL: not needed
+    const char* const* aliases;    // further options for linking; NULL-terminated
+    const char* shown;             // the FMU, for messages
 } crdi_compile;
 
-crd_status crdi_compiler_find(crd_context* ctx, crd_arena* arena, bool cpp, crdi_compiler* out);
+// `platform` NULL: for this machine
+crd_status crdi_compiler_find(crd_context* ctx, crd_arena* arena, bool cpp,
+                              const crdi_platform* platform, crdi_compiler* out);
 extern const char* const crdi_compile_flags[]; // NULL-terminated, those of all files
 // Makes scratch/out.so; and its bytes.
 crd_status crdi_compile_run(crd_context* ctx, const crdi_compile* c);

@@ -1,11 +1,13 @@
 // The compiler, shut in: a child enters the sandbox and compiles file by file, some at a time, then
 // links. What compilers say goes into a file, of which the first errors are shown.
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,12 +87,34 @@ static crd_status split_words(crd_context* ctx, crd_arena* arena, const char* te
     return CRD_OK;
 }
 
-crd_status crdi_compiler_find(crd_context* ctx, crd_arena* arena, bool cpp, crdi_compiler* out)
+// $CC_aarch64_linux, aarch64-linux-gnu-gcc
+static crd_status find_cross(crd_context* ctx, crd_arena* arena, bool cpp, const crdi_platform* p,
+                             crdi_compiler* out)
+{
+    char variable[40], name[40];
+    snprintf(variable, sizeof variable, "%s_%s", cpp ? "CXX" : "CC", p->fmi3);
+    for (char* c = variable; *c; c++) {
+        if (*c == '-') { *c = '_'; }
+    }
+    snprintf(name, sizeof name, "%s-%s", p->triplet, cpp ? "g++" : "gcc");
+    const char* wish = getenv(variable);
+    const crd_status st = split_words(ctx, arena, wish && *wish ? wish : name, out);
+    if (st < 0 || out->real) { return st; }
+    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                     "there is no %s compiler for %s (%s): install one (Debian and Ubuntu: apt "
+                     "install %s-%s) or say in $%s how it is called",
+                     cpp ? "C++" : "C", p->fmi3, wish && *wish ? crdi_clip(wish).text : name,
+                     cpp ? "g++" : "gcc", p->triplet, variable);
+}
+
+crd_status crdi_compiler_find(crd_context* ctx, crd_arena* arena, bool cpp,
+                              const crdi_platform* platform, crdi_compiler* out)
 {
     static const char* const names[2][3] = {{"cc", "gcc", "clang"}, {"c++", "g++", "clang++"}};
     const char* variable = cpp ? "CXX" : "CC";
     const char* wish = getenv(variable);
     *out = (crdi_compiler){0};
+    if (platform) { return find_cross(ctx, arena, cpp, platform, out); }
     if (wish && *wish) {
         const crd_status st = split_words(ctx, arena, wish, out);
         if (st < 0 || out->real) { return st; }
@@ -294,6 +318,17 @@ crd_status crdi_compile_result(crd_context* ctx, const crdi_compile* c, crd_text
     close(fd);
     if (st == CRD_OK && (out->length < 4 || memcmp(out->data, "\177ELF", 4) != 0)) {
         return crdi_fail(ctx, CRD_E_UNIT, "%s: what the compiler made is no library", c->shown);
+    }
+    // A compiler for another machine, by a wrong $CC: the folder in the FMU would lie.
+    const crdi_platform* p = c->platform ? c->platform : crdi_platform_own();
+    Elf32_Half machine = 0;
+    const size_t at = offsetof(Elf32_Ehdr, e_machine); // where it is in files of 64 bits, too
+    if (st == CRD_OK && out->length >= at + sizeof machine) {
+        memcpy(&machine, out->data + at, sizeof machine);
+    }
+    if (st == CRD_OK && p && machine != p->elf) {
+        return crdi_fail(ctx, CRD_E_UNIT, "%s: %s does not compile for %s", c->shown, c->c.words[0],
+                         p->fmi3);
     }
     return st;
 }

@@ -372,7 +372,7 @@ static crd_status take_folder(crd_context* ctx, const crd_fmu* f, bool model_exc
 }
 
 static crd_status read_build(crd_context* ctx, const crd_fmu* f, const char* identifier,
-                             crdi_recipe* r)
+                             const char* platform, crdi_recipe* r)
 {
     const char* name = "sources/buildDescription.xml";
     const crdi_file_need need = {.what = "an XML file", .most = LARGEST_XML, .shown = name};
@@ -381,8 +381,7 @@ static crd_status read_build(crd_context* ctx, const crd_fmu* f, const char* ide
     crd_text_init(&text, ctx);
     crd_status st = path ? crdi_file_read(ctx, path, &need, &text) : CRD_E_MEMORY;
     if (st == CRD_OK) {
-        st = crdi_recipe_read_build(ctx, text.data, text.length, name, identifier,
-                                    crdi_fmu_platform(CRD_FMI_3), r);
+        st = crdi_recipe_read_build(ctx, text.data, text.length, name, identifier, platform, r);
     }
     crd_text_clear(&text);
     crd_free(ctx, path);
@@ -405,13 +404,15 @@ static crd_status take_names(crd_context* ctx, const crdi_source_name* list, crd
     return st;
 }
 
-crd_status crdi_recipe_find(crd_context* ctx, const crd_fmu* f, bool model_exchange, crdi_recipe* r)
+crd_status crdi_recipe_find(crd_context* ctx, const crd_fmu* f, bool model_exchange,
+                            const char* platform, crdi_recipe* r)
 {
     const crd_fmu_description* d = &f->description;
     crd_status st =
         is_file(f, "buildDescription.xml")
             ? read_build(ctx, f,
-                         model_exchange ? d->exchange.model_identifier : d->model_identifier, r)
+                         model_exchange ? d->exchange.model_identifier : d->model_identifier,
+                         platform, r)
             : take_names(ctx, f->source_names[model_exchange], r);
     if (st == CRD_OK && r->count == 0) { st = take_folder(ctx, f, model_exchange, r); }
     if (st < 0) { return crdi_fail_in(ctx, st, "%s", f->path); }
