@@ -12,7 +12,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm bench docs pictures wheel dist deb test-deb install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm bench docs pictures wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -65,6 +65,18 @@ test-isolated: build ## the tests of units and runs with every FMU in a worker p
 test-vm: build build/venv/ready ## real-time kernel, CAN and netem, in a virtual machine
 	@sh cmake/setup.sh vm
 	@ctest --test-dir build --output-on-failure -L vm
+
+cross = $(call configure,$(1)) && $(call compile,build/$(1),--target arm_tests)
+
+test-arm: build build/venv/ready ## arm64 and armhf under qemu, the same bits with other compilers and C libraries
+	@sh cmake/setup.sh arm
+	@sh cmake/sysroot.sh arm64 build/sysroot/arm64
+	@sh cmake/sysroot.sh armhf build/sysroot/armhf
+	@$(call cross,arm64)
+	@$(call cross,armhf)
+	@ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L arm
+	@ctest --test-dir build/armhf --output-on-failure -j $(JOBS) -L arm
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -L arm
 
 # The example FMUs, which the builds with sanitizers share
 fmus: build/build.ninja

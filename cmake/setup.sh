@@ -1,7 +1,7 @@
 #!/bin/sh
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
 # nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
-# circuits, clang and its tools), bench (the same peer), fuzz, tidy, deb (Debian packages), vm (a virtual machine with another kernel).
+# circuits, clang and its tools), bench (the same peer), fuzz, tidy, deb (Debian packages), arm (cross compilers and their emulator), vm (a virtual machine with another kernel).
 set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
@@ -10,13 +10,14 @@ zlib1g-dev libdeflate-dev libmatio-dev libcairo2-dev libsodium-dev libwebsockets
 libsuitesparse-dev libsqlite3-dev libnlopt-dev"
 for group in "$@"; do
     case $group in
-    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish" ;;
+    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish abigail-tools" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
     deb) packages="$packages debhelper dh-python po-debconf fakeroot lintian debootstrap" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;
+    arm) packages="$packages clang qemu-user musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" ;;
     vm) packages="$packages qemu-system-x86 busybox-static can-utils iproute2" ;;
-    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy, deb and vm" >&2 && exit 2 ;;
+    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy, deb, arm and vm" >&2 && exit 2 ;;
     esac
 done
 # On other distributions CMake names what is missing.
