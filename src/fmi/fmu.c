@@ -124,7 +124,7 @@ static crd_status fmu_list_folder(crd_fmu* f, const char* top, bool (*wanted)(co
 }
 
 // FMI 2.0.4 also knows the names of FMI 3.
-static const crdi_platform platforms[] = {
+static const crdi_platform known_platforms[] = {
     {"linux64", "x86_64-linux", "x86_64-linux-gnu", EM_X86_64},
     {"aarch64-linux", "aarch64-linux", "aarch64-linux-gnu", EM_AARCH64},
     {"aarch32-linux", "aarch32-linux", "arm-linux-gnueabihf", EM_ARM},
@@ -144,7 +144,9 @@ static const crdi_platform platforms[] = {
 
 const crdi_platform* crdi_platform_at(int i)
 {
-    return i >= 0 && (size_t)i < sizeof platforms / sizeof *platforms ? &platforms[i] : NULL;
+    return i >= 0 && (size_t)i < sizeof known_platforms / sizeof *known_platforms
+               ? &known_platforms[i]
+               : NULL;
 }
 
 const crdi_platform* crdi_platform_own(void)
