@@ -12,7 +12,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm bench docs pictures wheel dist deb test-deb install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm test-mcu bench docs pictures wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -65,6 +65,10 @@ test-isolated: build ## the tests of units and runs with every FMU in a worker p
 test-vm: build build/venv/ready ## real-time kernel, CAN and netem, in a virtual machine
 	@sh cmake/setup.sh vm
 	@ctest --test-dir build --output-on-failure -L vm
+
+test-mcu: build build/venv/ready ## what runs on controllers on emulated Cortex-M4F and M7 boards
+	@sh cmake/setup.sh mcu
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -L mcu
 
 cross = $(call configure,$(1)) && $(call compile,build/$(1),--target arm_tests)
 
