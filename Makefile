@@ -12,7 +12,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm test-mcu bench docs pictures wheel dist deb test-deb install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm test-mcu test-cluster bench docs pictures wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -69,6 +69,16 @@ test-vm: build build/venv/ready ## real-time kernel, CAN and netem, in a virtual
 test-mcu: build build/venv/ready ## what runs on controllers on emulated Cortex-M4F and M7 boards
 	@sh cmake/setup.sh mcu
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L mcu
+
+# Ray takes minutes and is left out where it cannot be had.
+build/venv-cluster/ready: tests/cluster/requirements.txt tests/cluster/optional.txt cmake/venv.sh | setup
+	@sh cmake/venv.sh build/venv-cluster tests/cluster/requirements.txt tests/cluster/optional.txt
+
+test-cluster: build/venv-cluster/ready ## studies on Slurm, Open MPI, Dask and Ray, the real ones
+	@sh cmake/setup.sh cluster
+	@$(call configure,release)
+	@$(call compile,build)
+	@ctest --test-dir build --output-on-failure -L cluster
 
 cross = $(call configure,$(1)) && $(call compile,build/$(1),--target arm_tests)
 

@@ -2,7 +2,8 @@
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
 # nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
 # circuits, clang and its tools), bench (the same peer), fuzz, tidy, deb (Debian packages), arm (cross compilers and their emulator), mcu (the same of
-# microcontrollers), vm (a virtual machine with another kernel).
+# microcontrollers), vm (a virtual machine with another kernel),
+# cluster (Slurm and Open MPI).
 set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
@@ -19,7 +20,8 @@ for group in "$@"; do
     arm) packages="$packages clang qemu-user musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" ;;
     mcu) packages="$packages gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm" ;;
     vm) packages="$packages qemu-system-x86 busybox-static can-utils iproute2" ;;
-    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy, deb, arm, mcu and vm" >&2 && exit 2 ;;
+    cluster) packages="$packages slurm-wlm munge openmpi-bin libopenmpi-dev" ;;
+    *) echo "setup.sh: no group $group; there are test, bench, fuzz, tidy, deb, arm, mcu, vm and cluster" >&2 && exit 2 ;;
     esac
 done
 # On other distributions CMake names what is missing.

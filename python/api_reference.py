@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cardan
 import cardan.gym
+import cardan.study
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
 HEAD = """# The Python module
@@ -82,6 +83,9 @@ def page():
     parts += ["## `cardan.gym`", text(cardan.gym)]
     for name in ("Env", "VectorEnv", "Values"):
         parts += describe("cardan.gym." + name, getattr(cardan.gym, name))
+    parts += ["## `cardan.study`", text(cardan.study)]
+    for name in ("run", "optimise", "check", "Study", "Picture"):
+        parts += describe("cardan.study." + name, getattr(cardan.study, name))
     return "\n\n".join(p for p in parts if p) + "\n"
 
 

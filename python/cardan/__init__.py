@@ -42,6 +42,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     """What not every program needs is imported when it is asked for."""
     from importlib import import_module
+    if name == "study":
+        return import_module(".study", __name__)
     for module, names in _LATER.items():
         if name in names:
             found = globals()[name] = getattr(import_module("." + module, __name__), name)

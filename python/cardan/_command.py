@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _lib, _optional
 
@@ -29,17 +29,51 @@ def command() -> str:
     return found
 
 
+class Asked:
+    """The command while it works."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.what = arguments[0]
+        self.process = subprocess.Popen([command(), *arguments, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.said = ("", "")
+
+    def wait(self, seconds: Optional[float] = None) -> bool:
+        """Whether it has ended."""
+        try:
+            self.said = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """It ends, if it has not, as by Ctrl-C."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.communicate()
+
+    def answer(self, fine: Sequence[int] = (0,)) -> Any:
+        """The document that it printed."""
+        out, errors = self.said
+        code = self.process.returncode
+        if code not in fine:
+            lines = [x for x in errors.splitlines() if x.startswith("cardan: ")]
+            text = lines[0][8:] if lines else errors.strip() or f"cardan {self.what} ended with {code}"
+            raise _lib.failure(_STATUS.get(code, -9), text)
+        try:
+            return json.loads(out)
+        except ValueError:
+            raise _lib.failure(-9, errors.strip() or f"cardan {self.what} said nothing") from None
+
+
 def ask(*arguments: str, fine: Sequence[int] = (0,)) -> Any:
     """The document that the command prints with --json."""
-    done = subprocess.run([command(), *arguments, "--json"], capture_output=True, text=True, check=False)
-    if done.returncode not in fine:
-        lines = [x for x in done.stderr.splitlines() if x.startswith("cardan: ")]
-        text = lines[0][8:] if lines else done.stderr.strip() or f"cardan {arguments[0]} ended with {done.returncode}"
-        raise _lib.failure(_STATUS.get(done.returncode, -9), text)
+    asked = Asked(*arguments)
     try:
-        return json.loads(done.stdout)
-    except ValueError:
-        raise _lib.failure(-9, done.stderr.strip() or f"cardan {arguments[0]} said nothing") from None
+        asked.wait()
+        return asked.answer(fine)
+    finally:
+        asked.stop()
 
 
 class Reproduction(List[Dict[str, Any]]):

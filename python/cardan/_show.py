@@ -323,32 +323,23 @@ def plot(run: "Run", names: Sequence[str], axes: Any) -> Any:
 
 # ---- progress ----------------------------------------------------------------------------------
 
-class Progress:
+class Bar:
     """A line on a terminal, a bar in a notebook; nothing before a second has gone, and nothing where neither is."""
 
-    def __init__(self, run: "Run", wanted: Optional[bool]) -> None:
-        self.run, self.start = run, run.time
-        self.stop = float("nan")
+    def __init__(self, wanted: Optional[bool]) -> None:
         self.begun = self.told = clock.monotonic()
         self.handle: Any = None
         self.notebook = _in_notebook()
         self.on = wanted if wanted is not None else self.notebook or sys.stderr.isatty()
         self.least = 0.0 if wanted else 1.0
 
-    def __call__(self, time: float) -> None:
+    def due(self) -> bool:
+        """Whether it is time to say something."""
         now = clock.monotonic()
-        if self.on and now - self.begun >= self.least and (now - self.told >= 0.2 or self.told == self.begun):
-            if self.told == self.begun:
-                self.stop = float(self.run.description["run"].get("stop") or "nan")
-            self.told = now
-            self._tell(time, False)
+        return self.on and now - self.begun >= self.least and (now - self.told >= 0.2 or self.told == self.begun)
 
-    def _tell(self, time: float, done: bool) -> None:
-        took = clock.monotonic() - self.begun
-        share = (time - self.start) / (self.stop - self.start) if self.start < self.stop < float("inf") else None
-        left = took * (1 - share) / share if share and not done else 0.0
-        text = f"t = {time:.4g} s" + (f" of {self.stop:g} s" if share is not None else "") + f", {took:.1f} s" + (
-            f", {left:.0f} s to go" if left else "")
+    def tell(self, share: Optional[float], text: str, done: bool = False) -> None:
+        self.told = clock.monotonic()
         if self.notebook:
             from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
             bar = "" if share is None else f'<progress value="{share:.4f}" max="1" style="width:24em"></progress> '
@@ -359,6 +350,29 @@ class Progress:
         else:
             sys.stderr.write("\r\x1b[K" + ("" if done else text))
             sys.stderr.flush()
+
+
+class Progress(Bar):
+    """Of a run."""
+
+    def __init__(self, run: "Run", wanted: Optional[bool]) -> None:
+        super().__init__(wanted)
+        self.run, self.start = run, run.time
+        self.stop = float("nan")
+
+    def __call__(self, time: float) -> None:
+        if self.due():
+            if self.told == self.begun:
+                self.stop = float(self.run.description["run"].get("stop") or "nan")
+            self._tell(time, False)
+
+    def _tell(self, time: float, done: bool) -> None:
+        took = clock.monotonic() - self.begun
+        share = (time - self.start) / (self.stop - self.start) if self.start < self.stop < float("inf") else None
+        left = took * (1 - share) / share if share and not done else 0.0
+        text = f"t = {time:.4g} s" + (f" of {self.stop:g} s" if share is not None else "") + f", {took:.1f} s" + (
+            f", {left:.0f} s to go" if left else "")
+        self.tell(share, text, done)
 
     def close(self) -> None:
         """The line goes, the bar stays."""
