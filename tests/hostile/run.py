@@ -289,7 +289,7 @@ def run_case(o, c, folder):
     make_fmu(os.path.join(folder, "bad.fmu"), o.libraries, c.version, c.kind, c.place)
     more = ", iterate: true" if c.place.endswith("_state") else ""
     with open(os.path.join(folder, "system.yaml"), "w", encoding="utf-8") as f:
-        limit = "1 s" if any(c.kind == row[0] for row in APART) else "5 s"
+        limit = "30 s" if c.what == "orphan" else "1 s" if any(c.kind == row[0] for row in APART) else "5 s"
         f.write(SYSTEM % (f", limit: {limit}, isolate: process" if o.isolate else "", o.honest, o.signal, more))
     command = [o.command, "run", "system.yaml", "-o", "r.csv", "--isolate", o.isolate or "none"]
     r = Outcome()
