@@ -46,7 +46,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086
 if ! { $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+    apt-get -o DPkg::Lock::Timeout=900 install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     echo "cardan: could not install:$missing" >&2
     exit 1

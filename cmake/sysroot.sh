@@ -5,7 +5,7 @@
 set -eu
 architecture=$1 folder=$2
 packages="libc6-dev libexpat1-dev libzip-dev libyaml-dev liblapacke-dev libcmocka-dev zlib1g-dev libdeflate-dev libmatio-dev
-libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev libsuitesparse-dev libsqlite3-dev libopenblas0-pthread"
+libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev libsuitesparse-dev libsqlite3-dev libnlopt-dev libopenblas0-pthread"
 # Programs, and what SUNDIALS has for clusters, are not linked.
 wanted="^(lib|zlib|linux-libc-dev|x11proto|uuid-dev)"
 spared='^lib(openmpi|pmpi|pmix|hypre|petsc|trilinos|superlu|scalapack|mumps|slepc|ptscotch|scotch|boost|python|perl|icu|fftw|[alt]san|gcc-12-dev
