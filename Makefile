@@ -82,15 +82,16 @@ test-cluster: build/venv-cluster/ready ## studies on Slurm, Open MPI, Dask and R
 
 cross = $(call configure,$(1)) && $(call compile,build/$(1),--target arm_tests)
 
-test-arm: build build/venv/ready ## arm64 and armhf under qemu, the same bits with other compilers and C libraries
+test-arm: build/build.ninja build/venv/ready ## arm64 and armhf under qemu, the same bits with other compilers and C libraries
 	@sh cmake/setup.sh arm
+	@$(call compile,build,--target cardan_command example_fmus)
 	@sh cmake/sysroot.sh arm64 build/sysroot/arm64
 	@sh cmake/sysroot.sh armhf build/sysroot/armhf
 	@$(call cross,arm64)
 	@$(call cross,armhf)
 	@ctest --test-dir build/arm64 --output-on-failure -j $(JOBS) -L arm
 	@ctest --test-dir build/armhf --output-on-failure -j $(JOBS) -L arm
-	@ctest --test-dir build --output-on-failure -j $(JOBS) -L arm
+	@CARDAN_TEST_ARM=1 ctest --test-dir build --output-on-failure -j $(JOBS) -L arm
 
 # The example FMUs, which the builds with sanitizers share
 fmus: build/build.ninja

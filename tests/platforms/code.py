@@ -19,6 +19,7 @@ ELEMENTS = ["zoh", "foh", "eros", "wiener", "ridge", "rls", "auto", "{algorithm:
             "{algorithm: eros, detect: spectrum, react: switch}",
             "{algorithm: network, network: {W1: [[2, -1]], W2: [[1], [-1]], W3: [0.99, -0.99]}}"]
 METHODS = [("auto", "tr"), ("dae", "gauss2"), ("nodal", "trbdf2")]
+ABSENT = 1 if os.environ.get("CARDAN_TEST_ARM") else 77  # not failed, but skipped, where make test-arm has not been
 SYSROOT = os.path.join(ROOT, "build/sysroot")
 # name: compiler, options, what runs the programs, circuits too (they need KLU)
 VARIANTS = {
@@ -164,12 +165,12 @@ def main():
     chosen = [v for v in VARIANTS if v == "gcc -O2" or not sys.argv[3:] or any(v.startswith(w) for w in sys.argv[3:])]
     chosen = [v for v in VARIANTS if v in chosen or v in [REFERENCES.get(c) for c in chosen]]
     os.makedirs(FOLDER, exist_ok=True)
-    good, found, built = True, {}, {}
+    good, found, built, absent = True, {}, {}, False
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in chosen:
             if missing(name):
                 print(f"{name}: not looked at, {missing(name)} is not here")
-                good = False
+                absent = True
                 continue
             compiler, _, runner, _ = VARIANTS[name]
             built[name] = built[compiler] if isinstance(compiler, str) else build(name, pool)
@@ -180,7 +181,9 @@ def main():
     refused = [what for what, data in reference.items() if data.startswith(b"refused") or len(data) < 1000]
     if refused:
         print(f"nothing to compare: {', '.join(refused)}")
-    return 0 if good and not refused else 1
+    if not good or refused:
+        return 1
+    return ABSENT if absent else 0
 
 
 if __name__ == "__main__":
