@@ -1,6 +1,6 @@
 #!/bin/sh
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
-# nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
+# nothing when it is there. Groups add to that: test (browsers for the pages, a peer for the
 # circuits, clang and its tools), bench (the same peer), fuzz, tidy, deb (Debian packages), arm (cross compilers and their emulator), mcu (the same of
 # microcontrollers), vm (a virtual machine with another kernel),
 # cluster (Slurm and Open MPI).
@@ -12,7 +12,7 @@ zlib1g-dev libdeflate-dev libmatio-dev libcairo2-dev libsodium-dev libwebsockets
 libsuitesparse-dev libsqlite3-dev libnlopt-dev"
 for group in "$@"; do
     case $group in
-    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish abigail-tools" ;;
+    test) packages="$packages chromium firefox-esr fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish abigail-tools" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
     deb) packages="$packages debhelper dh-python po-debconf fakeroot lintian debootstrap" ;;

@@ -15,7 +15,8 @@ static const struct {
     {"1", "failed: a unit failed or crashed, reading or writing failed, results differ, the run "
           "was interrupted"},
     {"2", "called or described wrongly: options, files, systems, FMUs"},
-    {"3", "a limit that the user set was not kept"},
+    {"3", "a limit was not kept: one that the user set, or the guard's (the coupling diverged), or "
+          "the verdict's (the result is mostly error)"},
 };
 enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
 

@@ -260,6 +260,28 @@ static bool sounds_like_time(const char* text)
            crdi_csv_equals(text, strlen(text), "t") || crdi_csv_equals(text, strlen(text), "zeit");
 }
 
+// "SimTime", "abs_time", "Zeitpunkt": whoever called a column so meant it.
+static bool tells_time(const char* text)
+{
+    for (const char* p = text; *p; p++) {
+        if (crdi_csv_equals(p, strlen(p) < 4 ? strlen(p) : 4, "time") ||
+            crdi_csv_equals(p, strlen(p) < 4 ? strlen(p) : 4, "zeit")) {
+            return true;
+        }
+    }
+    return sounds_like_time(text);
+}
+
+// A recording without time would be a signal over another one, without a word. One without a name
+// is an index that pandas wrote.
+static void doubt_time(const crdi_csv* r, const name* n, const char* unit, int64_t line)
+{
+    if (!n->text[0] || unit[0] || tells_time(n->text)) { return; }
+    crdi_log(r->ctx, CRD_LOG_WARNING,
+             "%s:%lld: no column is called time; the first one, '%s', is taken for it, in seconds",
+             r->name, (long long)line, n->text);
+}
+
 // The first column, unless another one is called time and this one is not: pandas writes an index
 // without a name before it.
 static int find_time(const crdi_csv* r, const name* names)
@@ -426,7 +448,9 @@ crd_status crdi_csv_header(crdi_csv* r)
     t->view.columns = t->columns;
     CRD_TRY(csv_header_read_names(r, names));
     CRD_TRY(read_units(r, &names[r->time_field]));
-    set_time_unit(r, unit_of_time(&names[r->time_field]), line);
+    const char* unit = unit_of_time(&names[r->time_field]);
+    set_time_unit(r, unit, line);
+    doubt_time(r, &names[r->time_field], unit, line);
 fail:
     return st;
 }

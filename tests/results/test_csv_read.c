@@ -117,6 +117,24 @@ static void time_need_not_be_the_first_column(void** state)
     crd_table_destroy(t);
 }
 
+static void a_recording_without_time_is_told(void** state)
+{
+    crd_table* t = NULL;
+    check_ok(parse_exactly(*state, "a,b\n1,2\n3,4\n", &t));
+    check_near(t->time[1], 3, 0);
+    check_contains(check_log, "f.csv:1: no column is called time; the first one, 'a', is taken");
+    crd_table_destroy(t);
+    check_log[0] = 0;
+    static const char* const told[] = {"SimTime", "abs_time [s]", "Zeitpunkt", "T", "x [ms]"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s,b\n1,2\n3,4\n", told[i]);
+        check_ok(parse_exactly(*state, text, &t));
+        check_text(check_log, "");
+        crd_table_destroy(t);
+    }
+}
+
 static void comments_blanks_and_separators_at_the_end_do_not_matter(void** state)
 {
     static const char* const texts[] = {
@@ -221,6 +239,7 @@ int main(void)
         TEST(a_row_of_units_may_do_without_brackets),
         TEST(times_are_turned_into_seconds),
         TEST(time_need_not_be_the_first_column),
+        TEST(a_recording_without_time_is_told),
         TEST(comments_blanks_and_separators_at_the_end_do_not_matter),
         TEST(texts_of_spreadsheets_become_utf_8),
         TEST(what_cannot_be_meant_is_said),

@@ -1,4 +1,4 @@
-"""What the tests of pages share: headless Chromium, pages that complain are failures, axe-core.
+"""What the tests of pages share: a command that serves, headless Chromium, pages that complain are failures, axe-core.
 
 Nothing sleeps: everything waits for what has to come. Chromium is the system's (no browser is fetched); without it,
 or without Playwright, the tests are skipped.
@@ -30,30 +30,12 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 PATIENCE = int(os.environ.get("CARDAN_PATIENCE", "60000"))  # ms; a test that waits longer has failed
 
 
-@unittest.skipUnless(sync_playwright, "no Playwright here; tests/tools/requirements.txt has it")
-@unittest.skipUnless(CHROMIUM, "no chromium here; cmake/setup.sh test installs it")
-class BrowserTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        expect.set_options(timeout=PATIENCE)
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
+class ServedTest(unittest.TestCase):
+    """In a folder of its own, in front of any browser whose pages can `evaluate`."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="page_", dir=TMP)
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.complaints, self.asked = [], set()
-        self.lost_is_fine = False  # Chromium logs every connection that fails
-
-    def tearDown(self):
-        complaints = [c for c in self.complaints if not (self.lost_is_fine and "WebSocket connection" in c)]
-        self.assertEqual(complaints, [], "the console is silent")
-        self.assertLessEqual(self.asked, {"127.0.0.1", None, ""}, "nothing leaves the host")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -78,22 +60,6 @@ class BrowserTest(unittest.TestCase):
             self.said = process.communicate()[0]
         return process.returncode
 
-    def context(self, theme="light", width=1400, height=900, **more):
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme,
-                                           accept_downloads=True, **more)
-        self.addCleanup(context.close)
-        context.set_default_timeout(PATIENCE)
-        context.on("request", lambda r: self.asked.add(urlsplit(r.url).hostname))
-        context.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
-        context.on("weberror", lambda e: self.complaints.append(str(e.error)))
-        return context
-
-    def visit(self, url, **how):
-        page = self.context(**how).new_page()
-        page.on("websocket", lambda w: self.asked.add(urlsplit(w.url).hostname))
-        page.goto(url)
-        return page
-
     def until(self, page, condition, before=None):
         """Waits in the page. (wait_for_function evaluates text, which the page's policy forbids.)"""
         fine = page.evaluate(
@@ -109,7 +75,8 @@ class BrowserTest(unittest.TestCase):
             self.skipTest("no axe-core here; tests/tools/requirements.txt has it")
         with open(os.path.join(os.path.dirname(axe_playwright_python.__file__), "axe.min.js"), encoding="utf-8") as f:
             page.evaluate(f.read() + "; null")
-        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")["violations"]
+        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})"
+                              ".then((r) => JSON.parse(JSON.stringify(r.violations)))")  # a tree, not a graph
         self.maxDiff = None
         self.assertEqual([(v["id"], [n["html"][:120] + " " + n["failureSummary"] for n in v["nodes"][:3]])
                           for v in found], [])
@@ -124,3 +91,44 @@ class BrowserTest(unittest.TestCase):
             .map((n) => n.outerHTML.slice(0, 100)); }""")
         self.assertEqual(wide, [])
         self.assertTrue(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+@unittest.skipUnless(sync_playwright, "no Playwright here; tests/tools/requirements.txt has it")
+@unittest.skipUnless(CHROMIUM, "no chromium here; cmake/setup.sh test installs it")
+class BrowserTest(ServedTest):
+    @classmethod
+    def setUpClass(cls):
+        expect.set_options(timeout=PATIENCE)
+        cls.playwright = sync_playwright().start()
+        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.playwright.stop()
+
+    def setUp(self):
+        super().setUp()
+        self.complaints, self.asked = [], set()
+        self.lost_is_fine = False  # Chromium logs every connection that fails
+
+    def tearDown(self):
+        complaints = [c for c in self.complaints if not (self.lost_is_fine and "WebSocket connection" in c)]
+        self.assertEqual(complaints, [], "the console is silent")
+        self.assertLessEqual(self.asked, {"127.0.0.1", None, ""}, "nothing leaves the host")
+
+    def context(self, theme="light", width=1400, height=900, **more):
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme,
+                                           accept_downloads=True, **more)
+        self.addCleanup(context.close)
+        context.set_default_timeout(PATIENCE)
+        context.on("request", lambda r: self.asked.add(urlsplit(r.url).hostname))
+        context.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
+        context.on("weberror", lambda e: self.complaints.append(str(e.error)))
+        return context
+
+    def visit(self, url, **how):
+        page = self.context(**how).new_page()
+        page.on("websocket", lambda w: self.asked.add(urlsplit(w.url).hostname))
+        page.goto(url)
+        return page
