@@ -514,7 +514,8 @@ class Import(unittest.TestCase):
         """`import cardan` takes less than 100 ms; NumPy would take most of them."""
         code = ("import sys, cardan; sys.exit(' '.join(m for m in ('numpy', 'inspect', 'subprocess', 'cardan._circuit', 'cardan._show')"
                 " if m in sys.modules))")
-        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+        here = os.path.dirname(os.path.dirname(cardan.__file__))  # -S: what other packages import at the start is not ours
+        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": here})
         self.assertEqual(done.stderr.strip(), "")
 
     def test_every_name_is_there(self):
