@@ -91,6 +91,7 @@ class Pages(ServedTest):
         self.until(page, "cardanLive.rows() > 0 && document.querySelector('.chart canvas')")
         self.assertGreater(page.evaluate(INKS, ".chart"), 5)
         self.fine(page)
+        self.until(page, "!document.getElementById('banner-view').hidden")
         page.evaluate("document.getElementById('banner-view').focus()")
         page.press("Enter")
         self.until(page, "location.pathname.endsWith('view.html')")
