@@ -110,7 +110,7 @@ class Study:
     @property
     def counts(self) -> Dict[str, int]:
         """How many runs ended how: `done`, `limit`, `failed`, `diverged`, `crashed`, `hung`; `open` are not made yet."""
-        found = dict.fromkeys(_STATES, 0)
+        found: Dict[str, int] = {state: 0 for state in _STATES}
         found.update({_STATES[k]: n for k, n in self._select("SELECT state, count(*) FROM runs GROUP BY 1") if 0 <= k < 8})
         found["open"] += found.pop("claimed")
         return found
@@ -196,10 +196,10 @@ class _Shown(_show.Bar):
                 connection.close()
         except sqlite3.Error:
             return  # it is being made
-        done = done or 0
-        self.before = done if self.before is None else self.before
+        done = int(done or 0)
+        before = self.before = done if self.before is None else self.before
         took = clock.monotonic() - self.begun
-        rate = (done - self.before) / took
+        rate = (done - before) / took
         left = f", {(of - done) / rate:.0f} s to go" if rate > 0 else ""
         self.tell(done / of if of else None, f"{done:,} of {of:,} runs, {rate:.4g} a second{left}")
 
