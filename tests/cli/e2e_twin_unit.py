@@ -220,7 +220,7 @@ class Export(Twin):
         for line, says in ((["gone.yaml"], "gone.yaml"), (["bad.yaml"], "step is missing"),
                            (["rc.cir"], "rc.cir"), (["twin.yaml", "--fmi", "1"], "--fmi"),
                            (["twin.yaml", "--step", "1ms"],
-                            "--step is an option of cardan export coupling, dcp and circuit"),
+                            "--step is an option of cardan export coupling, dcp, circuit"),
                            (["twin.yaml", "--name", "a b"], "expected letters, digits"),
                            (["twin.yaml", "-o", "twin.yaml"], "would overwrite"),
                            (["twin.yaml", "-o", "rc.cir"], "would overwrite"),

@@ -393,7 +393,7 @@ const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
                  "twin TWIN.yaml | c NETLIST",
-    .summary = "write SSP packages; elements, DCP slaves, circuits, twins as FMUs; circuits as C",
+    .summary = "write FMUs of elements, circuits, twins, slaves; SSPs; C sources",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "

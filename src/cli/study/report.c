@@ -203,7 +203,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_study_report = {
     .name = "study report",
     .arguments = "STUDY",
-    .summary = "one HTML file with what was asked, what ran and what came of it",
+    .summary = "one HTML file: what was asked, what ran, what came of it",
     .description = "Writes a report of a study as one HTML file that needs nothing else: what "
                    "varies, what is kept, how runs ended, statistics, sensitivities, pictures.",
     .examples = {{"cardan study report spring.yaml -o spring.html", "to hand on"}},

@@ -325,7 +325,7 @@ const crdi_command crdi_command_study_run = {
 const crdi_command crdi_command_study_optimise = {
     .name = "study optimise",
     .arguments = "STUDY",
-    .summary = "find the values for the least of a number that is kept, within limits",
+    .summary = "find the values that make a number least, within limits",
     .description =
         "Looks for the values of the factors with the least of a number that is kept, where the "
         "limits of the study hold: optimise: { minimise: NAME, runs: 200, method: cobyla }. "
