@@ -362,6 +362,7 @@ crd_status crd_master_finish(crd_master* m)
     crdi_pacing_leave(m);
     crdi_coupled_warn(m);
     crdi_learning_warn(m);
+    crdi_paired_warn(m);
     // The record first: a unit may still crash in its terminate.
     crd_status st = crdi_record_close(m);
     char text[512];

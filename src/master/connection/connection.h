@@ -451,6 +451,8 @@ void crdi_observed_start(crd_master* m);
 void crdi_observed_begin(crdi_observed* w);
 /// A step of the source of length h has ended at t.
 void crdi_observe(crdi_observed* w, double t, double h);
+/// The same, if the defect was a line from a to b.
+void crdi_observe_line(crdi_observed* w, double t, double h, double a, double b);
 double crdi_observed_scale(const crdi_observed* w);
 // predict.c
 void crdi_connections_mark_predicted(crdi_plan* plan); ///< their members, too

@@ -14,13 +14,10 @@ static crd_status scale_begin(crd_master* m, crdi_rows rows, double t)
     return CRD_OK;
 }
 
-// u is what the input was over the last piece, y a line between its samples: the mean square of a
-// line from a to b is (a^2 + a b + b^2) / 3.
-void crdi_observe(crdi_observed* w, double t, double h)
+// The mean square of a line from a to b is (a^2 + a b + b^2) / 3.
+void crdi_observe_line(crdi_observed* w, double t, double h, double a, double b)
 {
     const double y = w->gain * *w->from + w->offset;
-    w->rise = w->slope ? h * *w->slope : 0;
-    const double a = *w->to - w->last, b = *w->to + w->rise - y;
     w->integral += h * (a * a + a * b + b * b) * (1.0 / 3);
     w->bias = 0.5 * (a + b);
     const double larger = fmax(fabs(a), fabs(b));
@@ -33,6 +30,14 @@ void crdi_observe(crdi_observed* w, double t, double h)
     w->way += fabs(y - w->last);
     w->moved += (y - w->last) * (y - w->last);
     w->last = y;
+}
+
+// u is what the input was over the last piece, y a line between its samples.
+void crdi_observe(crdi_observed* w, double t, double h)
+{
+    const double y = w->gain * *w->from + w->offset;
+    w->rise = w->slope ? h * *w->slope : 0;
+    crdi_observe_line(w, t, h, *w->to - w->last, *w->to + w->rise - y);
 }
 
 static void observe_all(crd_master* m, int64_t n, double t)

@@ -196,7 +196,7 @@ fail:
 static void orient(crdi_paired* w, crdi_plan* plan)
 {
     const crdi_axis* x = w->axis;
-    const crdi_connection *there = x->action, *back = x->flow;
+    crdi_connection *there = x->action, *back = x->flow;
     const double sign = x->flipped ? 1 : -1;
     const double there_gain = there->transform ? there->gain : 1;
     const double there_offset = there->transform ? there->offset : 0;
@@ -365,6 +365,20 @@ fail:
     return st;
 }
 
+// What the port acts with against what the other unit gives at that time: the pair is stable over
+// any link, and as wrong as the link is late.
+static void observe(const crdi_plan* plan, crdi_paired_side* s)
+{
+    const bool here = !s->of->sides[0].far && !s->of->sides[1].far;
+    if (!here || !(plan->sys->run.monitor & CRD_MONITOR_DEFECT)) { return; }
+    s->seen = (crdi_observed){.of = s->gets,
+                              .from = crdi_connection_from(plan, s->gets),
+                              .to = s->to,
+                              .gain = s->gets->gain,
+                              .offset = s->gets->offset};
+    s->gets->observed = &s->seen;
+}
+
 crd_status crdi_paired_bind(crdi_plan* plan, crdi_connections* c)
 {
     crd_status st = CRD_OK;
@@ -373,6 +387,7 @@ crd_status crdi_paired_bind(crdi_plan* plan, crdi_connections* c)
             crdi_paired_side* s = &c->pairs[i].sides[k];
             s->own = crdi_connection_from(plan, s->gives);
             s->to = crdi_connection_to(plan, s->gets);
+            observe(plan, s);
         }
         st = offer_signals(plan, &c->pairs[i]);
     }
@@ -515,12 +530,33 @@ static void receive(crdi_paired_side* s, double t, double due)
     s->shown = crd_pair_get_state(&s->pair, t);
 }
 
+// When both units have ended a step: what both say in their packets of it, as a port may have cut
+// a single inner step.
+static void look(crdi_paired_side* s, int64_t n, double t)
+{
+    const crdi_paired_side* other = &s->of->sides[s == s->of->sides];
+    if (!s->gets->observed || n % s->member->ticks != 0 || n % other->member->ticks != 0) {
+        return;
+    }
+    const crd_pair_packet *here = &s->packets[(s->way.sent - 1) % s->way.ring],
+                          *there = &other->packets[(other->way.sent - 1) % other->way.ring];
+    const double acted = s == s->of->sides ? here->effort : here->flow,
+                 own = s == s->of->sides ? there->effort : there->flow,
+                 missed = s->in_gain * (acted - own);
+    crdi_observe_line(&s->seen, t, t - s->looked, s->missed, missed);
+    s->missed = missed;
+    s->looked = t;
+}
+
 static void accept_all(crd_master* m, int64_t n, double t)
 {
     const double due = t + 1e-6 * m->plan->times.tick;
     for (int i = 0; i < 2 * m->connections.pair_count; i++) {
         crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
         if (n % s->member->ticks == 0) { send(s, t); }
+    }
+    for (int i = 0; i < 2 * m->connections.pair_count; i++) {
+        look(&m->connections.pairs[i / 2].sides[i % 2], n, t);
     }
     for (int i = 0; i < 2 * m->connections.pair_count; i++) {
         crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
@@ -537,6 +573,8 @@ void crdi_paired_start(crd_master* m)
         const double effort = own_of(&w->sides[CRD_PAIR_OWNS_EFFORT]);
         const double flow = own_of(&w->sides[CRD_PAIR_OWNS_FLOW]);
         for (int k = 0; k < 2; k++) {
+            w->sides[k].looked = m->clock.time;
+            if (w->sides[k].gets->observed) { crdi_observed_begin(&w->sides[k].seen); }
             if (w->sides[k].far) { continue; }
             crd_pair_predict(&w->sides[k].pair, effort, flow);
             w->sides[k].shown = crd_pair_get_state(&w->sides[k].pair, m->clock.time);
@@ -562,6 +600,32 @@ static crd_status __attribute__((cold, noinline)) fail_signs(crd_master* m, cons
                      action);
 }
 
+// One unit answers as the partner of a power, the other against it: whatever the signs are, they
+// make power out of nothing, and no port can know that. A spring shows its sign late; then what
+// has become a thousand times as large counts, too.
+static bool is_no_power(crdi_paired* w, double a, double b)
+{
+    const double size = w->sides[0].pair.scale, least = fmin(a, b);
+    if (a == 0 || b == 0 || w->sides[0].far || w->sides[1].far) { return false; }
+    if (w->known == 0) { w->known = size; }
+    return fmax(a, b) > 0.9 && (least < -0.9 || (least < -0.25 && size > 1e6 * w->known));
+}
+
+static crd_status __attribute__((cold, noinline))
+fail_power(crd_master* m, const crdi_paired* w, const crdi_paired_side* wrong)
+{
+    const crdi_connection *a = w->axis->action, *f = w->axis->flow;
+    return crdi_fail(m->ctx, CRD_E_RANGE,
+                     "%sbond '%s': %s and %s are no power between these units: '%s' answers with "
+                     "the wrong sign and '%s' with the right one, so what one gives the other does "
+                     "not take (gains of their connections: %g and %g); expected the same signs "
+                     "there and back",
+                     crdi_where(w->bond->spec->place, (char[512]){0}, 512), w->name,
+                     w->bond->action_name, w->bond->flow_name, wrong->member->unit->name,
+                     w->sides[wrong == w->sides].member->unit->name, a->transform ? a->gain : 1,
+                     f->transform ? f->gain : 1);
+}
+
 // The inputs are written by the ports in each inner step; what is left is a look at the signs.
 static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
 {
@@ -572,6 +636,7 @@ static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
         if (w->agreed) { continue; }
         const double a = agreement(&w->sides[0]), b = agreement(&w->sides[1]);
         if (a < -0.5 && b < -0.5) { return fail_signs(m, w); }
+        if (is_no_power(w, a, b)) { return fail_power(m, w, &w->sides[b < a]); }
         w->agreed = a > 0.5 && b > 0.5;
     }
     return CRD_OK;
@@ -626,6 +691,30 @@ void crdi_paired_report(const crd_master* m, crd_pair_report* out)
                 .lost = s->way.lost,
                 .predicted = s->over ? s->over->used : 0,
                 .state = s->far ? s->shown : crd_pair_get_state(&s->pair, t)};
+        }
+    }
+}
+
+void crdi_paired_warn(crd_master* m)
+{
+    enum { MANY = 50 }; // macro steps without a packet at the end
+    const double t = crd_master_time(m);
+    for (int i = 0; i < 2 * m->connections.pair_count; i++) {
+        const crdi_paired_side* s = &m->connections.pairs[i / 2].sides[i % 2];
+        const crdi_coupled* way = &s->of->sides[1 - i % 2].way;
+        if (s->far || way->sent == 0) { continue; }
+        const crd_pair_state is = crd_pair_get_state(&s->pair, t);
+        if (is.taken == 0) {
+            crdi_log(m->log, CRD_LOG_WARNING,
+                     "bond '%s': no packet has come to '%s' (%lld sent, %lld lost): the units of "
+                     "the bond ran apart",
+                     s->of->name, s->member->unit->name, (long long)way->sent,
+                     (long long)way->lost);
+        } else if (is.age > MANY * s->pair.opt.macro + 10 * fmax(0, is.delay)) {
+            crdi_log(m->log, CRD_LOG_WARNING,
+                     "bond '%s': no packet has come to '%s' after t = %.6g s: the units of the "
+                     "bond ran apart from then on",
+                     s->of->name, s->member->unit->name, t - is.age);
         }
     }
 }

@@ -22,7 +22,8 @@ typedef struct crdi_paired_far {
 /// One unit's end of a bond, and the way of its packets to the other.
 typedef struct crdi_paired_side {
     crdi_paired* of;
-    const crdi_connection *gives, *gets; // its own value; what the port acts with
+    const crdi_connection* gives; // its own value
+    crdi_connection* gets;        // what the port acts with
     struct crdi_member* member;
     struct crdi_paired_side* next; // of the same unit
     const double* own;             // in the outputs of its unit
@@ -38,6 +39,8 @@ typedef struct crdi_paired_side {
     crdi_coupled way;              // run: the channel alone; flights carry numbers of packets
     crd_pair_packet* packets;      // run: (way.ring) at place number % ring
     bool received;                 // run: a packet of the other has arrived
+    crdi_observed seen;            // run: how far `gets` misses, if both ports are here
+    double missed, looked;         // run: at the end of its last step, and when that was
     crdi_pair_over* over;          // run: commands on top; NULL: none
     crdi_paired_far* far;          // the port stands in the unit; NULL: here
 } crdi_paired_side;
@@ -48,6 +51,7 @@ struct crdi_paired {
     const char* name;
     crdi_paired_side sides[2]; // by crd_pair_side
     bool agreed;               // run: the signs are right, as far as answers tell
+    double known;              // run: size of its signals (squared) when answers began to tell
     crdi_offer* signals;
     int signal_count;
 };
@@ -65,3 +69,4 @@ void crdi_paired_release(crd_master* m, const struct crdi_member* p);
 void crdi_paired_moving(const crdi_paired* w, crdi_note_moving* note, void* user);
 void crdi_paired_clear(crdi_paired* w);
 void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)
+void crdi_paired_warn(crd_master* m); ///< at the end: links that brought nothing

@@ -119,7 +119,7 @@ static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
     } else if (w->link->observed) {
         show_observed(m, w->link->observed, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm,
-                            crd_predictor_name(CRD_PREDICT_HOLD));
+                            w->link->paired ? "wave pair" : crd_predictor_name(CRD_PREDICT_HOLD));
     } else if (w->link->paired) {
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm, "wave pair");
     }

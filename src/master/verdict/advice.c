@@ -1,6 +1,8 @@
 // What the numbers of a run mean, in a few sentences: what dominates, and what would help.
 #include "master/verdict/judge.h"
 
+#include "master/connection/paired.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +97,16 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
         r->flows[0].from, r->flows[0].to);
 }
 
+static bool is_of_pair(const crd_master_report* r)
+{
+    for (int i = 0; i < r->flow_count; i++) {
+        if (strcmp(r->flows[i].from, r->worst_part_of) == 0) {
+            return strcmp(r->flows[i].used, "wave pair") == 0;
+        }
+    }
+    return false;
+}
+
 // Defects may be small and add up all the same.
 static void say_error(crdi_judge* j, const crd_master_report* r)
 {
@@ -102,9 +114,9 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
     if (*r->error_note) {
         say(j,
             "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "
-            "run "
-            "with half the step would tell (cardan compare --richardson)",
-            r->worst_part_of, advice_percent(r->worst_part).text);
+            "run with half the %s",
+            r->worst_part_of, advice_percent(r->worst_part).text,
+            is_of_pair(r) ? "delay would tell" : "step would tell (cardan compare --richardson)");
         return;
     }
     say(j,
@@ -434,6 +446,18 @@ static void say_iteration(crdi_judge* j, const crd_master_report* r)
         i->failed_flow ? i->failed_flow : "");
 }
 
+// A pair is as accurate as its link is fast.
+static void say_link(crdi_judge* j, const crdi_paired* w)
+{
+    const crd_pair_state* s = &w->sides[CRD_PAIR_OWNS_FLOW].shown;
+    const bool known = s->delay >= 0;
+    say(j,
+        "the pair of bond '%s' stays stable, but acts with what is %s old: %sa shorter link "
+        "would help",
+        w->name, known ? advice_seconds(s->delay).text : "nobody knows how",
+        known && !w->bond->spec->over ? "'over: commands' or " : "");
+}
+
 static void advise_on_flows(crd_master* m, const crd_master_report* r)
 {
     crdi_judge* j = m->verdict.judge;
@@ -444,6 +468,10 @@ static void advise_on_flows(crd_master* m, const crd_master_report* r)
     const crdi_connection* k = j->links[j->order[worst]];
     say_dominant(j, r, worst, goal);
     say_growth(m, k, f);
+    if (k->paired) {
+        say_link(j, k->paired);
+        return;
+    }
     const bool rough = says_rough(j, f, r->steps);
     const bool predictable = !rough && says_predict(m, k, f);
     if (!rough && !predictable) { say_derivatives(m, k, f); }

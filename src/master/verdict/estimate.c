@@ -110,9 +110,10 @@ static crd_status sort_members(crd_master* m)
 static crd_status refuse_link(crd_master* m, const crdi_connection* k, const char* why)
 {
     m->verdict.estimate->note =
-        crdi_arena_format(&m->arena, "the connection %s.%s -> %s.%s %s" ADVICE,
+        crdi_arena_format(&m->arena, "the connection %s.%s -> %s.%s %s%s",
                           m->plan->members[k->from.member].unit->name, k->spec->from,
-                          m->plan->members[k->to.member].unit->name, k->spec->to, why);
+                          m->plan->members[k->to.member].unit->name, k->spec->to, why,
+                          k->paired ? ": run it again with half the delay" : ADVICE);
     return m->verdict.estimate->note ? CRD_OK : CRD_E_MEMORY;
 }
 

@@ -2,6 +2,8 @@
 // went. Numbers come from the connections; this puts them side by side, the worst first.
 #include "master/verdict/judge.h"
 
+#include "master/connection/paired.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ static crd_status name_ends(crd_master* m, crdi_connection* k)
 
 static bool is_hold_only(const crdi_connection* k)
 {
-    return !k->prediction || !k->prediction->slope[0];
+    return k->prediction ? !k->prediction->slope[0] : !k->paired;
 }
 
 static bool is_judged(const crdi_plan* plan, const crdi_connection* k, const void* with)
@@ -149,11 +151,11 @@ static bool judge_make_room(crd_master* m)
     if (has_crashed(m)) { return false; }
     const bool watch = m->plan->sys->run.monitor & CRD_MONITOR_DEFECT;
     const int flows = watch ? m->connections.prediction_count : 0,
-              watches = watch ? m->connections.observed_count : 0;
+              watches = watch ? m->connections.observed_count : 0,
+              ports = watch ? 2 * m->connections.pair_count : 0;
     crdi_judge* j = crdi_arena_new(&m->arena, 1, sizeof *j);
     if (!j) { return false; }
-    j->count = flows + watches;
-    const size_t n = (size_t)j->count;
+    const size_t n = (size_t)flows + (size_t)watches + (size_t)ports;
     j->links = crdi_arena_new(&m->arena, n, sizeof *j->links);
     j->order = crdi_arena_new(&m->arena, n, sizeof *j->order);
     j->keys = crdi_arena_new(&m->arena, n, sizeof *j->keys);
@@ -170,6 +172,13 @@ static bool judge_make_room(crd_master* m)
     for (int i = 0; i < watches; i++) {
         j->links[flows + i] = m->connections.observed[i].of;
         if (name_ends(m, m->connections.observed[i].of) < 0) { return false; }
+    }
+    j->count = flows + watches;
+    for (int i = 0; i < ports; i++) {
+        crdi_connection* k = m->connections.pairs[i / 2].sides[i % 2].gets;
+        if (!k->observed) { continue; }
+        if (name_ends(m, k) < 0) { return false; }
+        j->links[j->count++] = k;
     }
     find_stale(m, j);
     if (find_loops(m, j) < 0 || find_pair(m, j) < 0) { return false; }
@@ -257,7 +266,7 @@ void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling
 static void report_observed(const crd_master* m, const crdi_observed* w, crd_flow_report* r)
 {
     r->predict = CRD_PREDICTION_HOLD;
-    r->used = crd_predictor_name(CRD_PREDICT_HOLD);
+    r->used = w->of->paired ? "wave pair" : crd_predictor_name(CRD_PREDICT_HOLD);
     r->share = 1;
     r->order = crd_predictor_order(CRD_PREDICT_HOLD);
     r->step = step_between(m, w->of);

@@ -16,7 +16,7 @@ enum {
 
 /// Room and facts of the verdict, made when it is asked for first.
 typedef struct crdi_judge {
-    const crdi_connection** links; // (count) predicted ones, then observed ones
+    const crdi_connection** links; // (count) predicted ones, observed ones, those of pairs
     int count;
     int* order;           // (count) by relative defect, largest first: link of report k
     double* keys;         // (count) of links
