@@ -231,6 +231,24 @@ static void report_quality_put_iteration(crdi_doc* d, const crdi_json* c)
         crdi_text_or_dash(crdi_json_get_text(c, "failed_connection")));
 }
 
+// What was learned of the cycle, and what it was worth in this run.
+static void report_quality_put_learned(crdi_doc* d, const crdi_json* c)
+{
+    char is[32], held[32], best[32], until[32];
+    if (!c) { return; }
+    const double end = crdi_json_get_number(c, "until");
+    crdi_doc_paragraph(
+        d,
+        "%s corrects %.0f late signals: coupling error %s %%, held %s %%, %s %% when it was "
+        "learned%s%s%s.",
+        crdi_json_get_text(c, "file"), crdi_json_get_number(c, "signals"),
+        crdi_number_text(is, 100 * crdi_json_get_number(c, "error"), 3),
+        crdi_number_text(held, 100 * crdi_json_get_number(c, "first_error"), 3),
+        crdi_number_text(best, 100 * crdi_json_get_number(c, "best_error"), 3),
+        isnan(end) ? "" : "; not used any more after ",
+        isnan(end) ? "" : crdi_number_text(until, end, 6), isnan(end) ? "" : " s");
+}
+
 // In a page they are folded: the plots are near, and paper shows all.
 static void report_quality_put_numbers(crdi_doc* d, const crdi_json* verdict)
 {
@@ -299,6 +317,7 @@ crd_status crdi_report_quality(crdi_report* r, crdi_doc* d)
         any = true;
         if (r->part_count > 1) { crdi_doc_heading(d, 3, "", p->label); }
         crdi_doc_sentences(d, crdi_json_get_list(p->verdict, "advice"));
+        report_quality_put_learned(d, crdi_json_get_object(p->verdict, "learned"));
         const crd_status st = put_chart(r, d, i);
         if (st < 0) { return st; }
         report_quality_put_numbers(d, p->verdict);

@@ -9,3 +9,14 @@
 /// CRD_E_NOT_FOUND: no power bond, or none of its signals has a coupling. CRD_E_UNSUPPORTED: steps
 /// that vary. CRD_E_RANGE: signals with different steps.
 crd_status crdi_repeat_describe(crd_master* m, crdi_repeat* out);
+
+/// What a run has of a cycle that was learned (run.learned).
+typedef struct crdi_learned_use {
+    const char* path;
+    int signals;        ///< that are corrected
+    double error;       ///< coupling error of this run, as it is learned; NaN: no sample has come
+    double first, best; ///< of the file: without corrections, and the best
+    int64_t limited;    ///< samples whose correction a limit has cut
+    double until;       ///< s, when it was found not to be valid any more; NaN: it was not
+} crdi_learned_use;
+bool crdi_learning_use(const crd_master* m, crdi_learned_use* out); ///< false: it has none

@@ -25,6 +25,7 @@ static double drag(double w)
 
 typedef struct {
     char text[4096];
+    crdi_learned_use use;
 } heard;
 
 static void hear_log(void* user, crd_level level, const char* text)
@@ -135,7 +136,7 @@ static void run_with(rig* r, bool late, bool learned, void (*act)(watched*), hea
                      int from)
 {
     crd_context_options opt = crd_context_defaults();
-    *h = (heard){""};
+    *h = (heard){.text = ""};
     opt.log = hear_log;
     opt.log_user = h;
     watched x = {.ctx = crd_context_create(&opt)};
@@ -155,6 +156,7 @@ static void run_with(rig* r, bool late, bool learned, void (*act)(watched*), hea
         while (next_row(&x)) {}
     }
     check(any == learned);
+    check(crdi_learning_use(x.m, &h->use) == learned);
     stop_watching(&x);
 }
 
@@ -184,6 +186,11 @@ static void the_learned_run_is_nearer_to_one_that_is_not_late(void** state)
         run_with(&r, true, false, NULL, &h, plain, 0);
         run_with(&r, true, true, NULL, &h, with, TICKS);
         check_text(h.text, "");
+        // The figure of the learner, from another run; its noise is another.
+        check_int(h.use.signals, 2);
+        check_near(h.use.first, r.first, 1e-9 * r.first);
+        check_near(h.use.error, r.best, noisy ? 0.3 * r.best : 1e-3 * r.first);
+        check(isnan(h.use.until));
         printf("  speed %.3g %% -> %.3g %%\n", 100 * apart(plain, truth, 0),
                100 * apart(with, truth, 0));
         check(apart(with, truth, 0) <= (noisy ? 0.5 : 0.2) * apart(plain, truth, 0));
@@ -237,6 +244,7 @@ static void another_run_is_noticed_while_it_goes(void** state)
         run_with(&r, true, true, cases[i].act, &h, with, gone);
         printf("  %s\n", h.text);
         check_contains(h.text, cases[i].says);
+        check(h.use.until >= AT * STEP && h.use.until <= (AT + cases[i].within + 1) * STEP);
         check_contains(h.text, "the run goes on without what was learned");
     }
     unlink(r.path);

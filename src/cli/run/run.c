@@ -1,6 +1,7 @@
 // cardan run: a system or a single FMU, from options to the table at the end.
 #include "cli/run/run.h"
 #include "shared/base_interrupt.h"
+#include "shared/master_cycle.h"
 #include "shared/system_words.h"
 
 #include <errno.h>
@@ -204,6 +205,27 @@ fail:
     return st;
 }
 
+// What was learned of the cycle acts beside the elements, whose table does not know of it.
+static void put_learned(crdi_result* out, crdi_result* aside, const crd_master* m)
+{
+    crdi_learned_use use = {0};
+    const bool any = crdi_learning_use(m, &use);
+    crdi_result* j = crdi_object_if(out, "learned", any);
+    crdi_put(j, TEXT("file", use.path), INT("signals", use.signals), REAL("error", use.error),
+             REAL("first_error", use.first), REAL("best_error", use.best),
+             INT("limited", use.limited), REAL("until", use.until));
+    if (!any || !aside) { return; }
+    crdi_say_wrapped(
+        aside, "learned",
+        "%s corrects %d signal%s: coupling error %.3g %%, held %.3g %%, %.3g %% when "
+        "it was learned%s%s",
+        use.path, use.signals, crdi_plural(use.signals), 100 * use.error, 100 * use.first,
+        100 * use.best,
+        isnan(use.until) ? "" : crdi_worded(j, "; not used any more after t = %.6g s", use.until),
+        use.limited ? crdi_worded(j, "; %lld corrections cut by limits", (long long)use.limited)
+                    : "");
+}
+
 static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
                              const run_options* o, crdi_result* out)
 {
@@ -218,6 +240,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     crdi_put_report(out, r, &end, o->common.quiet || !began);
+    put_learned(out, o->common.quiet || !began ? NULL : crdi_aside(out), m);
     if (whole && o->save_weights) {
         const crd_status saved = save_all_weights(cli, m, r, o, out);
         if (st == CRD_OK) { st = saved; }

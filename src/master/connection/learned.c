@@ -39,6 +39,9 @@ typedef struct crdi_learned {
     double value, value_time; // run: what the input got last, NaN
     double latency, strange;  // run: means, samples; square of the range
     int64_t limited;          // run
+    double* received;         // run: (count) what the input got; NULL: in the pass
+    double missed;            // run: sum of squares of sent - received ...
+    int64_t compared;         // run: ... over so many samples
 } crdi_learned;
 
 typedef struct crdi_driven {
@@ -412,6 +415,14 @@ static crd_status bind(crd_master* m, crdi_learning* l)
                                 .value = NAN,
                                 .latency = s->latency};
         of[i]->learned = &all[i];
+        if (!l->pass) {
+            all[i].received =
+                crdi_arena_new(&m->arena, (size_t)l->cycle->count, sizeof *all[i].received);
+            if (!all[i].received) { return CRD_E_MEMORY; }
+            for (int k = 0; k < l->cycle->count; k++) {
+                all[i].received[k] = NAN;
+            }
+        }
         const crd_status st = wait_for_age(m, of[i], s->steady);
         if (st < 0) { return st; }
         if (l->pass) { l->pass->real = l->pass->real || of[i]->dated; }
@@ -449,12 +460,6 @@ crd_status crdi_learning_plan(crd_master* m)
     if (pass && !pass->cycle) { return CRD_OK; } // it is only to be described
     crd_status st = pass ? CRD_OK : use_file(m, l, path, &good);
     if (st == CRD_OK && good) { st = bind(m, l); }
-    if (st == CRD_OK && good && !pass) {
-        crdi_log(m->log, CRD_LOG_INFO,
-                 "run.learned: %s: corrections of %d signals, coupling error %.3g %% instead of "
-                 "%.3g %% when it was learned",
-                 path, l->file.signal_count, 100 * l->file.best, 100 * l->file.first);
-    }
     if (m->connections.learning != l && l->file.arena.ctx) { crd_arena_clear(&l->file.arena); }
     return st;
 }
@@ -529,6 +534,11 @@ void crdi_learned_arrive(const crd_master* m, crdi_coupled* c, const crdi_flight
         l->pass->sent[(int64_t)p->index * l->cycle->count + q] = f->value;
         return;
     }
+    const double missed = f->value - p->received[q];
+    if (isfinite(missed)) {
+        p->missed += missed * missed;
+        p->compared++;
+    }
     const double d = distance(l, p->signal, q, f->value) / p->signal->scale;
     p->strange += (fmin(d * d, 1e6) - p->strange) / MEMORY;
     if (!(p->strange <= strange_sent * strange_sent)) {
@@ -576,26 +586,41 @@ void crdi_learned_step(crd_master* m, crdi_coupled* c, int64_t n, double t)
         follow_latency(m, l, c);
     }
     const int64_t q = n / l->every;
-    if (!l->pass || n % l->every != 0 || !has_sample(l, q)) { return; }
+    if (n % l->every != 0 || !has_sample(l, q)) { return; }
+    if (!l->pass) {
+        p->received[q] = estimate + c->lead;
+        return;
+    }
     const int64_t at = (int64_t)p->index * l->cycle->count + q;
     l->pass->received[at] = estimate + c->lead;
     l->pass->acted[at] = c->lead;
     l->pass->limited += fabs(c->lead - p->wish) > 1e-9 * p->signal->scale;
 }
 
+bool crdi_learning_use(const crd_master* m, crdi_learned_use* out)
+{
+    const crdi_learning* l = m->connections.learning;
+    if (!l || l->pass) { return false; }
+    *out = (crdi_learned_use){.path = m->plan->sys->run.learned,
+                              .first = l->file.first,
+                              .best = l->file.best,
+                              .until = l->doubt ? l->doubt_time : (double)NAN};
+    double sum = 0;
+    for (int i = 0; i < m->connections.coupled_count; i++) {
+        const crdi_learned* p = m->connections.coupled[i].learned;
+        if (!p) { continue; }
+        out->limited += p->limited;
+        out->signals++;
+        sum += p->missed / (double)p->compared / (p->signal->scale * p->signal->scale);
+    }
+    out->error = sqrt(sum / out->signals);
+    return true;
+}
+
 void crdi_learning_warn(crd_master* m)
 {
     const crdi_learning* l = m->connections.learning;
     if (!l || l->pass) { return; }
-    int64_t limited = 0;
-    for (int i = 0; i < m->connections.coupled_count; i++) {
-        const crdi_learned* p = m->connections.coupled[i].learned;
-        if (p) { limited += p->limited; }
-    }
-    if (limited > 0) {
-        crdi_log(m->log, CRD_LOG_INFO, "run.learned: %lld corrections were cut by limits",
-                 (long long)limited);
-    }
     switch (l->doubt) {
     case DOUBT_NONE:
         return;

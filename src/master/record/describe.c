@@ -1,5 +1,6 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
 #include "master/verdict/judge.h"
+#include "shared/master_cycle.h"
 #include "shared/system.h"
 
 #include <math.h>
@@ -577,6 +578,24 @@ static void record_describe_put_iteration(crdi_json_writer* w, const crd_iterati
     crdi_json_end(w);
 }
 
+static void put_learned(const crd_master* m, crdi_json_writer* w)
+{
+    crdi_learned_use use;
+    if (!crdi_learning_use(m, &use)) {
+        crdi_json_put_null(w, "learned");
+        return;
+    }
+    crdi_json_begin_object(w, "learned");
+    crdi_json_put_text(w, "file", short_path(m, use.path));
+    crdi_json_put_integer(w, "signals", use.signals);
+    crdi_json_put_number(w, "error", use.error);
+    crdi_json_put_number(w, "first_error", use.first);
+    crdi_json_put_number(w, "best_error", use.best);
+    crdi_json_put_integer(w, "limited", use.limited);
+    crdi_json_put_number(w, "until", use.until);
+    crdi_json_end(w);
+}
+
 static void put_guard(crdi_json_writer* w, const crd_guard_report* g)
 {
     crdi_json_begin_object(w, "guard");
@@ -619,6 +638,7 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     record_describe_put_control(w, &r->control);
     record_describe_put_iteration(w, &r->iteration);
     put_guard(w, &r->guard);
+    put_learned(m, w);
     crdi_json_put_number(w, "defect_goal", crdi_defect_goal(m));
     crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
     crdi_json_put_number(w, "worst_defect", r->worst_defect);
@@ -707,7 +727,8 @@ crd_status crdi_record_reserve_verdict(crd_master* m)
     const crd_master_report* r = crdi_verdict_last(m);
     size_t numbers = 24 * 16 + (24 * 24 + 640) * (size_t)m->plan->member_count; // links, too
     size_t hints = CRDI_ADVICE * CRDI_SENTENCE + 2 * CRDI_GUARD_TEXT;
-    numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);
+    numbers += 24 * (20 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count +
+                     40 * (size_t)r->pair_count);
     for (int i = 0; i < r->flow_count; i++) {
         const size_t n = strlen(r->flows[i].from) + strlen(r->flows[i].to) + 4;
         longest_flow = n > longest_flow ? n : longest_flow;
