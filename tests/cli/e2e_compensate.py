@@ -251,6 +251,9 @@ class Compensate(EndToEnd):
         self.assertRegex(told("pedal", "copy"), r"copy .*moves in step with pedal")
         self.assertIn("300 values of commands no number: the last good one stood", told("nan"))
         self.assertNotIn("no number", told("pedal"))
+        self.assertRegex(self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--algorithms",
+                                     "zoh,commands", "--command", "pedal", "--command-delay", "5s").stdout,
+                         r"pedal +0\.0 % +0 +never told in time")
         self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--command", "torque",
                     code=2, says="--command torque is the signal itself, expected something that was sent")
 

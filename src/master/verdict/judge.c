@@ -360,9 +360,14 @@ static void report_bonds(crd_master* m, crd_master_report* r)
     const bool watched = m->plan->sys->run.monitor & CRD_MONITOR_ENERGY;
     r->bonds = m->verdict.bonds;
     r->bond_count = watched ? m->energy.bond_count : 0;
+    double most = 0; // that passed any of them: a billionth of it is rounding
+    for (int i = 0; i < r->bond_count; i++) {
+        most = fmax(most, m->energy.bonds[i].state.scale);
+    }
     for (int i = 0; i < r->bond_count; i++) { // few: by insertion
         crd_bond_report b;
         crdi_bond_report(&m->energy.bonds[i], &b);
+        if (fabs(b.energy + b.work) <= 1e-9 * most) { b.relative = 0; }
         int k = i;
         for (; k > 0 && bond_key(&m->verdict.bonds[k - 1]) < bond_key(&b); k--) {
             m->verdict.bonds[k] = m->verdict.bonds[k - 1];
