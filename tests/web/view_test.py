@@ -236,6 +236,48 @@ class Viewer(BrowserTest):
                         expect(page.locator("#filter")).to_be_visible()
                         self.accessible(page)
 
+    def test_panels_never_lie_over_each_other(self):
+        """Eight panels of all kinds with cursors: more than fit into any of these windows."""
+        ramp_csv(self.path("run.csv"))
+        ramp_csv(self.path("other.csv"), scale=1.1)
+        url = self.serve("run.csv", "other.csv")
+        for width, height in ((1400, 900), (1000, 700), (390, 800)):
+            with self.subTest(width=width):
+                page = self.open(url, "light", width, height)
+                self.ready(page)
+                page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                              " for (let i = 0; i < 8; i++) { cardanView.addTo(null, ['plant.x', 'motor.speed', 'gap'].slice(i % 2).map((n) => v.byName.get(n))); }"
+                              " ['time', 'xy', 'spectrum', 'histogram'].forEach((kind, i) => v.panels[2 * i].set({ kind }));"
+                              " v.panels[1].actions.cursor(3, 0); v.panels[1].actions.cursor(6, 1); }")
+                expect(page.locator(".view-panel").nth(1).locator("td.number:not(.now)").nth(1)).not_to_have_text(re.compile("^[…–]?$"))
+                over = page.evaluate("""() => {
+                  const boxes = Array.from(document.querySelectorAll(".view-panel"), (n) => n.getBoundingClientRect());
+                  return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(() => i)); }""")
+                self.assertEqual(over, [])
+                cut = page.evaluate("""() => Array.from(document.querySelectorAll(".view-panel")).flatMap((p) => {
+                  const box = p.getBoundingClientRect(), plot = p.querySelector("canvas").getBoundingClientRect();
+                  const right = Array.from(p.querySelectorAll("td.number")).filter((n) => n.getBoundingClientRect().right > box.right).map((n) => n.textContent);
+                  return plot.bottom > box.bottom + 0.5 ? right.concat("plot") : right; })""")
+                self.assertEqual(cut, [])
+
+    def test_lines_of_several_files_are_told_apart_by_their_legend(self):
+        ramp_csv(self.path("run.csv"))
+        ramp_csv(self.path("other.csv"), scale=1.1)
+        page = self.open(self.serve("run.csv", "other.csv"))
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                      " cardanView.addTo(null, ['plant.x', 'motor.speed', 'mode'].map((n) => v.byName.get(n))); }")
+        self.ready(page)
+        looks = page.evaluate("Array.from(document.querySelectorAll('.swatch'), (n) => getComputedStyle(n).background)")
+        drawn = page.evaluate("cardanView.viewer.active.timeChart(600, 300).lines.map((l) => l.colour + l.dash)")
+        self.assertEqual(len(set(looks[:4])), 4)
+        self.assertEqual(len(set(drawn)), 4)
+        self.assertEqual(["gradient" in x for x in looks], [False, True, False, True, False, False])
+        with page.expect_download() as svg:
+            page.locator("#export").select_option("svg")
+        with open(svg.value.path(), encoding="utf-8") as f:
+            self.assertGreaterEqual(f.read().count("stroke-dasharray"), 4)  # in the legend as in the plot
+
     def test_an_exported_page_needs_no_server(self):
         ramp_csv(self.path("run.csv"))
         subprocess.run([CARDAN, "view", "run.csv", "--export", "page.html", "--variables", "plant.*"], cwd=self.folder,

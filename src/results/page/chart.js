@@ -295,7 +295,7 @@ function drawState(pen, s, mixed, v, x, y, w, h, look) {
     pen.globalAlpha = 1;
     if (w > 18 && !mixed) {
         pen.fillStyle = ink(colour);
-        const text = fit(pen, s.textOf(v), w - 10);
+        const text = fit(pen, s.textOf(v), w - 7, 3, false);
         if (text) { pen.fillText(text, x + 5, y + h / 2 + 0.5); }
         pen.fillStyle = look.panel;
         pen.fillRect(x, y, 1, h);
@@ -307,11 +307,13 @@ export function ink(colour) {
     const l = [c >> 16, (c >> 8) & 255, c & 255].map((x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2] > 0.179 ? "#000000" : "#ffffff";
 }
-export function fit(pen, text, room) {
+// What of a text there is room for: the end of names, which tells them apart, and the beginning of states.
+export function fit(pen, text, room, least = 2, end = true) {
+    const part = (n) => (end ? "…" + text.slice(-n) : text.slice(0, n) + "…");
     if (pen.measureText(text).width <= room) { return text; }
-    let n = text.length;
-    while (n > 1 && pen.measureText("…" + text.slice(-n)).width > room) { n--; }
-    return n > 1 ? "…" + text.slice(-n) : "";
+    let n = text.length - 1;
+    while (n >= least && pen.measureText(part(n)).width > room) { n--; }
+    return n >= least ? part(n) : "";
 }
 
 // ---- the whole -------------------------------------------------------------------------------------
@@ -482,7 +484,7 @@ export function drawChart(pen, chart, look) {
         pen.fillStyle = look.muted;
         pen.textAlign = "left";
         pen.textBaseline = "top";
-        pen.fillText(fit(pen, chart.note, box.width - 12), box.left + 6, box.top + 3);
+        pen.fillText(fit(pen, chart.note, box.width - 12, 3, false), box.left + 6, box.top + 3);
     }
     box.xOf = xOf;
     box.tOf = (x) => chart.from + (x - box.left) / scale;

@@ -11,14 +11,28 @@ function saveAs(name, blob) {
 }
 const stem = () => viewer.files[0].name.replace(/\.[^.]*$/, "");
 
-const HEAD = 30, GAP = 14;
+const LEGEND_ROW = 20, GAP = 14, LEGEND_FONT = "600 12px sans-serif";
+const ruler = document.createElement("canvas").getContext("2d");
+// Names of lines from left to right, in as many rows as they need.
+function legendOf(panel, width) {
+    ruler.font = LEGEND_FONT;
+    let x = 0, row = 0;
+    const list = panel.lines().map((line) => {
+        const text = (panel.diff ? "Δ " : "") + panel.nameOf(line), pen = panel.pen(line), wide = (pen ? 28 : 0) + ruler.measureText(text).width;
+        if (x > 0 && x + wide > width) { x = 0; row++; }
+        const place = { text, pen, x, y: (row + 0.5) * LEGEND_ROW };
+        x += wide + 20;
+        return place;
+    });
+    return { list, height: (row + 1) * LEGEND_ROW + 4 };
+}
 function sheet() { // panels below each other, as wide as the widest
     const list = viewer.panels.filter((p) => p.entries.length), width = Math.max(640, ...list.map((p) => p.place.clientWidth));
     let y = GAP;
     const places = list.map((panel) => {
-        const h = Math.max(120, panel.height() || panel.place.clientHeight), at = y;
-        y += HEAD + h + GAP;
-        return { panel, y: at, h };
+        const h = Math.max(120, panel.height() || panel.place.clientHeight), at = y, legend = legendOf(panel, width - 8);
+        y += legend.height + h + GAP;
+        return { panel, y: at, h, legend };
     });
     return { places, width: width + 2 * GAP, height: y };
 }
@@ -26,22 +40,27 @@ function drawSheet(pen, s) {
     const look = chartLook();
     pen.fillStyle = look.panel;
     pen.fillRect(0, 0, s.width, s.height);
-    for (const { panel, y, h } of s.places) {
+    for (const { panel, y, h, legend } of s.places) {
         pen.save();
         pen.translate(GAP, y);
-        let x = 4;
-        pen.font = "600 12px sans-serif";
+        pen.font = LEGEND_FONT;
         pen.textBaseline = "middle";
         pen.textAlign = "left";
-        for (const l of panel.lines()) {
-            const name = (panel.diff ? "Δ " : "") + l.entry.signal.name + (viewer.files.length > 1 ? " · " + l.file.name : "");
-            pen.fillStyle = panel.colour(l);
-            pen.fillRect(x, HEAD / 2 - 2, 16, 4);
+        for (const l of legend.list) {
+            if (l.pen) {
+                pen.strokeStyle = l.pen.colour;
+                pen.lineWidth = 3;
+                pen.setLineDash(l.pen.dash);
+                pen.beginPath();
+                pen.moveTo(4 + l.x, l.y);
+                pen.lineTo(24 + l.x, l.y);
+                pen.stroke();
+            }
             pen.fillStyle = look.text;
-            pen.fillText(name, x + 22, HEAD / 2);
-            x += pen.measureText(name).width + 40;
+            pen.fillText(l.text, 4 + l.x + (l.pen ? 28 : 0), l.y);
         }
-        pen.translate(0, HEAD);
+        pen.setLineDash([]);
+        pen.translate(0, legend.height);
         const chart = panel.chart(s.width - 2 * GAP, h);
         chart.select = null;
         drawChart(pen, chart, look);

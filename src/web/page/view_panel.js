@@ -116,6 +116,14 @@ export class Panel {
         return colours.series[(alone ? line.file.index : line.entry.slot) % colours.series.length];
     }
     dash(line) { return this.entries.length === 1 ? [] : DASHES[line.file.index % DASHES.length]; }
+    isX(line) { return this.kind === "xy" && line.entry === this.entries[0]; } // has no line of its own
+    pen(line) { // how it is drawn: {colour, dash}, or null
+        const bars = isState(line.entry.signal) && line.entry.signal.type !== "boolean" && !this.diff && this.kind === "time";
+        return bars || this.isX(line) ? null : { colour: this.colour(line), dash: this.kind === "histogram" ? [] : this.dash(line) };
+    }
+    nameOf(line) {
+        return line.entry.signal.name + (viewer.files.length > 1 ? " · " + line.file.name : "") + (this.isX(line) ? " (x)" : "");
+    }
     unitOf(entry) { return entry.unit || entry.signal.unit; }
 
     // ---- what is fetched
@@ -347,7 +355,7 @@ export class Panel {
             if (what === "new") { this.drop(e); this.actions.move(e.signal); }
         } }, el("option", { value: "", text: "⋯" }), el("option", { value: "axis", text: e.axis ? "to the left axis" : "to the right axis" }),
         el("option", { value: "new", text: "to a new panel" }), el("option", { value: "remove", text: "remove" }));
-        const name = viewer.files.length > 1 ? e.signal.name + " · " + l.file.name : e.signal.name;
+        const name = this.nameOf(l);
         const hover = el("td", { class: "number now" });
         const row = el("tr", { draggable: "true", ondragstart: (x) => { x.dataTransfer.setData("text/x-cardan", JSON.stringify([e.signal.name])); x.dataTransfer.effectAllowed = "copy"; } },
             el("th", { scope: "row", title: name + (e.signal.description ? "\n" + e.signal.description : "") }, swatch, tail("name", name), e.axis ? el("span", { class: "unit", text: " ▸" }) : null),
@@ -355,7 +363,7 @@ export class Panel {
         return { row, cells, hover, swatch };
     }
     tellRow(r, l) {
-        r.swatch.style.background = isState(l.entry.signal) && l.entry.signal.type !== "boolean" ? "none" : this.colour(l);
+        r.swatch.style.background = swatch(this.pen(l));
         if (this.kind !== "time") { return; }
         say(r.hover, Number.isNaN(viewer.hover) ? "" : this.textAt(l, viewer.hover));
         const given = this.readings.find((x) => x.key === l.key), v = [NaN, NaN];
@@ -461,6 +469,13 @@ export class Panel {
     store() {
         return { kind: this.kind, diff: this.diff, own: this.own, signals: this.entries.map((e) => ({ name: e.signal.name, axis: e.axis, unit: e.unit })) };
     }
+}
+// A line as the background of a small box: what is dashed in the plot is dashed here.
+function swatch(pen) {
+    if (!pen || !pen.dash.length) { return pen ? pen.colour : "none"; }
+    let x = 0;
+    const stops = pen.dash.map((d, i) => { const from = x; x += d; return (i % 2 ? "transparent " : pen.colour + " ") + from + "px " + x + "px"; });
+    return "repeating-linear-gradient(90deg, " + stops.join(", ") + ")";
 }
 const gaps = (x, y) => y.map((v, i) => (Number.isFinite(x[i]) ? v : NaN));
 export const timeText = (t, span) => (Number.isNaN(t) ? DASH : tickText(t, (span || viewer.to - viewer.from) / 2000) + NARROW + "s");
