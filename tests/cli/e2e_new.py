@@ -1,6 +1,7 @@
 """cardan new and cardan connect: systems out of files, connections that are proposed, added and removed."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -214,10 +215,20 @@ class New(EndToEnd):
         self.cardan("run", "system.yaml")
 
     def test_results_do_not_take_the_place_of_a_recording(self):
-        self.write("drive.csv", "time,f [N]\n0,0\n0.1,100\n")
-        self.cardan("new", fmu("lo_fd2"), "drive.csv", "-o", "drive.yaml")
+        self.cardan("run", fmu("lo_fd1"), "--stop-time", "0.1", "-o", "drive.mf4", "--quiet")
+        self.cardan("new", fmu("lo_fd2"), "drive.mf4", "-o", "drive.yaml")
         self.cardan("run", "drive.yaml")
-        self.assertIn("drive_results.csv", os.listdir(self.folder))
+        self.assertIn("drive_results.mf4", os.listdir(self.folder))
+
+    def test_what_is_written_keeps_to_the_schema_and_results_have_units(self):
+        self.cardan("new", fmu("van_der_pol"))  # nothing to connect: the list is empty
+        self.assertRegex(self.read("system.yaml"), r"(?m)^connections:\s*$")
+        schema = json.loads(self.cardan("schema").stdout)
+        self.assertEqual(schema["properties"]["connections"]["type"], ["array", "null"])
+        self.cardan("new", fmu("lo_fd1"), fmu("lo_fd2"), "-o", "two.yaml")
+        self.cardan("run", "two.yaml", "--stop-time", "0.1")
+        signals = self.cardan_json("info", "two.mf4")["signals"]
+        self.assertEqual({s["name"]: s["unit"] for s in signals}["lo_fd1.f"], "N")
 
     def test_numbered_names_without_words_are_names_too(self):
         count = 3000

@@ -179,13 +179,13 @@ static void put_bonds(const crdi_draft* d, crd_text* out)
     }
 }
 
-// Whether one of the files is called STEM.csv: results would take its place.
+// Whether one of the files is called STEM.mf4: results would take its place.
 static bool is_source(const crdi_draft* d, const char* stem, size_t n)
 {
     for (int i = 0; i < d->sources->count; i++) {
         const char* path = d->sources->items[i].path;
         const char* name = path + crdi_folder_length(path);
-        if (strncmp(name, stem, n) == 0 && strcmp(name + n, ".csv") == 0) { return true; }
+        if (strncmp(name, stem, n) == 0 && strcmp(name + n, ".mf4") == 0) { return true; }
     }
     return false;
 }
@@ -213,9 +213,10 @@ void crdi_draft_write(const crdi_draft* d, crd_text* out)
     const char* stem = crdi_path_stem(name, &n);
     crd_text file;
     crd_text_init(&file, out->ctx);
-    crdi_text_add(&file, "%.*s%s.csv", (int)n, stem, is_source(d, stem, n) ? "_results" : "");
+    crdi_text_add(&file, "%.*s%s.mf4", (int)n, stem, is_source(d, stem, n) ? "_results" : "");
     crdi_text_add(out, "\n\nresults: ");
     if (!file.failed) { crdi_yaml_text(out, file.data); }
-    crdi_text_add(out, " # all outputs; also .mf4 and .mat\n");
+    crdi_text_add(out, " # all outputs, with units of measure and the verdict; also "
+                       ".csv and .mat\n");
     crd_text_clear(&file);
 }
