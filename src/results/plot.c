@@ -58,9 +58,14 @@ static void put_point(crdi_canvas* c, double x, double y, bool* open)
     *open = true;
 }
 
-static void put_column(crdi_canvas* s, const column* c, bool* open)
+// `alone`: the curve ends here.
+static void put_column(crdi_canvas* s, const column* c, bool alone, bool* open)
 {
     if (c->count == 0) { return; }
+    if (!*open && alone) { // nothing before it, nothing behind it
+        s->ops->dot(s, c->x[0], c->y[0]);
+        return;
+    }
     const int a = c->low_at <= c->high_at ? 1 : 2, b = 3 - a;
     put_point(s, c->x[0], c->y[0], open);
     if (c->count > 2) {
@@ -107,7 +112,7 @@ static void put_series(crdi_canvas* s, const frame* f, const crd_plot_series* p,
     const double beyond = f->clip >= 0 ? 1e5 : 9;
     for (int64_t k = 0; k < p->count; k++) {
         if (!crdi_axis_shows(&f->x, p->x[k]) || !crdi_axis_shows(y_axis, p->y[k])) { // a gap
-            put_column(s, &c, &open);
+            put_column(s, &c, c.count == 1, &open);
             c.count = 0;
             open = false;
             continue;
@@ -123,12 +128,12 @@ static void put_series(crdi_canvas* s, const frame* f, const crd_plot_series* p,
         const int64_t pixel = (int64_t)floor(x);
         // A curve that goes to and fro has to keep its shape within a column, too.
         if (c.count && (pixel != c.pixel || (f->clip >= 0 && fabs(y - c.y[0]) > 1.5))) {
-            put_column(s, &c, &open);
+            put_column(s, &c, false, &open);
             c.count = 0;
         }
         plot_add_point(&c, pixel, x, y);
     }
-    put_column(s, &c, &open);
+    put_column(s, &c, c.count == 1, &open);
     s->ops->end(s);
 }
 

@@ -15,7 +15,8 @@ typedef struct crdi_axis {
     int64_t first, last; // ticks at (first .. last) * mantissa * 10^exponent
     int mantissa;        // 1, 2 or 5
     int exponent;
-    int shift;                // the labels are divided by 10^shift
+    int64_t base;             // labels count from this tick
+    int shift;                // and are divided by 10^shift
     bool log;                 // low and high are logarithms of base 10
     const char* const* names; // of 0 .. last, NULL: numbers
 } crdi_axis;
@@ -37,7 +38,7 @@ crdi_axis crdi_axis_own_x(const crd_plot_panel* panel, const crd_plot_scale* sca
 crdi_axis crdi_axis_y(const crd_plot_panel* panel, const crd_plot_scale* scale, bool right,
                       int count);
 int crdi_axis_marks(const crdi_axis* a, crdi_mark* out); // room for CRDI_MOST_MARKS
-void crdi_axis_factor(const crdi_axis* a, char out[64]); // "×10⁶", "" if there is none
+void crdi_axis_factor(const crdi_axis* a, char out[64]); // "×10⁶ +1700000000", or ""
 double crdi_axis_value(const crdi_axis* a, double v);
 bool crdi_axis_shows(const crdi_axis* a, double v); // can it be drawn?
 bool crdi_has_range(double low, double high);

@@ -37,8 +37,8 @@ crdi_axis crdi_axis_make(double low, double high, int count, bool tight)
         low = 0;
         high = 1;
     }
-    low = fmin(fmax(low, -1e300), 1e300); // so that differences are finite
-    high = fmin(fmax(high, -1e300), 1e300);
+    low = fmin(fmax(low, -4e307), 4e307); // so that differences are finite, of rounded ends, too
+    high = fmin(fmax(high, -4e307), 4e307);
     const double size = fmax(fabs(low), fabs(high));
     if (high - low <= 1e-10 * size || high - low < 1e-290) { // constant: some air around it
         const double air = size > 1e-280 ? 0.1 * size : 1;
@@ -61,7 +61,18 @@ crdi_axis crdi_axis_make(double low, double high, int count, bool tight)
         a.low = tick_at(&a, a.first);
         a.high = tick_at(&a, a.last);
     }
-    const double largest = fmax(fabs(a.low), fabs(a.high));
+    // Far from zero, as the seconds since 1970 are: labels are counted from a tick nearby.
+    const int64_t most = a.last > -a.first ? a.last : -a.first;
+    if (tight && most >= 100000 && a.last >= a.first && a.exponent >= -9 && a.exponent <= 9) {
+        int64_t round = a.mantissa == 1 ? 1 : 10 / a.mantissa; // ticks, together a power of ten
+        while (round < 5 * (a.last - a.first)) {
+            round *= 10;
+        }
+        a.base = a.first - ((a.first % round) + round) % round;
+    }
+    const double from = a.base ? tick_at(&a, a.first - a.base) : a.low;
+    const double to = a.base ? tick_at(&a, a.last - a.base) : a.high;
+    const double largest = fmax(fabs(from), fabs(to));
     if (largest >= 1e5 || largest < 1e-2) { a.shift = 3 * (int)floor(log10(largest) / 3); }
     return a;
 }
@@ -103,11 +114,16 @@ static char* power_text(int exponent, char* out)
     return out;
 }
 
-// "×10⁶", "" if the labels are not scaled
 void crdi_axis_factor(const crdi_axis* a, char out[64])
 {
     *out = 0;
-    if (a->shift != 0) { power_text(a->shift, stpcpy(out, "\u00D7")); }
+    if (a->shift != 0) { out = power_text(a->shift, stpcpy(out, "\u00D7")); }
+    if (a->base) {
+        const crdi_axis plain = {.mantissa = a->mantissa, .exponent = a->exponent};
+        out = stpcpy(out, a->shift ? " " : "");
+        if (a->base > 0) { *out++ = '+'; }
+        tick_text(&plain, a->base, out);
+    }
 }
 
 // Logarithms from the data's ends: ticks at the powers of ten and between them. Not `tight`: air up
@@ -185,7 +201,7 @@ int crdi_axis_marks(const crdi_axis* a, crdi_mark* out)
         if (a->names) {
             strncpy(out[n].text, a->names[i], sizeof out[n].text - 1);
         } else {
-            tick_text(a, i, out[n].text);
+            tick_text(a, i - a->base, out[n].text);
         }
     }
     return n;

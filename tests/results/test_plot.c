@@ -253,6 +253,42 @@ static void impossible_ranges_are_drawn_too(void** state)
     plot(*state, "nothing", NULL, 0);
 }
 
+static void times_since_1970_are_counted_from_a_round_one(void** state)
+{
+    const double x[] = {1700000093, 1700000113}, y[] = {1, 2};
+    const crd_plot_series s = {.label = "s", .x = x, .y = y, .count = 2};
+    const crd_plot_panel p = {.series = &s, .series_count = 1};
+    const char* svg = plot(*state, "", &p, 1);
+    check_contains(svg, ">+1700000000</text>");
+    check_contains(svg, ">100</text>");
+    check(!strstr(svg, "00010"));
+    const double before[] = {-1700000113, -1700000093};
+    const crd_plot_series t = {.label = "t", .x = before, .y = y, .count = 2};
+    svg = plot(*state, "", &(crd_plot_panel){.series = &t, .series_count = 1}, 1);
+    check_contains(svg, ">\xE2\x88\x92"
+                        "1700000200</text>");
+    check_contains(svg, ">100</text>"); // -1700000100
+}
+
+static void what_leaves_the_largest_axis_is_not_shown_inside_of_it(void** state)
+{
+    const double x[] = {0, 1, 2}, y[] = {1e308, 0, 3e307};
+    const crd_plot_series s = {.label = "s", .x = x, .y = y, .count = 3};
+    const char* svg = plot(*state, "", &(crd_plot_panel){.series = &s, .series_count = 1}, 1);
+    check_contains(svg, ">\u00D710\u00B3\u2070\u2076</text>"); // not 10^300
+    check_contains(svg, ">40</text>");
+}
+
+static void a_sample_alone_is_seen(void** state)
+{
+    const double x[] = {0, 1, 2, 3}, y[] = {0, 1, (double)NAN, 0.5};
+    const crd_plot_series s = {.label = "s", .x = x, .y = y, .count = 4};
+    const char* svg = plot(*state, "", &(crd_plot_panel){.series = &s, .series_count = 1}, 1);
+    const char* path = strstr(strstr(svg, "<text class=\"key\""), "<path ");
+    *strchr(path, '>') = 0;
+    check_contains(strrchr(path, 'M'), "h0"); // a stroke without length and with round ends
+}
+
 static void many_series_wrap_their_legend(void** state)
 {
     const double x[] = {0, 1};
@@ -308,6 +344,9 @@ int main(void)
         TEST(gaps_break_the_line),
         TEST(impossible_ranges_are_drawn_too),
         TEST(many_series_wrap_their_legend),
+        TEST(times_since_1970_are_counted_from_a_round_one),
+        TEST(what_leaves_the_largest_axis_is_not_shown_inside_of_it),
+        TEST(a_sample_alone_is_seen),
         TEST(a_plot_that_cannot_be_written_says_why),
         TEST(every_allocation_may_fail),
     };

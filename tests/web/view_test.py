@@ -278,6 +278,20 @@ class Viewer(BrowserTest):
         with open(svg.value.path(), encoding="utf-8") as f:
             self.assertGreaterEqual(f.read().count("stroke-dasharray"), 4)  # in the legend as in the plot
 
+    def test_numbers_at_the_end_of_the_range_and_times_since_1970_are_drawn(self):
+        with open(self.path("odd.csv"), "w", encoding="utf-8") as f:
+            f.write("time,x\n1700000000,1e308\n1700000001,-1e308\n1700000002,1e-300\n1700000003,inf\n1700000004,nan\n")
+        page = self.open(self.serve("odd.csv"))
+        self.ready(page)
+        with page.expect_download() as svg:
+            page.locator("#export").select_option("svg")
+        with open(svg.value.path(), encoding="utf-8") as f:
+            text = f.read()
+        self.assertRegex(text, r">4(\.0)?e307<")
+        self.assertRegex(text, r">1700000002(\.0)?<")
+        self.assertNotIn("NaN", text)
+        expect(page.locator("#file")).to_have_text("1 signal, CSV")
+
     def test_an_exported_page_needs_no_server(self):
         ramp_csv(self.path("run.csv"))
         subprocess.run([CARDAN, "view", "run.csv", "--export", "page.html", "--variables", "plant.*"], cwd=self.folder,

@@ -317,6 +317,10 @@ static crd_status make_panels(plot* p)
                          o->to, p->tables[0]->rows ? p->tables[0]->time[0] : NAN,
                          p->tables[0]->rows ? p->tables[0]->time[p->tables[0]->rows - 1] : NAN);
     }
+    if (!any) {
+        return crdi_fail(p->cli->ctx, CRD_E_FORMAT, "%s: there is no row in it",
+                         p->tables[0]->path);
+    }
     if (p->left_out) {
         crdi_log(p->cli->ctx, CRD_LOG_WARNING,
                  "only the first %d signals are drawn, %d are left out; choose with --variables "

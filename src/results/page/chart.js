@@ -11,7 +11,7 @@ const MINUS_SIGN = "\u2212", THIN_SPACE = "\u202f";
 export function ticksOf(from, to, room, space, whole) {
     const span = to - from;
     if (!(span > 0) || !Number.isFinite(span)) { return { at: [from], step: 1 }; }
-    const rough = span * space / Math.max(room, space);
+    const rough = span * (space / Math.max(room, space));
     let step = 10 ** Math.floor(Math.log10(rough));
     for (const k of [1, 2, 5, 10]) {
         if (step * k >= rough) { step *= k; break; }
@@ -27,7 +27,8 @@ export function tickText(x, step) {
     if (Math.abs(x) < step * 1e-6) { return "0"; }
     if (size >= 1e6 || size < 1e-4) {
         const digits = Math.max(0, Math.min(12, Math.floor(Math.log10(Math.abs(x)) + 1e-9) - Math.floor(Math.log10(step) + 1e-9)));
-        return x.toExponential(digits).replace("e+", "e").replace(/-/g, MINUS_SIGN);
+        const far = x.toExponential(digits).replace("e+", "e"), plain = Math.abs(x) < 1e15 ? x.toFixed(Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)))) : far;
+        return (Math.abs(x) >= 1e6 && plain.length <= far.length ? plain : far).replace(/-/g, MINUS_SIGN);
     }
     const decimals = Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
     return x.toFixed(decimals).replace("-", MINUS_SIGN);
@@ -40,9 +41,12 @@ function logTicks(low, high, room) { // decades of a scale that has logarithms
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const powerText = (k) => "10" + (k < 0 ? "⁻" : "") + String(Math.abs(k)).replace(/\d/g, (d) => SUPERSCRIPTS[d]);
 
+const LARGEST_DRAWN = 4e307; // differences to what is beyond are numbers, too
 // A range with air around what is in it.
 export function airy(low, high, share) {
     if (!(low <= high)) { return [0, 1]; }
+    low = Math.max(-LARGEST_DRAWN, Math.min(LARGEST_DRAWN, low));
+    high = Math.max(-LARGEST_DRAWN, Math.min(LARGEST_DRAWN, high));
     const size = Math.max(Math.abs(low), Math.abs(high));
     const air = high - low > 1e-12 * size ? (share || 0.07) * (high - low) : size > 0 ? 0.1 * size : 1;
     return [low - air, high + air];

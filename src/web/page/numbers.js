@@ -36,6 +36,7 @@ export function short(x, d) { // d figures, no exponent
 export function count(n) {
     return n === null || n === undefined ? DASH : String(n).replace(/\B(?=(\d{3})+$)/g, NARROW);
 }
+export const counted = (n, what) => count(n) + " " + what + (n === 1 ? "" : "s");
 export function percent(x) {
     if (x === null || x === undefined || Number.isNaN(x)) { return DASH; }
     const p = 100 * Math.abs(x);

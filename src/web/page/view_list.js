@@ -1,6 +1,6 @@
 // The list of signals: any number of them, of which those in sight are in the page.
 import { $, el, say, tail } from "./dom.js";
-import { count } from "./numbers.js";
+import { count, counted } from "./numbers.js";
 import { onViewer, viewer } from "./view_state.js";
 
 const ROW = 30; // px, as in view.css
@@ -11,7 +11,7 @@ function filterList() {
     const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
     found = words.length ? viewer.signals.filter((s) => words.every((w) => s.key.includes(w))) : viewer.signals;
     chosenRow = Math.min(chosenRow, Math.max(0, found.length - 1));
-    say($("signal-count"), found.length === viewer.signals.length ? count(found.length) + " signals" : count(found.length) + " of " + count(viewer.signals.length));
+    say($("signal-count"), found.length === viewer.signals.length ? counted(found.length, "signal") : count(found.length) + " of " + count(viewer.signals.length));
     drawList();
 }
 function drawList() {

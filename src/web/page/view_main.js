@@ -1,6 +1,6 @@
 // The viewer: panels, files, cursors, what is fetched when, layouts.
 import { $, el, press, say, show, tell } from "./dom.js";
-import { DASH, count } from "./numbers.js";
+import { DASH, count, counted } from "./numbers.js";
 import { beginTheme, onTheme } from "./theme.js";
 import { saveCsv, savePng, saveSvg } from "./view_export.js";
 import { beginList, refreshList } from "./view_list.js";
@@ -184,7 +184,7 @@ function buildFiles() {
         const reference = viewer.files.length > 1 ? el("button", { type: "button", class: "quiet reference", "aria-pressed": String(f.index === viewer.reference),
             title: "Differences are taken to this file", text: "ref", onclick: () => { viewer.reference = f.index; buildFiles(); refreshPanels(); } }) : null;
         return el("li", { title: f.path + "\n" + f.format + (f.program ? ", " + f.program : "") },
-            el("label", null, box, el("span", { class: "file-name", text: f.name }), el("span", { class: "unit", text: count(rows) + " rows" + (f.unfinished ? ", unfinished" : "") })), reference);
+            el("label", null, box, el("span", { class: "file-name", text: f.name }), el("span", { class: "unit", text: counted(rows, "row") + (f.unfinished ? ", unfinished" : "") })), reference);
     }));
 }
 function refreshPanels() { for (const p of viewer.panels) { p.refresh(); } }
@@ -251,7 +251,7 @@ function begin(hello) {
     takeHello(hello);
     say($("title"), viewer.files.map((f) => f.name).join(", "));
     document.title = viewer.files[0].name + " – Cardan";
-    say($("file"), count(viewer.signals.length) + " signals, " + viewer.files.map((f) => f.format).filter((x, i, all) => all.indexOf(x) === i).join(", "));
+    say($("file"), counted(viewer.signals.length, "signal") + ", " + viewer.files.map((f) => f.format).filter((x, i, all) => all.indexOf(x) === i).join(", "));
     if (hello.start === null) { say($("empty"), "There is no row in it."); }
     if (hello.layout) { useLayout(hello.layout); }
     if (viewer.panels.length === 0) { firstPanels(); showAll(null); }
