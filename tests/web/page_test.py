@@ -76,7 +76,7 @@ class LivePage(BrowserTest):
 
     def moving(self, page):
         """The plots get data: rows come and the view advances."""
-        self.until(page, "window.cardanLive && cardanLive.rows() > 0 && cardanLive.plots().length > 0")
+        self.until(page, "window.cardanLive && cardanLive.rows() > 0 && cardanLive.plots().length > 0 && cardanLive.plots()[0].newest > -Infinity")  # not NaN
         before = page.evaluate("({rows: cardanLive.rows(), to: cardanLive.plots()[0].newest})")
         self.until(
             page, "cardanLive.rows() > b.rows + 20 && cardanLive.plots()[0].newest > b.to && "
