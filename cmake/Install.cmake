@@ -11,7 +11,7 @@ install(DIRECTORY include/cardan DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # pkg-config: the prefix is found from the file's own place, so that the tree can be moved. Programs
 # that link libcardan.so need none of the libraries behind it; --static names them.
 list(JOIN MATIO_LDFLAGS " " matio_libs) # with the folder of HDF5
-set(CARDAN_PRIVATE_LIBS "-lexpat -lzip -lyaml -llapacke -lz -ldeflate ${matio_libs} -lsodium -lsqlite3 \
+set(CARDAN_PRIVATE_LIBS "-lexpat -lzip -lyaml -llapacke -lz -ldeflate ${matio_libs} -lsodium -lsqlite3 -lnlopt \
 -lsundials_cvode -lsundials_sunlinsolklu -lklu -lm -ldl -lpthread")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
     set(pc_prefix ${CMAKE_INSTALL_PREFIX})
