@@ -394,7 +394,7 @@ typedef struct crd_master_report {
     double worst_defect; ///< largest `relative` of flows and couplings; NaN: one broke, or none
     double worst_error;  ///< largest error_rms / scale of both; NaN: none is known
     double worst_part; ///< largest error_rms / signal_rms (or a scale that is given) of both; where
-                       ///< errors are not known what defects in loops have added up to at worst
+                       ///< errors are not known what defects have added up to at worst
     const char* worst_part_of; ///< whose, "": none is known
     crd_trust trust;
     double worst_energy;       ///< largest |relative| of the bonds; NaN: none

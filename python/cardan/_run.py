@@ -91,8 +91,22 @@ class Verdict(Mapping[str, Any]):
 
     @property
     def ok(self) -> bool:
-        """No loop diverges by its coupling, and no limit was left."""
-        return self.guard not in ("diverged", "limit")
+        """No loop diverges by its coupling, no limit was left, nothing has exploded or is mostly error: exit code 0."""
+        return not self._trouble
+
+    @property
+    def _trouble(self) -> str:
+        """Why it is not `ok`, in a sentence."""
+        g = self.document.get("guard")
+        g = g if isinstance(g, dict) else {}
+        if self.guard in ("diverged", "limit"):
+            return str(g.get("text") or f"guard: {self.guard}")
+        if g.get("exploded"):
+            return f"{g.get('text', '')}; it has become a thousand times as large, which passes with guard='warn' only"
+        if self.document.get("trust") == "spoilt":
+            said = [a for a in self.document.get("advice", []) if "of its RMS" in a]
+            return said[0] if said else "by the estimate more than half of the result is error"
+        return ""
 
     def __repr__(self) -> str:
         return f"<cardan.Verdict {'ok' if self.ok else 'red'}, guard {self.guard}>"
@@ -257,13 +271,12 @@ class Run:
         self._check(lib.crd_master_finish(self._master))
         verdict = self.verdict
         if self.ended == "guard" or not verdict.ok:
-            guard = verdict.get("guard")
-            text = guard.get("text", "") if isinstance(guard, dict) else ""
+            text = verdict._trouble
             if self.ended == "guard":
                 e = _lib.LimitError(text or "the guard has stopped the run")
                 e.run = self
                 raise e
-            warnings.warn(VerdictWarning(text or f"guard: {verdict.guard}"), stacklevel=3)
+            warnings.warn(VerdictWarning(text), stacklevel=3)
         del ctx
         return self
 

@@ -382,11 +382,50 @@ static void defects_of_an_unknown_loop_add_up(void** state)
     r = judge(k);
     check_near(r->worst_part, 3e-2 * 0.785 * 4, 1e-9);
     drop(k);
-    k = make(*state); // outside of loops nothing adds up
+    k = make(*state); // about an offset: by half of its range
+    f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 3e-3);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR2, 1e-4);
+    f->way = 4;
+    f->low = 0.8;
+    f->high = 1;
+    r = judge(k);
+    check_near(r->worst_part, 3e-3 * 0.785 * 40, 1e-9);
+    drop(k);
+    k = make(*state); // outside of loops they do not
     add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 3e-3)->way = 4 * 1000;
     r = judge(k);
-    check(isnan(r->worst_part));
+    check_near(r->worst_part, 3e-3, 1e-9);
     check_int(r->trust, CRD_TRUST_GOOD);
+    drop(k);
+}
+
+// What is late on the way is late behind it, too.
+static void defects_of_an_unknown_chain_add_up(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_HOLD, 0.04);
+    add_flow(k, 1, 0, 2, CRD_PREDICT_HOLD, 0.05);
+    const crd_master_report* r = judge(k);
+    check_near(r->worst_part, 0.09, 1e-9);
+    check_text(r->worst_part_of, "second.f");
+    check_int(r->trust, CRD_TRUST_GOOD);
+    drop(k);
+    k = make(*state);
+    add_flow(k, 1, 0, 2, CRD_PREDICT_HOLD, 0.05);
+    add_flow(k, 0, 1, 2, CRD_PREDICT_HOLD, 0.03); // the longest way counts, in any order
+    add_flow(k, 0, 0, 1, CRD_PREDICT_HOLD, 0.06);
+    r = judge(k);
+    check_near(r->worst_part, 0.11, 1e-9);
+    check_int(r->trust, CRD_TRUST_DOUBTFUL);
+    drop(k);
+    k = make(*state); // a loop, and what it gives to others
+    add_flow(k, 0, 0, 1, CRD_PREDICT_HOLD, 1e-3)->way = 4 * 20;
+    add_flow(k, 1, 1, 0, CRD_PREDICT_HOLD, 1e-4);
+    add_flow(k, 1, 0, 2, CRD_PREDICT_HOLD, 0.04);
+    r = judge(k);
+    check_near(r->worst_part, 1e-3 * 0.785 * 80 + 0.04, 1e-9);
+    check_int(r->trust, CRD_TRUST_DOUBTFUL);
+    check_advises(r, "at worst the defects of second.f have added up to 10 % of its RMS");
     drop(k);
 }
 
@@ -601,6 +640,64 @@ static void the_defect_of_a_held_ramp_is_its_rise(void** state)
     crd_system_destroy(s);
 }
 
+// y = sin t, which needs nothing
+typedef struct {
+    double y;
+} wave;
+
+static void wave_outputs(void* self, double t)
+{
+    ((wave*)self)->y = sin(t);
+}
+
+static crd_model_status wave_initialize(void* self, const crd_model_host* host, double t)
+{
+    (void)host;
+    wave_outputs(self, t);
+    return CRD_MODEL_OK;
+}
+
+static const crd_model_variable wave_variables[] = {
+    {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(wave, y)},
+};
+static const crd_model wave_model = {.name = "wave",
+                                     .description = "y = sin t",
+                                     .size = sizeof(wave),
+                                     .variables = wave_variables,
+                                     .variable_count = 1,
+                                     .default_step = 0.1,
+                                     .default_stop = 1,
+                                     .initialize = wave_initialize,
+                                     .outputs = wave_outputs,
+                                     .step = gain_step};
+
+// Ten units that hand on what they get, each a step late: the last one is off by 10 H of a turn.
+// Every defect is small, nothing is a loop, and nobody can look into the units.
+static void what_is_late_all_along_a_chain_is_not_green(void** state)
+{
+    enum { CHAIN = 10 };
+    const double H = 0.02;
+    crd_system* s = new_system(*state, H, 20);
+    crd_master* m = NULL;
+    add_unit(s, "wave", &wave_model, 0);
+    for (int i = 1; i <= CHAIN; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "g%d", i);
+        add_unit(s, name, &plain_gain_model, 0);
+        wire(s, i - 1, "y", i, "u");
+    }
+    check_run(crd_master_create(*state, s, NULL, &m), *state);
+    check_run(crd_master_run(m), *state);
+    const crd_master_report* r = crd_master_get_report(m);
+    check_near(value(m, "g10.y"), sin(20 - CHAIN * H), 1e-9);
+    check(r->worst_defect < 0.02);
+    check(r->worst_part >= CHAIN * H && r->worst_part <= 2 * CHAIN * H); // at worst
+    check_int(r->trust, CRD_TRUST_DOUBTFUL);
+    check_advises(r, "errors are not known: at worst the defects of g9.y have added up");
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
 static void the_verdict_is_json_with_all_its_keys(void** state)
 {
     static const char* const keys[] = {"flows",       "bonds",       "control",      "iteration",
@@ -665,6 +762,7 @@ int main(void)
         cmocka_unit_test(bonds_come_by_what_is_left_of_their_energy),
         cmocka_unit_test(a_smaller_step_is_advised_with_its_number),
         cmocka_unit_test(defects_of_an_unknown_loop_add_up),
+        cmocka_unit_test(defects_of_an_unknown_chain_add_up),
         cmocka_unit_test(the_slower_unit_is_the_one_to_change),
         cmocka_unit_test(a_controlled_run_gets_another_tolerance),
         cmocka_unit_test(held_signals_that_change_little_are_to_be_predicted),
@@ -676,6 +774,7 @@ int main(void)
         cmocka_unit_test(before_the_first_step_nothing_is_advised),
         cmocka_unit_test(long_names_are_cut_at_whole_characters),
         cmocka_unit_test(the_defect_of_a_held_ramp_is_its_rise),
+        cmocka_unit_test(what_is_late_all_along_a_chain_is_not_green),
         cmocka_unit_test(the_verdict_is_json_with_all_its_keys),
         cmocka_unit_test(the_verdict_fits_into_the_room_that_was_reserved),
     };

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -74,6 +75,13 @@ class Layout(unittest.TestCase):
         self.assertEqual([e.split(" ", 1)[1] for e in expected], found[:-1])
 
 
+def grow(me, t, h):
+    """x'' = 0.1 x' + f, nearly."""
+    for _ in range(4):
+        me.v += h / 4 * (me.f + 0.1 * me.v)
+        me.x += h / 4 * me.v
+
+
 class Runs(unittest.TestCase):
     def test_a_run_is_that_of_the_command(self):
         run = cardan.System(OSCILLATOR).run(stop=0.5)
@@ -89,6 +97,26 @@ class Runs(unittest.TestCase):
         self.assertEqual(column, run["first.f"].tolist())
         self.assertTrue(run.verdict.ok)
         self.assertEqual(run.ended, "stop time")
+
+    def test_what_ends_with_exit_code_3_is_not_ok(self):
+        spoilt = [OSCILLATOR, {"step": 0.1, "stop": 20}]  # the estimate says it; nobody has stopped it
+        unknown = cardan.System()  # nobody knows the units: it swings up by what it is
+        mass = cardan.unit(type("Mass", (), {"initialize": lambda me, t: setattr(me, "v", 0.0), "step": grow}),
+                           inputs=["f"], outputs={"x": 1.0})
+        spring = cardan.unit(type("Spring", (), {"step": lambda me, t, h: setattr(me, "f", -4 * me.x)}),
+                             inputs=["x"], outputs={"f": -4.0})
+        unknown.add("mass", mass).add("spring", spring).connect("mass.x", "spring.x").connect("spring.f", "mass.f")
+        for system, options in ((cardan.System(spoilt[0]), spoilt[1]), (unknown, {"step": 0.02, "stop": 160})):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                run = system.run(**options)
+            self.assertFalse(run.verdict.ok, run.verdict.document)
+            self.assertEqual([w.category for w in said], [cardan.VerdictWarning])
+            self.assertRegex(str(said[0].message), "of its RMS|thousand")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([os.path.join(BUILD, "cardan"), "run", OSCILLATOR, "--step", "0.1", "--stop-time", "20",
+                                   "--output", os.path.join(folder, "o.csv")], capture_output=True)
+        self.assertEqual(done.returncode, 3)
 
     def test_an_array_is_the_library_s_memory_and_outlives_its_names(self):
         run = cardan.System(OSCILLATOR).run(stop=0.2)

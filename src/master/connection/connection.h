@@ -116,6 +116,7 @@ struct crdi_prediction {
     double applied;     // run: when the input is what was written last
     int64_t stamp;      // run: tick of the newest sample, -1: none
     double size;        // run: largest magnitude so far
+    double low, high;   // run: least and largest value
     double square;      // run: integral of the signal's square
     double way, moved;  // run: sums of its changes' magnitudes, and of their squares
     double rest;        // run: up to when it was 0
@@ -181,7 +182,7 @@ typedef struct crdi_steady {
     int steps;             // that the prediction does not know of
     bool holds;            // the newest value, no mean
     bool may;              // be such a row at all
-    double size, square, way, moved, integral, rms_max, max, max_time;
+    double low, high, square, way, moved, integral, rms_max, max, max_time;
 } crdi_steady;
 
 /// The defect of a connection that holds: y is taken as a line between two samples.
@@ -196,6 +197,7 @@ struct crdi_observed {
     double bias;          // run: mean of u - y over the last step
     double integral, max; // run: of the square of the defect; of its magnitude
     double size, square;  // run: largest magnitude; integral of the signal's square
+    double low, high;     // run: least and largest value
     double way, moved;    // run: sums of its changes' magnitudes, and of their squares
     double frozen;        // run: what it was before it exploded, 0: it did not
     double max_time;      // run

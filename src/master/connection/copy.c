@@ -26,6 +26,8 @@ void crdi_observe_line(crdi_observed* w, double t, double h, double a, double b)
         w->max_time = t;
     }
     w->size = fmax(w->size, fabs(y));
+    w->low = fmin(w->low, y);
+    w->high = fmax(w->high, y);
     w->square += h * y * y;
     w->way += fabs(y - w->last);
     w->moved += (y - w->last) * (y - w->last);
@@ -56,7 +58,7 @@ static void observe_all(crd_master* m, int64_t n, double t)
 
 void crdi_observed_begin(crdi_observed* w)
 {
-    w->last = w->gain * *w->from + w->offset;
+    w->last = w->low = w->high = w->gain * *w->from + w->offset;
     w->size = fabs(w->last);
 }
 

@@ -629,6 +629,8 @@ static void accept(const crd_master* m, crdi_prediction* f, int64_t n, double t,
     if (counts && f->middle) { crd_defect_add(f->output, t, h, f->output_rms, f->output_rms); }
     f->uses[f->used] += counts;
     if (fabs(f->end.y[0]) > f->size) { f->size = fabs(f->end.y[0]); }
+    if (f->end.y[0] < f->low) { f->low = f->end.y[0]; }
+    if (f->end.y[0] > f->high) { f->high = f->end.y[0]; }
     f->square += h * f->end.y[0] * f->end.y[0];
     const double change = f->end.y[0] - f->past.sample[0].y[0];
     f->way += fabs(change);
@@ -714,6 +716,7 @@ void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sa
     f->stamp = 0;
     f->events = f->source->unit->events;
     f->size = fabs(s.y[0]);
+    f->low = f->high = s.y[0];
     f->rest = f->size == 0 ? f->time : -INFINITY;
     if (f->network) {
         f->watch = (crdi_level_signal){.y = s.y[0], .count = 1, .size = f->size};

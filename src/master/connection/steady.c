@@ -37,7 +37,8 @@ void crdi_steady_enter(crdi_steady* r, const crdi_prediction* f, int steps)
                        .y = {y[0].y[0], y[1].y[0], y[2].y[0], y[3].y[0]},
                        .weights = crdi_prediction_weights(f->used),
                        .usual = f->usual,
-                       .size = f->size,
+                       .low = f->low,
+                       .high = f->high,
                        .rms_max = f->connection.rms_max,
                        .max = f->connection.max,
                        .max_time = f->connection.max_time,
@@ -66,7 +67,9 @@ void crdi_steady_leave(crdi_steady* r, crdi_prediction* f, double t, int64_t n)
     f->connection.max_time = r->max_time;
     f->uses[f->used] += steps;
     f->same += steps;
-    f->size = r->size;
+    f->low = r->low;
+    f->high = r->high;
+    f->size = fmax(f->size, fmax(-r->low, r->high));
     f->u.c[0] = *r->to;
     f->bias = crdi_plain_bias(f->u.c[0], r->y);
     f->rms = f->max = fabs(f->bias);
@@ -92,7 +95,8 @@ static inline bool steady_step(crdi_steady* r, double t, double h)
         r->max = max;
         r->max_time = t;
     }
-    r->size = fabs(y[0]) > r->size ? fabs(y[0]) : r->size;
+    r->low = y[0] < r->low ? y[0] : r->low;
+    r->high = y[0] > r->high ? y[0] : r->high;
     r->square += y[0] * y[0] * h;
     r->way += fabs(change);
     r->moved += change * change;

@@ -115,7 +115,7 @@ static bool is_of_pair(const crd_master_report* r)
 static void say_error(crdi_judge* j, const crd_master_report* r)
 {
     if (r->trust == CRD_TRUST_GOOD) { return; }
-    if (*r->error_note) {
+    if (j->at_worst) {
         say(j,
             "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "
             "run with half the %s",
@@ -156,7 +156,7 @@ static void say_doubt(crd_master* m, const crd_master_report* r)
         jumps = jumps || *m->connections.predictions[i].event_count > 0;
     }
     if (predicts && jumps) { why = "signals jump inside of steps"; }
-    if (predicts && crdi_guard_sees_rough(m)) {
+    if ((predicts || sequential) && crdi_guard_sees_rough(m)) {
         why = "samples do not follow the signals, which have noise or change too much in a step";
     }
     if (*why) {

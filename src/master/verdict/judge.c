@@ -136,6 +136,35 @@ static void find_stale(const crd_master* m, crdi_judge* j)
     }
 }
 
+static const crdi_connection* judged(const crd_master* m, const crdi_judge* j, int i)
+{
+    return i < j->count ? j->links[i] : m->connections.coupled[i - j->count].of;
+}
+
+static void sort_by_key(const double* keys, int* order, int count);
+
+// Cycles are numbered from the sinks on, by Tarjan.
+static bool sort_along(crd_master* m, crdi_judge* j)
+{
+    const int all = j->count + m->connections.coupled_count, members = m->plan->member_count;
+    double* keys = crdi_arena_new(&m->arena, (size_t)all, sizeof *keys);
+    j->along = crdi_arena_new(&m->arena, (size_t)all, sizeof *j->along);
+    j->missed = crdi_arena_new(&m->arena, (size_t)all, sizeof *j->missed);
+    j->estimated = crdi_arena_new(&m->arena, (size_t)members, sizeof *j->estimated);
+    j->arrives = crdi_arena_new(&m->arena, (size_t)members, sizeof *j->arrives);
+    j->adds = crdi_arena_new(&m->arena, (size_t)members, sizeof *j->adds);
+    if (!keys || !j->along || !j->missed || !j->estimated || !j->arrives || !j->adds) {
+        return false;
+    }
+    for (int i = 0; i < all; i++) {
+        const crdi_connection* k = judged(m, j, i);
+        const int from = j->loop[k->from.member];
+        keys[i] = 2.0 * from + (from == j->loop[k->to.member]);
+    }
+    sort_by_key(keys, j->along, all);
+    return true;
+}
+
 static bool has_crashed(const crd_master* m)
 {
     for (int i = 0; i < m->plan->member_count; i++) {
@@ -181,7 +210,7 @@ static bool judge_make_room(crd_master* m)
         j->links[j->count++] = k;
     }
     find_stale(m, j);
-    if (find_loops(m, j) < 0 || find_pair(m, j) < 0) { return false; }
+    if (find_loops(m, j) < 0 || find_pair(m, j) < 0 || !sort_along(m, j)) { return false; }
     m->verdict.judge = j;
     return true;
 }
@@ -443,57 +472,101 @@ static void weigh_errors(const crd_master* m, crd_master_report* r)
 
 // What a defect can do to a loop that nobody knows: at worst it always pushes with the motion. The
 // error is then half the angle that the signal has turned by, w T / 2, or 1 / (2 zeta) where it
-// dies away; both are pi / 4 of the way that it has made, by its largest magnitude.
-static double add_up(double part, double way, double size)
+// dies away; both are pi / 4 of the way that it has made, by its largest magnitude. Who swings
+// about something else than 0 does so by half of its range.
+static double turned(double way, double size, double low, double high)
 {
-    return size > 0 ? part * fmax(1, 0.785 * way / size) : (double)NAN;
+    const double range = high - low, by = way > 3 * range && range > 0 ? 0.5 * range : size;
+    return by > 0 ? fmax(1, 0.785 * way / by) : (double)NAN;
 }
 
 // Beside the defect of the input there is that of an output which follows an input at once: it is
 // that of the input at the beginning of the step, or in its middle.
-static double missed(const crdi_judge* j, int link, const crd_flow_report* f, int64_t steps)
+static double with_age(const crdi_judge* j, int link, double rms, int64_t steps)
 {
     const crdi_connection* k = j->links[link];
     const double moved = k->prediction ? k->prediction->moved : k->observed->moved,
                  late = k->prediction ? 0.5 : 1;
-    const double age = j->stale[link] && steps > 0 ? late * sqrt(moved / (double)steps) : 0;
-    return larger(f->rms, f->output_rms) + age;
+    return rms + (j->stale[link] && steps > 0 ? late * sqrt(moved / (double)steps) : 0);
 }
 
+static crdi_missed missed_by(const crd_master* m, const crdi_connection* k, const char* from,
+                             double rms, double error, double signal)
+{
+    const double size = size_of(m, k, signal);
+    const crdi_prediction* f = k->prediction;
+    const crdi_observed* w = k->observed;
+    return (crdi_missed){.from = from,
+                         .part = rms / size,
+                         .error = error / size,
+                         .turned = f ? turned(f->way, f->size, f->low, f->high)
+                                     : turned(w->way, w->size, w->low, w->high)};
+}
+
+static void find_missed(const crd_master* m, const crd_master_report* r)
+{
+    crdi_judge* j = m->verdict.judge;
+    memset(j->estimated, 0, (size_t)m->plan->member_count * sizeof *j->estimated);
+    for (int i = 0; i < r->flow_count; i++) {
+        const crd_flow_report* f = &r->flows[i];
+        const int link = j->order[i];
+        const double rms = with_age(j, link, larger(f->rms, f->output_rms), r->steps);
+        j->missed[link] = missed_by(m, j->links[link], f->from, rms, f->error_rms, f->signal_rms);
+    }
+    for (int i = 0; i < m->connections.coupled_count; i++) {
+        const crdi_connection* k = m->connections.coupled[i].of;
+        const crd_coupling_report* c = i < r->coupling_count ? &r->couplings[i] : NULL;
+        const bool known = c && c->scale > 0 && k->observed;
+        j->missed[j->count + i] =
+            known ? missed_by(m, k, c->from, c->relative * c->scale, c->error_rms, c->signal_rms)
+                  : (crdi_missed){.part = NAN, .error = NAN};
+    }
+    for (int i = 0; i < j->count + m->connections.coupled_count; i++) {
+        if (!isnan(j->missed[i].error)) { j->estimated[judged(m, j, i)->from.member] = true; }
+    }
+}
+
+// Where nobody knows errors: those of a loop add up in it, and what arrives, by whatever is late on
+// the way, is there in what goes on.
 static void weigh_defects(const crd_master* m, crd_master_report* r)
 {
-    const crdi_judge* j = m->verdict.judge;
-    for (int i = 0; i < r->flow_count; i++) {
-        const crdi_connection* k = j->links[j->order[i]];
-        const crd_flow_report* f = &r->flows[i];
-        if (j->loop[k->from.member] != j->loop[k->to.member] || !isnan(f->error_rms)) { continue; }
-        const double way = k->prediction ? k->prediction->way : k->observed->way,
-                     size = k->prediction ? k->prediction->size : k->observed->size;
-        const double part = missed(j, j->order[i], f, r->steps) / size_of(m, k, f->signal_rms);
-        weigh(r, add_up(part, way, size), f->from);
-    }
-    for (int i = 0; i < r->coupling_count; i++) {
-        const crd_coupling_report* c = &r->couplings[i];
-        const crdi_connection* k = m->connections.coupled[i].of;
-        if (!(c->scale > 0) || j->loop[k->from.member] != j->loop[k->to.member] ||
-            !isnan(c->error_rms)) {
-            continue;
+    crdi_judge* j = m->verdict.judge;
+    find_missed(m, r);
+    memset(j->arrives, 0, (size_t)m->plan->member_count * sizeof *j->arrives);
+    memset(j->adds, 0, (size_t)m->plan->member_count * sizeof *j->adds);
+    for (int i = 0; i < j->count + m->connections.coupled_count; i++) {
+        const crdi_missed* d = &j->missed[j->along[i]];
+        const crdi_connection* k = judged(m, j, j->along[i]);
+        const int from = j->loop[k->from.member], to = j->loop[k->to.member];
+        const bool known = !isnan(d->error);
+        double sum = d->part;
+        if (from == to && !known) {
+            sum *= d->turned;
+            j->adds[from] = larger(j->adds[from], sum);
+            weigh(r, j->arrives[from] + sum, d->from);
+        } else if (from != to && !j->estimated[k->to.member]) {
+            sum += known ? d->error : j->arrives[from] + j->adds[from];
+            j->arrives[to] = larger(j->arrives[to], sum);
+            weigh(r, sum, d->from);
         }
-        const double part = c->relative * c->scale / size_of(m, k, c->signal_rms);
-        weigh(r, add_up(part, k->observed->way, k->observed->size), c->from);
     }
 }
 
 static void weigh_all(const crd_master* m, crd_master_report* r)
 {
+    crd_master_report defects = *r;
     weigh_errors(m, r);
-    const double part = r->worst_part;
+    weigh_defects(m, &defects);
+    const double part = r->worst_part, most = defects.worst_part;
     r->trust = part >= mostly_error ? CRD_TRUST_SPOILT
                : part >= much_error ? CRD_TRUST_DOUBTFUL
                                     : CRD_TRUST_GOOD;
-    if (!isnan(part)) { return; }
-    weigh_defects(m, r);
-    if (r->worst_part >= add_up_to) { r->trust = CRD_TRUST_DOUBTFUL; }
+    const bool at_worst = r->trust == CRD_TRUST_GOOD && (most >= add_up_to || !(part > 0));
+    m->verdict.judge->at_worst = at_worst;
+    if (!at_worst || isnan(most)) { return; }
+    r->worst_part = most;
+    r->worst_part_of = defects.worst_part_of;
+    if (most >= add_up_to) { r->trust = CRD_TRUST_DOUBTFUL; }
 }
 
 const char* crd_trust_name(crd_trust t)

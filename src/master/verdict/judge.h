@@ -14,16 +14,30 @@ enum {
     CRDI_SENTENCE = 480, // bytes of one, cut at a whole character
 };
 
+/// What a connection misses, against the size of its signal.
+typedef struct crdi_missed {
+    const char* from;
+    double part, error; // defect; estimated error of the output, NaN: not known
+    double turned;      // half the angle that it has turned by, or 1 / (2 zeta), at least 1
+} crdi_missed;
+
 /// Room and facts of the verdict, made when it is asked for first.
 typedef struct crdi_judge {
     const crdi_connection** links; // (count) predicted ones, observed ones, those of pairs
     int count;
-    int* order;           // (count) by relative defect, largest first: link of report k
-    double* keys;         // (count) of links
-    bool* stale;          // (count) its output follows an input at once, and is not made fresh
-    int* loop;            // (members) which cycle of connections it is in
-    bool* loop_saves;     // (members) by cycle: it has several members, and all save their state
-    int action, feedback; // links that form a power bond that nobody watches, -1: none
+    int* order;          // (count) by relative defect, largest first: link of report k
+    double* keys;        // (count) of links
+    bool* stale;         // (count) its output follows an input at once, and is not made fresh
+    int* loop;           // (members) which cycle of connections it is in; sources of others have
+                         // larger numbers
+    int* along;          // (count + coupled) those of a cycle before what leaves it, from sources
+                         // to sinks; from `count` on coupled ones
+    crdi_missed* missed; // (count + coupled) run
+    bool* estimated;     // (members) run: errors of outputs that others use
+    double *arrives, *adds; // (cycles) run: what defects can have done to inputs, and inside of it
+    bool at_worst;          // run: it is defects that the worst part is told of, no estimate
+    bool* loop_saves;       // (members) by cycle: it has several members, and all save their state
+    int action, feedback;   // links that form a power bond that nobody watches, -1: none
     const char* sentences[CRDI_ADVICE];
     char texts[CRDI_ADVICE][CRDI_SENTENCE];
     int sentence_count;
