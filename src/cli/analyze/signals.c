@@ -236,7 +236,7 @@ static const char* command_note(crdi_result* row, const crd_coupling_commands* s
 {
     enum { FEW = 5 };
     if (s->given > 0 && s->too_late == s->given) { return "never told in time"; }
-    if (s->changes[a] == 0) { return "constant: says nothing"; }
+    if (s->changes[a] == 0 && !(s->part[a] > 0)) { return "constant: says nothing"; }
     if (s->copy_of[a] >= 0) {
         return names ? crdi_worded(row, "moves in step with %s", names[s->copy_of[a]])
                      : crdi_worded(row, "moves in step with command %d", s->copy_of[a] + 1);

@@ -128,22 +128,26 @@ static void say_commands(crdi_result* out, const crd_coupling_report* c)
 {
     for (int t = 0; t < c->tap_count; t++) {
         const crd_coupling_commands* p = &c->taps[t].commands;
-        const char* parts = "";
+        const char *parts = "", *constant = "";
         for (int i = 0; i < p->count && i < c->command_count; i++) {
-            const bool rests = p->changes[i] == 0;
             const int copy = p->copy_of[i];
-            parts = crdi_worded(out, rests ? "%s%s%s constant" : "%s%s%s %.0f %%", parts,
-                                i ? ", " : "", c->commands[i], 100 * p->part[i]);
-            if (!rests && copy >= 0 && copy < c->command_count) {
+            if (p->changes[i] == 0 && !(p->part[i] > 0)) {
+                constant =
+                    crdi_worded(out, "%s%s%s", constant, *constant ? ", " : "", c->commands[i]);
+                continue;
+            }
+            parts = crdi_worded(out, "%s%s%s %.0f %%", parts, *parts ? ", " : "", c->commands[i],
+                                100 * p->part[i]);
+            if (copy >= 0 && copy < c->command_count) {
                 parts = crdi_worded(out, "%s (moves with %s)", parts, c->commands[copy]);
             }
         }
-        if (!*parts) { continue; }
+        if (!*parts && !*constant) { continue; }
         const char* trouble = crdi_commands_trouble(out, p);
-        crdi_say(out,
-                 "commands %s, %s%s: %s%s of its changes; believed to %.0f %% at the end%s%s\n",
+        crdi_say(out, "commands %s, %s%s: %s%s%s%s%s%s; believed to %.0f %% at the end%s%s\n",
                  c->to, c->taps[t].label, t ? " (shadow)" : "", c->commands_found ? "found " : "",
-                 parts, 100 * p->share, *trouble ? "; " : "", trouble);
+                 parts, *parts ? " of its changes" : "", *parts && *constant ? "; " : "", constant,
+                 *constant ? " constant" : "", 100 * p->share, *trouble ? "; " : "", trouble);
     }
 }
 
