@@ -109,8 +109,8 @@ static void commands_that_say_nothing_cost_nothing(void** state)
     }
 }
 
-// Noise, spikes, constants, copies, not numbers, huge ones: finite, and never more than a hair
-// worse than the signal alone.
+// Noise, spikes, constants, copies, not numbers, huge ones: finite, and within 1 % of the signal
+// alone, as commands that say nothing.
 static double garbage(int kind, int n, uint32_t* seed)
 {
     const double x = next_uniform(seed);
@@ -151,7 +151,7 @@ static void garbage_in_commands_does_no_harm(void** state)
             }
             const double error = run(ctx, &o, &p, u, 6, 0);
             check(isfinite(error));
-            check_below(error, 1.03 * limit);
+            check_below(error, 1.01 * limit);
             for (int a = 0; a < CRD_COMMANDS_MAX; a++) {
                 free(u[a]);
             }

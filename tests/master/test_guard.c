@@ -509,6 +509,23 @@ static void who_began_to_move_is_no_measure_for_others(void** state)
     check_near(crdi_growth_calm_of(&seen, &seen, 1), 1e-12 * seen.size, 1e-30);
 }
 
+// A car at rest whose learned corrections left 1e-17 rad/s of ringing: what is below `nothing` may
+// grow; what goes on growing above it is seen there.
+static void rounding_at_rest_is_no_growth(void** state)
+{
+    (void)state;
+    crdi_growth_watch w;
+    double y = 1e-17, largest = 0;
+    crdi_growth alarm = CRDI_GROWTH_NONE;
+    crdi_growth_start(&w, y, 1e-12);
+    for (int n = 0; n < 200 && alarm == CRDI_GROWTH_NONE; n++, y *= -1.9) {
+        alarm = crdi_growth_step(&w, y, y, 0, 0);
+        largest = fabs(y);
+    }
+    check_int(alarm, CRDI_GROWTH_UNRESOLVED);
+    check(largest > 1e-12 && largest < 1e-6);
+}
+
 // Grows by 3 % a step: y = e^(0.03 n) cos(angle n), held.
 static crdi_growth growing(double angle)
 {
@@ -776,6 +793,7 @@ int main(void)
         cmocka_unit_test(the_map_of_gauss_seidel_is_what_runs),
         cmocka_unit_test(what_explodes_does_so_evenly),
         cmocka_unit_test(who_began_to_move_is_no_measure_for_others),
+        cmocka_unit_test(rounding_at_rest_is_no_growth),
         cmocka_unit_test(what_grows_without_swinging_is_no_coupling),
         cmocka_unit_test(limits_act_while_it_runs),
         cmocka_unit_test(a_ladder_is_climbed_to_its_end),

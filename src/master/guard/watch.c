@@ -202,8 +202,8 @@ crdi_growth crdi_growth_step(crdi_growth_watch* w, double defect, double y, int 
     w->y[2] = w->y[1];
     w->y[1] = w->y[0];
     w->y[0] = y;
-    if (w->count < 4) {
-        w->count++;
+    if (w->count < 4 || !(w->size > w->nothing)) { // at rest rounding may grow as it likes
+        w->count += w->count < 4;
         return soon ? CRDI_GROWTH_CONFIRMS : CRDI_GROWTH_NONE;
     }
     const int turns = defect * w->last < 0;
