@@ -107,6 +107,14 @@ static crd_status connect_file(crdi_study* s, bool make)
     if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
         return store_fail(s, "opening the study");
     }
+    // A study may come from anywhere: what its schema says is not run.
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    // And "name" is no text where there is no such column.
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     sqlite3_busy_timeout(s->db, 60000);
     sqlite3_extended_result_codes(s->db, 0);
     return execute(s, "opening the study",
@@ -136,6 +144,16 @@ static crdi_study* make_object(crd_context* ctx, const char* path)
     if (s->path) { return s; }
     crdi_study_close(s);
     return NULL;
+}
+
+// What no run can have: a number below 1, or a state that there is not.
+static crd_status check_row(crdi_study* s, int64_t id, int64_t state)
+{
+    if (id >= 1 && state >= 0 && state < CRDI_RUN_STATES) { return CRD_OK; }
+    return crdi_fail(s->ctx, CRD_E_FORMAT,
+                     "%s: run %lld has state %lld, expected runs from 1 and states from 0 to %d: "
+                     "the file is damaged, or something else has written into it",
+                     s->path, (long long)id, (long long)state, CRDI_RUN_STATES - 1);
 }
 
 static bool is_there(const char* path)
@@ -643,15 +661,16 @@ fail:
 crd_status crdi_study_count(crdi_study* s, crdi_study_counts* out)
 {
     sqlite3_stmt* q = NULL;
-    crd_status st = prepare(s, "SELECT state, count(*), sum(seconds) FROM runs GROUP BY state", &q);
+    crd_status st =
+        prepare(s, "SELECT state, count(*), sum(seconds), min(id) FROM runs GROUP BY state", &q);
     double seconds = 0;
     int64_t timed = 0;
     int code = SQLITE_DONE;
     *out = (crdi_study_counts){0};
     while (st >= 0 && (code = sqlite3_step(q)) == SQLITE_ROW) {
-        const int state = sqlite3_column_int(q, 0);
-        const int64_t n = sqlite3_column_int64(q, 1);
-        if (state < 0 || state >= CRDI_RUN_STATES) { continue; }
+        const int64_t state = sqlite3_column_int64(q, 0), n = sqlite3_column_int64(q, 1);
+        st = check_row(s, sqlite3_column_int64(q, 3), state);
+        if (st < 0) { break; }
         out->by_state[state] = n;
         out->total += n;
         if (state == CRDI_RUN_DONE || state == CRDI_RUN_LIMIT) {
@@ -798,6 +817,8 @@ crd_status crdi_study_claim(crdi_study* s, int most, crd_arena* arena, crdi_stud
         sqlite3_bind_int(s->claim, 2, most);
         while ((code = sqlite3_step(s->claim)) == SQLITE_ROW && *count < most) {
             if (!take_point(s, s->claim, arena, &(*out)[*count])) { st = CRD_E_MEMORY; }
+            if (st >= 0) { st = check_row(s, (*out)[*count].id, CRDI_RUN_CLAIMED); }
+            if (st < 0) { break; }
             (*count)++;
         }
         if (st >= 0 && code != SQLITE_DONE) { st = store_fail(s, "claiming runs"); }
@@ -983,7 +1004,10 @@ static crd_status prepare_select(crdi_study* s, const char* where, const char* o
     if (limit > 0) { crdi_text_add(&sql, " LIMIT %lld", (long long)limit); }
     crd_status st = sql.failed ? CRD_E_MEMORY : CRD_OK;
     const char* tail = "";
-    if (st >= 0 && sqlite3_prepare_v2(s->db, sql.data, -1, out, &tail) != SQLITE_OK) {
+    const bool wrong = st >= 0 && sqlite3_prepare_v2(s->db, sql.data, -1, out, &tail) != SQLITE_OK;
+    if (wrong && !(where && *where)) {
+        st = store_fail(s, "reading the study");
+    } else if (wrong) {
         st = crdi_fail(s->ctx, CRD_E_RANGE,
                        "%s: --where '%s': %s; expected a condition over columns, as \"peak < 3 AND "
                        "state = 2\"",
@@ -1080,6 +1104,7 @@ crd_status crdi_study_select(crdi_study* s, const char* where, const char* order
     CRD_TRY(prepare_select(s, where, order, limit, &q));
     while ((code = sqlite3_step(q)) == SQLITE_ROW) {
         const int64_t k = out->count;
+        CRD_TRY(check_row(s, sqlite3_column_int64(q, 0), sqlite3_column_int64(q, 1)));
         if (!grow_to(s->ctx, &c, f, (size_t)k + 1) || !c.ids) { CRD_TRY(CRD_E_MEMORY); }
         c.ids[k] = sqlite3_column_int64(q, 0);
         c.seeds[k] = crdi_points_seed(f, (uint64_t)sqlite3_column_int64(q, 4));

@@ -1,5 +1,6 @@
 """Studies with the real command: the same bits whoever makes the runs, whatever is killed on the way."""
 
+import contextlib
 import csv
 import json
 import os
@@ -135,6 +136,53 @@ class Runs(Study):
         self.cardan("study", "show", "s.yaml", code=2, says="'cardan study run s.yaml' makes them")
         self.cardan("study", "run", "s.yaml", "--executor", "slrum", code=2, says="--executor 'slrum' is not known")
 
+    def test_a_damaged_or_foreign_file_is_told_and_runs_nothing(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        with open(self.path("s.study"), "rb") as f:
+            whole = f.read()
+
+        def write(name, data):
+            for end in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(self.path(name + end))
+            with open(self.path(name), "wb") as f:
+                f.write(data)
+
+        def spoil(name, *statements):
+            write(name, whole)
+            with contextlib.closing(sqlite3.connect(self.path(name))) as c, c:
+                for sql in statements:
+                    c.execute(sql)
+
+        for sql, says in (("UPDATE runs SET state = 99 WHERE id = 3", "run 3 has state 99"),
+                          ("UPDATE runs SET state = -1", "has state -1"),
+                          ("UPDATE runs SET id = -5 WHERE id = 2", "run -5 has state 2, expected runs from 1"),
+                          ("DROP TABLE runs", "no such table: runs"),
+                          ("ALTER TABLE runs DROP COLUMN peak", "peak"),
+                          ("UPDATE meta SET value = 'study: 1' WHERE key = 'text'", "system"),
+                          ("UPDATE meta SET value = '2' WHERE key = 'format'", "no study of cardan of this version: format 2")):
+            spoil("bad.study", sql)
+            for words in (("show", "bad.study"), ("export", "bad.study", "-o", "bad.csv"), ("report", "bad.study", "-o", "b.html")):
+                self.cardan("study", *words, code=(1, 2), says=says)
+        # What a schema would do is not done.
+        spoil("bad.study", "ALTER TABLE runs RENAME TO other", "CREATE VIEW runs AS SELECT * FROM other")
+        self.cardan("study", "show", "bad.study", code=1, says="view")
+        spoil("bad.study", "CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM runs; END", "UPDATE runs SET state = 0 WHERE id = 1")
+        self.assertEqual(len(self.rows("bad.study")), 0)  # it works for whoever lets it
+        spoil("bad.study", "UPDATE runs SET state = 0 WHERE id = 1",
+              "CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM runs; END")
+        self.counts("s.yaml", "--database", "bad.study")
+        self.assertEqual(len(self.rows("bad.study")), 40)
+        # Bytes that are others: told, or not met, but nothing ends by a signal.
+        draw = random.Random(5)
+        for _ in range(24):
+            bad = bytearray(whole)
+            for _ in range(draw.randint(1, 40)):
+                bad[draw.randrange(len(bad))] = draw.randrange(256)
+            write("bad.study", bad[:draw.randint(1, len(bad))] if draw.random() < 0.3 else bad)
+            self.cardan("study", "show", "bad.study", code=(0, 1, 2))
+
     def test_what_goes_wrong_is_a_row_with_its_reason(self):
         self.write("f.yaml", f"cardan: 1\nunits: {{ a: {{ fmu: {fmu('faulty')} }} }}\nrun: {{ step: 10 ms, stop: 1 s }}\n")
         # healthy, error, NaN, SIGSEGV, endless, exit()
@@ -180,6 +228,7 @@ class Runs(Study):
         self.cardan("study", "export", "s.yaml", "--run", 41, "-o", "no.csv", code=2, says="has no run 41")
         self.cardan("study", "show", "s.yaml", "--where", "peak >", code=2, says="expected a condition over columns")
         self.cardan("study", "show", "s.yaml", "--where", "1; DROP TABLE runs", code=2)
+        self.cardan("study", "show", "s.yaml", "--where", '"second.k3" > 1', code=2, says='second.k3')
         self.assertEqual(len(self.rows()), 40)
         shown = self.cardan_json("study", "show", "s.yaml", "--rows", 2)
         self.assertEqual(len(shown["rows"]), 2)
