@@ -128,6 +128,9 @@ crd_status crdi_study_ask(crdi_study* s, const crdi_study_value* const* points, 
                           int64_t* ids);
 /// What is claimed and not put is open again.
 crd_status crdi_study_release(crdi_study* s);
+/// Runs that other owners have: how many, once those that are gone have been buried, whose runs are
+/// open again.
+crd_status crdi_study_count_others(crdi_study* s, int64_t* count);
 /// Runs of a state are open again: `cardan study run --again failed`.
 crd_status crdi_study_reopen(crdi_study* s, crdi_run_state state, int64_t* count);
 
@@ -173,6 +176,7 @@ typedef struct crdi_study_job {
 typedef struct crdi_study_executor {
     const char *name, *about;
     crd_status (*run)(crd_context* ctx, const crdi_study_job* job);
+    bool waits; ///< crdi_study_run_all stays until all runs are made, also those of other commands
     /// Before the study is opened; NULL: nothing to do. `*ours` false: this process was one of many
     /// workers, and is done; otherwise `end` comes last.
     crd_status (*begin)(crd_context* ctx, bool* ours);
@@ -181,6 +185,9 @@ typedef struct crdi_study_executor {
 /// Up to the first without name; the first is the default.
 extern const crdi_study_executor crdi_study_executors[];
 
+/// All runs, also those that another command had when it was killed meanwhile.
+crd_status crdi_study_run_all(crd_context* ctx, const crdi_study_executor* e,
+                              const crdi_study_job* job);
 /// A chunk, which `list` and `slurm` write and which says all that another machine has to know: its
 /// runs are made here, with results beside it. "-": from standard input, results on standard
 /// output. CRD_E_DIFFERENT: what would run here is not what the study began with. `*made` runs, and

@@ -1,6 +1,8 @@
 // Who makes the runs of a study. `local` is a pool over the study's own file.
 #include "study/executors.h"
 
+#include <time.h>
+
 static crd_status claim(void* self, int most, crd_arena* arena, crdi_study_run** out, int* count)
 {
     return crdi_study_claim(self, most, arena, out, count);
@@ -27,13 +29,47 @@ static crd_status run_local(crd_context* ctx, const crdi_study_job* job)
 }
 
 const crdi_study_executor crdi_study_executors[] = {
-    {.name = "local", .about = "worker processes on this machine", .run = run_local},
+    {.name = "local", .about = "worker processes on this machine", .run = run_local, .waits = true},
     {.name = "mpi",
      .about = "the ranks of mpirun",
      .run = study_run_mpi,
+     .waits = true,
      .begin = study_begin_mpi,
      .end = study_end_mpi},
     {.name = "slurm", .about = "tasks of a job array", .run = study_run_slurm},
     {.name = "list", .about = "prints a command for each chunk", .run = study_run_list},
     {.name = NULL},
 };
+
+// Until no other command has runs. `*open`: some are open again, as theirs has ended.
+static crd_status wait_for_others(const crdi_study_job* job, bool* open)
+{
+    crd_status st = CRD_OK;
+    int64_t theirs = 0;
+    crdi_study_counts c;
+    for (;;) {
+        CRD_TRY(crdi_study_count_others(job->study, &theirs));
+        CRD_TRY(crdi_study_count(job->study, &c));
+        *open = c.by_state[CRDI_RUN_OPEN] > 0;
+        if (*open || theirs == 0 || (job->stop && *job->stop)) { break; }
+        const int64_t finished = c.total - theirs;
+        if (job->progress) {
+            job->progress(job->user, finished, c.total, finished - c.by_state[CRDI_RUN_DONE], 0);
+        }
+        nanosleep(&(struct timespec){0, 200000000}, NULL);
+    }
+fail:
+    return st;
+}
+
+crd_status crdi_study_run_all(crd_context* ctx, const crdi_study_executor* e,
+                              const crdi_study_job* job)
+{
+    crd_status st = CRD_OK;
+    for (bool open = true; open && st >= 0 && !(job->stop && *job->stop);) {
+        st = e->run(ctx, job);
+        open = false;
+        if (st >= 0 && e->waits) { st = wait_for_others(job, &open); }
+    }
+    return st;
+}

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEASE = 60, FORMAT = 1 }; // s
+enum { LEASE = 60, FORMAT = 1, HOST = 256 }; // s
 
 const char* const crdi_run_states[] = {"open",     "claimed", "done", "limit", "failed",
                                        "diverged", "crashed", "hung", NULL};
@@ -739,14 +739,19 @@ static crd_status bury_owners(crdi_study* s, const char* host)
     return st;
 }
 
+static void host_name(char out[HOST])
+{
+    gethostname(out, HOST - 1);
+    for (char* c = out; *c; c++) {
+        if (*c == '\'') { *c = '_'; }
+    }
+}
+
 // In a transaction. A lease is renewed whenever something is claimed or put.
 static crd_status renew(crdi_study* s)
 {
-    char host[256] = "", start[32], sql[512];
-    gethostname(host, sizeof host - 1);
-    for (char* c = host; *c; c++) {
-        if (*c == '\'') { *c = '_'; }
-    }
+    char host[HOST] = "", start[32], sql[512];
+    host_name(host);
     if (!s->owner) { s->owner = (int64_t)(draw() >> 2) + 1; }
     start_of(getpid(), start);
     snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO owners VALUES(%lld, '%s', %ld, '%s', %lld)",
@@ -961,6 +966,29 @@ crd_status crdi_study_release(crdi_study* s)
     const crd_status st = execute(s, "giving runs back", sql);
     if (st < 0) { roll_back(s); }
     s->owner = 0;
+    return st;
+}
+
+crd_status crdi_study_count_others(crdi_study* s, int64_t* count)
+{
+    crd_status st = CRD_OK;
+    sqlite3_stmt* q = NULL;
+    char host[HOST] = "";
+    host_name(host);
+    CRD_TRY(execute(s, "claiming runs", "BEGIN IMMEDIATE"));
+    st = bury_owners(s, host);
+    if (st >= 0) { st = execute(s, "claiming runs", "COMMIT"); }
+    if (st < 0) {
+        roll_back(s);
+        goto fail;
+    }
+    CRD_TRY(
+        prepare(s, "SELECT count(*) FROM runs WHERE state < 2 AND state = 1 AND owner <> ?", &q));
+    sqlite3_bind_int64(q, 1, s->owner);
+    if (sqlite3_step(q) != SQLITE_ROW) { st = store_fail(s, "reading the study"); }
+    *count = st < 0 ? 0 : sqlite3_column_int64(q, 0);
+fail:
+    sqlite3_finalize(q);
     return st;
 }
 

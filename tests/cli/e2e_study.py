@@ -295,6 +295,31 @@ class Runs(Study):
         self.counts("s.yaml", "--database", "one.study")
         self.assertEqual(self.rows(), self.rows("one.study"))
 
+    def test_a_command_ends_when_all_is_made_whoever_had_it(self):
+        self.oscillator()
+        self.counts("s.yaml")
+        other = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        with open(f"/proc/{other.pid}/stat", encoding="utf-8") as f:
+            start = f.read().rsplit(")", 1)[1].split()[19]
+        before = self.rows()
+        with contextlib.closing(sqlite3.connect(self.path("s.study"))) as c, c:  # it has the last ten, and the first ten are open
+            c.execute("INSERT INTO owners VALUES(7, ?, ?, ?, ?)", (os.uname().nodename, other.pid, start, time.time() + 1000))
+            c.execute("UPDATE runs SET state = 1, owner = 7 WHERE id > 30")
+            c.execute("UPDATE runs SET state = 0 WHERE id <= 10")
+        run = subprocess.Popen([CARDAN, "study", "run", "s.yaml", "--json"], cwd=self.folder, env=self.environment(),
+                               stdout=subprocess.PIPE, text=True)
+        end = time.monotonic() + 60
+        while sum(r[1] == 2 for r in self.rows()) < 30 and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertIsNone(run.poll())
+        other.kill()
+        other.wait()
+        done = json.loads(run.communicate(timeout=60)[0])
+        self.assertEqual((run.returncode, done["done"], done["open"], done["made"]), (0, 40, 0, 20))
+        self.assertEqual(self.rows(), before)
+
 
 class Kills(Study):
     """Whoever is killed whenever: nothing is lost, doubled or different."""

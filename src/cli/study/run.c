@@ -217,7 +217,8 @@ static crd_status make_all(crdi_cli* cli, const run_options* o, const crdi_list*
                                 .submit = o->submit,
                                 .dry_run = o->dry_run};
     const int64_t begin = crdi_now_ns();
-    st = search ? crdi_study_optimise(cli->ctx, e, &job, &best) : e->run(cli->ctx, &job);
+    st = search ? crdi_study_optimise(cli->ctx, e, &job, &best)
+                : crdi_study_run_all(cli->ctx, e, &job);
     crdi_progress_erase(cli);
     char why[1024], line[240] = "";
     snprintf(why, sizeof why, "%s", st < 0 ? crd_error_text(cli->ctx) : "");
