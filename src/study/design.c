@@ -142,6 +142,12 @@ crd_status crdi_points_create(crd_context* ctx, const crdi_study_file* f, crdi_p
     }
     for (int i = 0; i < f->factor_count; i++) {
         crdi_law_cut(&f->factors[i], d->cuts[i]);
+        const char* wrong = study_law_wrong(&f->factors[i], d->cuts[i]);
+        if (wrong) {
+            st = crdi_fail(ctx, CRD_E_RANGE, "%s:%d: vary.%s: %s", f->file, f->factors[i].line,
+                           f->factors[i].name, wrong);
+            goto fail;
+        }
     }
     if (f->method == CRDI_SAMPLE_LATIN && d->laws) { CRD_TRY(shuffle(d)); }
     CRD_TRY(compile_excludes(d));

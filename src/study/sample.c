@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+// Of the probability, between min and max: with less the points would be few doubles only.
+static const double least_part = 1e-9;
+
 // Normal quantile: Newton's method on erfc, from Hastings' approximation (1955, sheet 67).
 double crdi_normal_quantile(double p)
 {
@@ -60,11 +63,23 @@ void crdi_law_cut(const crdi_study_factor* f, double cut[2])
     cut[1] = law_below(f, f->high);
 }
 
+const char* study_law_wrong(const crdi_study_factor* f, const double cut[2])
+{
+    if (f->law == CRDI_LAW_LIST) { return NULL; }
+    if (cut[1] - cut[0] < least_part || (f->whole && ceil(f->low) > floor(f->high))) {
+        return "an empty range: min and max leave nothing of the distribution";
+    }
+    return isfinite(crdi_law_quantile(f, cut, 0x1p-53)) &&
+                   isfinite(crdi_law_quantile(f, cut, 1 - 0x1p-53))
+               ? NULL
+               : "it has numbers that are too large for a computer";
+}
+
 double crdi_law_quantile(const crdi_study_factor* f, const double cut[2], double u)
 {
     const double x = law_raw(f, cut[0] + (cut[1] - cut[0]) * u);
-    const double within = fmin(fmax(x, f->low), f->high);
-    return f->whole ? round(within) : within;
+    return f->whole ? fmin(fmax(round(x), ceil(f->low)), floor(f->high))
+                    : fmin(fmax(x, f->low), f->high);
 }
 
 // Sobol's sequence with the primitive polynomials and direction numbers of Joe and Kuo (2008): of

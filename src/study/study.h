@@ -16,6 +16,9 @@ static inline double study_unit(uint64_t bits)
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
+// What is wrong with a distribution and what is cut off of it, or NULL.
+const char* study_law_wrong(const crdi_study_factor* f, const double cut[2]);
+
 // Where a pool of workers gets its runs and what becomes of their results: the study's own file, a
 // chunk, the first of many ranks. `put` is also called with nothing, to say that work goes on.
 typedef struct study_source {

@@ -121,6 +121,7 @@ class Runs(Study):
                 ("max second.x2", "maximum second.x2", ["keep.peak", "expected SIGNAL, min"]),
                 ("run.predict:", "run.predcit:", ["predcit", "predict"]),
                 ("= peak / sqrt(second_k2)", "= peak / sqrt(secnd_k2)", ["secnd_k2"]),
+                ("[500, 1500]", "[500, 1500], min: 2000", ["w.yaml:5: vary.second.k2: an empty range: min and max"]),
                 ("second.k2:", "stiffness:", ["$stiffness somewhere in change"]),
                 ("x2: second.x2", "state: second.x2", ["'state' is a column of every study"]),
                 ("count: 20", "count: 10000000", ["20,000,000 runs", "--yes"])):

@@ -159,6 +159,38 @@ static void quantiles_are_those_of_the_distributions(void** state)
     clear(&x);
 }
 
+static void what_min_and_max_leave_is_a_distribution(void** state)
+{
+    static const char* const empty[] = {"{ uniform: [0, 1], min: 5 }",
+                                        "{ normal: [0, 1], min: 20 }",
+                                        "{ uniform: [0, 9], min: 2.2, max: 2.8, whole: true }"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        crd_arena arena;
+        crdi_study_file f;
+        crdi_points* d = NULL;
+        char text[256];
+        snprintf(text, sizeof text, HEAD "vary:\n  a.p: %s\nsample: { count: 3 }\n", empty[i]);
+        crd_arena_init(&arena, *state);
+        check_ok(crdi_study_file_read(*state, text, strlen(text), "study.yaml", &arena, &f));
+        check_int(crdi_points_create(*state, &f, &d), CRD_E_RANGE);
+        check_contains(crd_error_text(*state), "study.yaml:5: vary.a.p: an empty range: min and");
+        crd_arena_clear(&arena);
+    }
+    fixture x;
+    uint64_t key;
+    make(*state, &x,
+         HEAD "vary:\n  a.p: { uniform: [0, 9], min: 2.5, max: 5.5, whole: true }\n"
+              "sample: { count: 400 }\n");
+    int seen[10] = {0};
+    for (int i = 0; i < 400; i++) { // 2 is below min, 6 above max
+        check(crdi_points_point(x.d, i, x.values, &key));
+        seen[(int)x.values[0].x]++;
+    }
+    check_int(seen[3] + seen[4] + seen[5], 400);
+    check(seen[3] > 50 && seen[4] > 50 && seen[5] > 50);
+    clear(&x);
+}
+
 static void a_trajectory_moves_each_factor_once(void** state)
 {
     fixture x;
@@ -255,6 +287,7 @@ int main(void)
         TEST(each_stratum_of_a_latin_hypercube_has_one_point),
         TEST(sobol_points_are_stratified),
         TEST(quantiles_are_those_of_the_distributions),
+        TEST(what_min_and_max_leave_is_a_distribution),
         TEST(a_trajectory_moves_each_factor_once),
         TEST(what_is_wrong_is_said_with_its_line),
         TEST(runs_travel_as_they_are_and_nonsense_does_not),
