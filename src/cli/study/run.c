@@ -133,7 +133,7 @@ fail:
 
 static void put_counts(crdi_result* out, const crdi_study_counts* before,
                        const crdi_study_counts* c, const char* path, double seconds,
-                       const char* how)
+                       const char* how, bool quiet)
 {
     char a[32], b[32];
     const int64_t open = c->by_state[CRDI_RUN_OPEN] + c->by_state[CRDI_RUN_CLAIMED];
@@ -144,6 +144,7 @@ static void put_counts(crdi_result* out, const crdi_study_counts* before,
     for (int i = CRDI_RUN_DONE; i < CRDI_RUN_STATES; i++) {
         crdi_put(out, INT(crdi_run_states[i], c->by_state[i]));
     }
+    if (quiet) { return; }
     crdi_result* aside = crdi_aside(out);
     crdi_fact(aside, "study", "%s", path);
     crdi_fact(aside, "runs", "%s of %s done in %s, %.4g a second", crdi_study_thousands(a, made),
@@ -231,7 +232,8 @@ static crd_status make_all(crdi_cli* cli, const run_options* o, const crdi_list*
         put_counts(
             out, &before, &after, crdi_study_database(s), (double)(crdi_now_ns() - begin) * 1e-9,
             show.lines && !o->dry_run ? "'cardan study merge' takes in what the commands make"
-                                      : "the same command goes on");
+                                      : "the same command goes on",
+            o->common.quiet);
         if (search && st >= 0) { st = crdi_study_put_optimum(cli, s, &best, out); }
         const int64_t bad = bad_of(&after);
         if (st >= 0 && o->max_failed >= 0 && bad > o->max_failed) {
