@@ -36,4 +36,4 @@ extern const benchmark_case benchmark_master_cases[], benchmark_fmi_cases[],
     benchmark_coupling_cases[], benchmark_learn_cases[], benchmark_dcp_cases[],
     benchmark_dcp_net_cases[], benchmark_circuit_cases[], benchmark_twin_cases[],
     benchmark_live_cases[], benchmark_testbench_cases[], benchmark_worker_cases[],
-    benchmark_wire_cases[];
+    benchmark_wire_cases[], benchmark_study_cases[];

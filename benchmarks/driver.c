@@ -99,7 +99,8 @@ int main(int argc, char** argv)
         benchmark_read_cases,   benchmark_coupling_cases, benchmark_learn_cases,
         benchmark_dcp_cases,    benchmark_dcp_net_cases,  benchmark_circuit_cases,
         benchmark_twin_cases,   benchmark_live_cases,     benchmark_testbench_cases,
-        benchmark_worker_cases, benchmark_wire_cases,     benchmark_peer_cases};
+        benchmark_worker_cases, benchmark_wire_cases,     benchmark_study_cases,
+        benchmark_peer_cases};
     setenv("CARDAN_ISOLATE", "none", 1); // rows of worker/ say it themselves
     benchmark b = {.python = "", .seconds = 10};
     const char* json = NULL;

@@ -83,11 +83,16 @@ static bool brings_malloc(const char* path)
 
 static bool malloc_is_of_the_c_library(void)
 {
+    static _Atomic int known; // 0: not asked yet; what is loaded later does not come before it
     Dl_info a, b;
+    if (known) { return known > 0; }
     void* allocate = dlsym(RTLD_DEFAULT, "malloc");
     void* other = dlsym(RTLD_DEFAULT, "gnu_get_libc_version"); // which nobody replaces
-    return allocate && other && dladdr(allocate, &a) && dladdr(other, &b) &&
-           a.dli_fbase == b.dli_fbase;
+    known =
+        allocate && other && dladdr(allocate, &a) && dladdr(other, &b) && a.dli_fbase == b.dli_fbase
+            ? 1
+            : -1;
+    return known > 0;
 }
 
 void* crdi_fmi_library_open(const char* path)

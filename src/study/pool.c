@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,10 +23,11 @@
 enum {
     AHEAD_MOST = 48, // runs that a worker has: all of them fit into the buffers of its socket
     FRAME = 1 << 16,
-    TRIES = 3,     // for a run whose worker was killed by somebody else
-    TAINTED = 77,  // exit code: a unit crashed, the run is told already
-    UNUSABLE = 78, // it cannot make runs at all, which is told
-    BATCH = 512    // results in one transaction
+    KEPT_BYTES = 32 << 20, // that a worker gives back at its end only
+    TRIES = 3,             // for a run whose worker was killed by somebody else
+    TAINTED = 77,          // exit code: a unit crashed, the run is told already
+    UNUSABLE = 78,         // it cannot make runs at all, which is told
+    BATCH = 512            // results in one transaction
 };
 static const double commit_after = 0.5, work_ahead = 0.1, renew_after = 15; // s
 
@@ -105,8 +109,19 @@ static void tell_unusable(int fd, const char* why)
     (void)send_frame(fd, bytes, sizeof none + strlen(bytes + sizeof none) + 1);
 }
 
+// A run takes and gives back what the run before it did: the kernel is not asked each time.
+static void keep_memory(void)
+{
+#if defined(__GLIBC__)
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    mallopt(M_TOP_PAD, 1 << 20);
+#endif
+}
+
 static int work(const crdi_study_file* f, int fd)
 {
+    keep_memory();
     crd_context* ctx = crd_context_create(NULL);
     crdi_study_worker* w = NULL;
     crd_arena arena;
