@@ -221,9 +221,23 @@ def cycles(place):
                 '<text x="70" y="18">coupling error of its range, hybrid on a part of the NEDC, 60 ms each way</text></svg>\n')
 
 
+def study(place):
+    """The pictures of the study in docs/how-to/study.md, and the page of one that is eighty times as large while it is made."""
+    place.system("oscillator/oscillator.yaml", "oscillator.yaml")
+    place.system("oscillator/spring.yaml", "spring.yaml")
+    place.system("oscillator/spring.yaml", "large.yaml", ("count: 50", "count: 4000"))
+    place.cardan("study", "run", "spring.yaml")
+    place.cardan("study", "plot", "spring.yaml", "--scatter", "second.k2,peak", "--tornado", "peak", "--convergence", "peak", "-o", "study.svg")
+    keep(place, "study.svg")
+    page = place.page(place.serve("watch", "study", "run", "large.yaml", "--watch"), size=(1200, 900))
+    until(page, "/^[1-9],[0-9]{3} of/m.test(document.body.innerText) && document.getElementById('picture').naturalWidth")
+    shoot(page, "study-watch")
+
+
 PICTURES = {"live-light.png": live, "live-dark.png": live, "view-light.png": view, "draw.png": draw, "report.png": report,
             "desk-light.png": desk, "prototype.png": prototype, "benches-light.png": prototype, "session.svg": prototype,
-            "plot.png": plot, "oscillator.svg": oscillator, "pairs.svg": pairs, "cycles.svg": cycles}
+            "plot.png": plot, "oscillator.svg": oscillator, "pairs.svg": pairs, "cycles.svg": cycles,
+            "study.svg": study, "study-watch.png": study}
 
 
 def main(names):
