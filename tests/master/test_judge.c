@@ -45,7 +45,7 @@ typedef struct fake {
     crdi_prediction flows[MOST_FLOWS];
     crdi_observed watches[4];
     crdi_connection connections[MOST_FLOWS + 4];
-    crdi_bond powers[2];
+    crdi_bond powers[3];
     char texts[MOST_FLOWS][2][32];
 } fake;
 
