@@ -16,6 +16,7 @@ static struct {
     double (*time)(const crd_master* m);
     crd_status (*get)(crd_master* m, int handle, double* values);
     crd_status (*set)(crd_master* m, int handle, const double* values);
+    void (*cancel)(crd_master* m);
 } library;
 
 static void keep(PyObject** at, PyObject* value)
@@ -32,15 +33,20 @@ typedef struct run {
     PyObject_HEAD crd_master* master; // NULL: closed
     PyObject* handles;                // name -> handle of a single number
     PyObject *fail, *get, *set; // Run's: says what went wrong; for names that are not known yet
+    PyObject* owner;            // weak: the Run, which stays while somebody is inside
     bool failed;                // a unit in Python has
+    bool busy; // somebody is inside: one at a time, the interpreter's lock keeps it
 } run;
+
+enum { BUSY = 1 }; // of Run._check
 
 static int run_init(run* r, PyObject* arguments, PyObject* named)
 {
-    static char* words[] = {"master", "fail", "get", "set", NULL};
+    static char* words[] = {"master", "fail", "get", "set", "owner", NULL};
     unsigned long long at = 0;
-    PyObject *fail, *get, *set;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "KOOO", words, &at, &fail, &get, &set)) {
+    PyObject *fail, *get, *set, *owner;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "KOOOO", words, &at, &fail, &get, &set,
+                                     &owner)) {
         return -1;
     }
     Py_XDECREF(r->handles);
@@ -49,6 +55,7 @@ static int run_init(run* r, PyObject* arguments, PyObject* named)
     keep(&r->fail, fail);
     keep(&r->get, get);
     keep(&r->set, set);
+    keep(&r->owner, owner);
     return r->handles ? 0 : -1;
 }
 
@@ -59,6 +66,7 @@ static int run_traverse(run* r, visitproc visit, void* arg)
     Py_VISIT(r->fail);
     Py_VISIT(r->get);
     Py_VISIT(r->set);
+    Py_VISIT(r->owner);
     return 0;
 }
 
@@ -68,6 +76,7 @@ static int run_clear(run* r)
     Py_CLEAR(r->fail);
     Py_CLEAR(r->get);
     Py_CLEAR(r->set);
+    Py_CLEAR(r->owner);
     return 0;
 }
 
@@ -92,11 +101,26 @@ static bool run_check(run* r, int status)
     return !raised && status >= 0;
 }
 
+// False, and an exception, if somebody is inside already: another thread, or a unit's own code.
+static bool run_enter(run* r)
+{
+    if (r->busy) {
+        PyObject* said = r->fail ? PyObject_CallFunction(r->fail, "i", BUSY) : NULL;
+        if (!PyErr_Occurred()) { PyErr_SetString(PyExc_RuntimeError, "the run is at work"); }
+        Py_XDECREF(said);
+        return false;
+    }
+    r->busy = true;
+    return true;
+}
+
 static PyObject* run_advance(run* r, PyObject* arguments)
 {
     long long steps = 1;
     int status = CRD_E_STATE, end = 0;
-    if (!PyArg_ParseTuple(arguments, "|L", &steps)) { return NULL; }
+    if (!PyArg_ParseTuple(arguments, "|L", &steps) || !run_enter(r)) { return NULL; }
+    PyObject* owner = r->owner ? PyWeakref_GetObject(r->owner) : NULL;
+    Py_XINCREF(owner);
     if (r->master) {
         crd_master* m = r->master;
         PyThreadState* state = PyEval_SaveThread();
@@ -104,7 +128,15 @@ static PyObject* run_advance(run* r, PyObject* arguments)
         end = (int)library.ended(m);
         PyEval_RestoreThread(state);
     }
-    return run_check(r, status) ? PyBool_FromLong(end == CRD_END_NONE) : NULL;
+    const bool fine = run_check(r, status);
+    r->busy = false;
+    if (owner) { // which may go now, whatever has gone wrong
+        PyObject *kind, *error, *trace;
+        PyErr_Fetch(&kind, &error, &trace);
+        Py_DECREF(owner);
+        PyErr_Restore(kind, error, trace);
+    }
+    return fine ? PyBool_FromLong(end == CRD_END_NONE) : NULL;
 }
 
 static PyObject* run_time(run* r, PyObject* none)
@@ -112,6 +144,21 @@ static PyObject* run_time(run* r, PyObject* none)
     (void)none;
     if (!r->master && !run_check(r, CRD_E_STATE)) { return NULL; }
     return PyFloat_FromDouble(library.time(r->master));
+}
+
+static PyObject* run_ended(run* r, PyObject* none)
+{
+    (void)none;
+    if (!r->master && !run_check(r, CRD_E_STATE)) { return NULL; }
+    return PyLong_FromLong((long)library.ended(r->master));
+}
+
+static PyObject* run_cancel(run* r, PyObject* none)
+{
+    (void)none;
+    if (!r->master && !run_check(r, CRD_E_STATE)) { return NULL; }
+    library.cancel(r->master);
+    Py_RETURN_NONE;
 }
 
 // -1: not a single number, or not known yet. -2: an exception.
@@ -131,7 +178,10 @@ static PyObject* run_get(run* r, PyObject* name)
     if (handle < 0 || !r->master) {
         return r->get ? PyObject_CallFunctionObjArgs(r->get, name, NULL) : NULL; // knows it then
     }
-    return run_check(r, library.get(r->master, handle, &x)) ? PyFloat_FromDouble(x) : NULL;
+    if (!run_enter(r)) { return NULL; }
+    const bool fine = run_check(r, library.get(r->master, handle, &x));
+    r->busy = false;
+    return fine ? PyFloat_FromDouble(x) : NULL;
 }
 
 static PyObject* run_set(run* r, PyObject* arguments)
@@ -143,9 +193,27 @@ static PyObject* run_set(run* r, PyObject* arguments)
     if (handle < 0 || !r->master) {
         return r->set ? PyObject_CallFunctionObjArgs(r->set, name, value, NULL) : NULL;
     }
-    const double x = PyFloat_AsDouble(value);
+    const double x = PyFloat_AsDouble(value); // which may be code that closes the run
     if (x == -1 && PyErr_Occurred()) { return NULL; }
-    if (!run_check(r, library.set(r->master, handle, &x))) { return NULL; }
+    if (!run_enter(r)) { return NULL; }
+    const bool fine =
+        run_check(r, r->master ? library.set(r->master, handle, &x) : (int)CRD_E_STATE);
+    r->busy = false;
+    if (!fine) { return NULL; }
+    Py_RETURN_NONE;
+}
+
+static PyObject* run_go_in(run* r, PyObject* none)
+{
+    (void)none;
+    if (!run_enter(r)) { return NULL; }
+    Py_RETURN_NONE;
+}
+
+static PyObject* run_go_out(run* r, PyObject* none)
+{
+    (void)none;
+    r->busy = false;
     Py_RETURN_NONE;
 }
 
@@ -178,6 +246,10 @@ static PyMethodDef run_methods[] = {
     {"time", (PyCFunction)(void*)run_time, METH_NOARGS, NULL},
     {"get", (PyCFunction)(void*)run_get, METH_O, NULL},
     {"set", (PyCFunction)(void*)run_set, METH_VARARGS, NULL},
+    {"ended", (PyCFunction)(void*)run_ended, METH_NOARGS, NULL},
+    {"cancel", (PyCFunction)(void*)run_cancel, METH_NOARGS, NULL},
+    {"__enter__", (PyCFunction)(void*)run_go_in, METH_NOARGS, "one at a time"},
+    {"__exit__", (PyCFunction)(void*)run_go_out, METH_VARARGS, NULL},
     {"know", (PyCFunction)(void*)run_know, METH_VARARGS, "name, handle of a single number"},
     {"flag", (PyCFunction)(void*)run_flag, METH_NOARGS, "a unit in Python has failed"},
     {"close", (PyCFunction)(void*)run_close, METH_NOARGS, NULL},
@@ -332,8 +404,8 @@ static PyType_Spec function_spec = {"cardan._fast.Function", sizeof(function), 0
 static PyObject* bind(PyObject* module, PyObject* arguments)
 {
     (void)module;
-    unsigned long long at[5];
-    if (!PyArg_ParseTuple(arguments, "KKKKK", &at[0], &at[1], &at[2], &at[3], &at[4])) {
+    unsigned long long at[6];
+    if (!PyArg_ParseTuple(arguments, "KKKKKK", &at[0], &at[1], &at[2], &at[3], &at[4], &at[5])) {
         return NULL;
     }
     memcpy((void*)&library.advance, &at[0], sizeof(void*));
@@ -341,6 +413,7 @@ static PyObject* bind(PyObject* module, PyObject* arguments)
     memcpy((void*)&library.time, &at[2], sizeof(void*));
     memcpy((void*)&library.get, &at[3], sizeof(void*));
     memcpy((void*)&library.set, &at[4], sizeof(void*));
+    memcpy((void*)&library.cancel, &at[5], sizeof(void*));
     return Py_BuildValue("KKK", (unsigned long long)(uintptr_t)function_initialize,
                          (unsigned long long)(uintptr_t)function_outputs,
                          (unsigned long long)(uintptr_t)function_step);
@@ -348,7 +421,8 @@ static PyObject* bind(PyObject* module, PyObject* arguments)
 
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS,
-     "crd_master_advance, _ended, _time, _get, _set -> initialize, outputs, step of a Function"},
+     "crd_master_advance, _ended, _time, _get, _set, _cancel -> initialize, outputs, step of a "
+     "Function"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_fast", .m_size = -1,

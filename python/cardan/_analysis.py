@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _lib
 from ._lib import Metrics, P, S, STATUS, lib
-from ._run import Run, whole
+from ._run import Run, number, whole
 from ._system import System
 from ._tools import LOADER, Arena, Element, files_as_json, one_dimension
 from ._tools import element as Opening
@@ -195,10 +195,10 @@ def _complex(at: Any, count: int) -> Any:
 
 
 def _positive(what: str, value: Any) -> float:
-    number = float(value)
-    if not (number > 0 and math.isfinite(number)):
-        raise _lib.RangeError(f"{what} is {number}, expected a number above 0")
-    return number
+    found = number(what, value)
+    if not (found > 0 and math.isfinite(found)):
+        raise _lib.RangeError(f"{what} is {found}, expected a number above 0")
+    return found
 
 
 def _steps(k: Any, latency: Optional[float], step: float) -> Optional[int]:
@@ -209,7 +209,7 @@ def _steps(k: Any, latency: Optional[float], step: float) -> Optional[int]:
         return whole("k", k, 0, 10000)
     if latency is None:
         return None
-    found = int(lib.crd_latency_steps(float(latency), step))
+    found = int(lib.crd_latency_steps(number("latency", latency), step))
     if found < 0:
         raise _lib.RangeError(f"latency is {latency} s, expected 0 to 10000 macro steps of {step} s")
     return found
@@ -281,7 +281,8 @@ def analyze(of: Element, step: Optional[float] = None, k: Optional[int] = None, 
             if age < 0:
                 raise _lib.RangeError(f"{e.label} has no latency of its own, expected k or latency")
             report = ElementReport()
-            ctx.check(lib.crd_analysis_element(e.handle, h, age, magnitude, phase, c.byref(report)))
+            ctx.check(lib.crd_analysis_element(e.handle, h, age, number("magnitude", magnitude), number("phase", phase),
+                                               c.byref(report)))
             try:
                 if omega is None:
                     grid = np.geomspace(1e-3 * math.pi / h, math.pi / h, whole("points", points, 2, 1000000))
@@ -356,6 +357,7 @@ def _stability(ctx: _lib.Context, model: Any, name: str) -> Loop:
 
 def _of_system(ctx: _lib.Context, of: System, o: Any, at: Optional[float], model: Any) -> Loop:
     """Linearised where a run of it stands, which is not recorded."""
+    at = None if at is None else number("at", at)
     run = Run(of, {} if at is None else {"stop": at}, False, record=False, exchange=True)
     try:
         while at is not None and not run.ended and run.time < at:
@@ -408,7 +410,7 @@ def analyze_loop(of: Union[System, Mapping[str, Any], str, "os.PathLike[str]"], 
             o.step = _positive("step", step)
         if k is not None or latency is not None:
             if latency is not None and k is None:
-                o.latency = float(latency)
+                o.latency = number("latency", latency)
             else:
                 o.latency_steps = _steps(k, latency, 1.0)
         if element is not None:
@@ -462,7 +464,8 @@ def spectrum(signal: Any, step: float, *, part: float = 0.99, segment: int = 0) 
         s = SignalOf(b"signal", y.ctypes.data, len(y), _positive("step", step))
         r = SignalReport()
         try:
-            ctx.check(lib.crd_analysis_signal(ctx.handle, c.byref(s), whole("segment", segment, 0, 1 << 30), float(part), c.byref(r)))
+            ctx.check(lib.crd_analysis_signal(ctx.handle, c.byref(s), whole("segment", segment, 0, 1 << 30), number("part", part),
+                                              c.byref(r)))
             return Spectrum(_array(r.spectrum.omega, r.spectrum.bins), _array(r.spectrum.density, r.spectrum.bins),
                             r.mean, r.bandwidth, r.half, r.spectrum.variance)
         finally:
@@ -517,13 +520,13 @@ def _task(step: Optional[float], band: Any, magnitude_band: Any, taps: int, degr
         if not 0 <= lo < hi < math.inf:
             raise _lib.RangeError(f"{name} band is {given!r}, expected two frequencies in rad/s, the lower one first")
         setattr(task.goal, name, Interval(lo, hi))
-    task.goal.m, task.degree, task.margin = whole("taps", taps, 1, 1000), whole("degree", degree, 0, 100), float(margin)
+    task.goal.m, task.degree, task.margin = whole("taps", taps, 1, 1000), whole("degree", degree, 0, 100), number("margin", margin)
     if noise is not None:
-        task.noise = float(noise)
+        task.noise = number("noise", noise)
     for key, value in weights.items():
         if key not in ("alpha", "beta", "gamma", "delta", "v"):
             raise TypeError(f"design got {key!r}, expected alpha, beta, gamma, delta or v as weights")
-        setattr(task.goal, key, float(value))
+        setattr(task.goal, key, number(key, value))
     return task
 
 

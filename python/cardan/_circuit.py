@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _lib, _optional
 from ._lib import P, S, STATUS, lib
-from ._run import whole
+from ._run import number, whole
 from ._tools import Arena, files_as_json, one_dimension
 
 D = c.c_double
@@ -215,7 +215,7 @@ class CircuitRun(Mapping[str, Any]):
         return f"<cardan.CircuitRun, {len(self._values)} rows of {len(self.names)} signals by {self.method}>"
 
 
-class Circuit:
+class Circuit(_lib.Unique):
     """An electric or thermal circuit from a netlist in the words of SPICE (docs/circuits.md).
 
     >>> import os, tempfile
@@ -232,10 +232,11 @@ class Circuit:
 
     def __init__(self, file: Path, **parameters: float) -> None:
         self._netlist: Any = None
+        self._gate = _lib.Gate("circuit")
         self._ctx: Optional[_lib.Context] = _lib.Context()
         self.file = os.fspath(file)
         try:
-            defines = [f"{k}={float(v)!r}".encode() for k, v in parameters.items()]
+            defines = [f"{k}={number(k, v)!r}".encode() for k, v in parameters.items()]
             texts = (S * max(1, len(defines)))(*defines)
             options = NetlistOptions(defines=c.cast(texts, P), define_count=len(defines))
             found = c.POINTER(Netlist)()
@@ -261,8 +262,15 @@ class Circuit:
         `accuracy` (1e-3, say) chooses the cheapest method and step that keep it; `variable` takes steps as large as
         `relative` allows. Rows begin at `start`, every `every`-th step. `inputs` are numbers, or pairs of arrays of times and values along whose lines an input moves.
         """
-        if self._ctx is None:
-            raise _lib.StateError("the circuit is closed")
+        with self._gate:
+            if self._ctx is None:
+                raise _lib.StateError("the circuit is closed")
+            return self._run(stop, step, signals, method, form, accuracy, variable, relative, inputs, every, start)
+
+    def _run(self, stop: Optional[float], step: Optional[float], signals: Optional[Sequence[str]], method: str, form: str,
+             accuracy: Optional[float], variable: bool, relative: Optional[float], inputs: Optional[Mapping[str, Any]],
+             every: int, start: Optional[float]) -> CircuitRun:
+        assert self._ctx is not None
         ctx, n = self._ctx, self._netlist.contents
         o = lib.crd_circuit_defaults()
         o.method, o.form = _one_of("method", method, _METHODS), _one_of("form", form, _FORMS)
@@ -276,14 +284,15 @@ class Circuit:
             if math.isnan(o.step):
                 o.step = 1e-3 * end
             choice = Choice()
-            ctx.check(lib.crd_circuit_choose(ctx.handle, self._netlist, c.byref(o), float(accuracy), end, c.byref(choice)))
+            ctx.check(lib.crd_circuit_choose(ctx.handle, self._netlist, c.byref(o), number("accuracy", accuracy), end,
+                                            c.byref(choice)))
             o.method, o.step = choice.method, choice.step
         if math.isnan(o.step):
             raise _lib.RangeError("there is no .tran, expected step with the step", self.file)
         every = whole("every", every, 1, (1 << 31) - 1)
         if end / o.step > 1e10:
             raise _lib.RangeError(f"{end} s in steps of {o.step} s, expected at most 1e10 steps")
-        begin = n.tran_start if start is None and n.tran_start < end else float(start or 0)
+        begin = n.tran_start if start is None and n.tran_start < end else number("start", start or 0)
         if not 0 <= begin < end:
             raise _lib.RangeError(f"start is {begin} s, expected from 0 to less than stop, {end} s")
         given = self._given(inputs or {}, end, o.step, variable)
@@ -316,7 +325,7 @@ class Circuit:
                     raise _lib.RangeError(f"{name} has {len(t)} times and {len(y)} values, expected as many, times rising")
                 column = np.interp(np.arange(rows + 1) * step, t, y)
             elif np.ndim(value) == 0:
-                column = np.full(rows + 1, float(value))
+                column = np.full(rows + 1, number(name, value))
             else:
                 raise _lib.RangeError(f"{name} is an array, expected a number or a pair of times and values")
             if not np.all(np.isfinite(column)):
@@ -343,7 +352,7 @@ class Circuit:
             ctx.check(lib.crd_circuit_begin(circuit, 0.0))
             control = lib.crd_circuit_control_defaults()
             if relative is not None:
-                control.relative = float(relative)
+                control.relative = number("relative", relative)
             control.largest = self._netlist.contents.tran_largest
             record.probes, record.probe_count, record.every = probes.all, probes.count, every
             setattr(record, "from", begin)
@@ -368,12 +377,13 @@ class Circuit:
 
     def close(self) -> None:
         """Frees the netlist."""
-        netlist, self._netlist = self._netlist, None
-        ctx, self._ctx = self._ctx, None
-        if netlist:
-            lib.crd_netlist_destroy(netlist)
-        if ctx:
-            ctx.close()
+        with self._gate:
+            netlist, self._netlist = self._netlist, None
+            ctx, self._ctx = self._ctx, None
+            if netlist:
+                lib.crd_netlist_destroy(netlist)
+            if ctx:
+                ctx.close()
 
     def __del__(self) -> None:
         try:
@@ -391,7 +401,7 @@ class Estimate(NamedTuple):
     sd: float
 
 
-class Twin:
+class Twin(_lib.Unique):
     """A digital twin: what no sensor measures, estimated step by step from what sensors say (docs/twins.md).
 
     `file` is the description, a path or its keys as a mapping with `circuit` as a path. `step` takes the measurements of one
@@ -401,6 +411,7 @@ class Twin:
     def __init__(self, file: Union[Path, Mapping[str, Any]], *, start: float = 0.0) -> None:
         self._description: Any = None
         self._twin: Optional[int] = None
+        self._gate = _lib.Gate("twin")
         self._ctx: Optional[_lib.Context] = _lib.Context()
         try:
             name, text = files_as_json(self._ctx, file, "twin")
@@ -411,7 +422,7 @@ class Twin:
             d = found.contents
             self._ctx.check(lib.crd_twin_create(self._ctx.handle, d.netlist, c.byref(d.spec), c.byref(made)))
             self._twin = made.value
-            self._ctx.check(lib.crd_twin_begin(self._twin, float(start)))
+            self._ctx.check(lib.crd_twin_begin(self._twin, number("start", start)))
         except BaseException:
             self.close()
             raise
@@ -435,33 +446,38 @@ class Twin:
     def step(self, measurements: Union[Mapping[str, float], Sequence[float]], time: Optional[float] = None, *,
              inputs: Optional[Mapping[str, float]] = None) -> Dict[str, Estimate]:
         """One step on, or to `time` s, then what was measured there. A sensor that is missing, or NaN, said nothing."""
-        ctx = self._alive()
-        if isinstance(measurements, Mapping):
-            for name in measurements:
-                if name not in self.sensors:
-                    raise _unknown("sensor", name, self.sensors)
-            values = [float(measurements.get(name, math.nan)) for name in self.sensors]
-        else:
-            values = [float(x) for x in measurements]
-            if len(values) != len(self.sensors):
-                raise _lib.RangeError(f"got {len(values)} measurements, expected {len(self.sensors)}: "
-                                      + ", ".join(self.sensors))
-        if any(math.isinf(x) for x in values):
-            raise _lib.RangeError("a measurement is infinite, expected a number, or NaN where there is none")
-        for name, value in (inputs or {}).items():
-            if name not in self.inputs:
-                raise _unknown("input", name, self.inputs)
-            if not math.isfinite(value):
-                raise _lib.RangeError(f"input {name} is {value}, expected a finite number")
-            lib.crd_twin_set_input(self._twin, self.inputs.index(name), float(value))
-        self._room[:] = values
-        ctx.check(lib.crd_twin_step(self._twin, self._room) if time is None
-                  else lib.crd_twin_step_to(self._twin, float(time), self._room))
-        return self.estimates
+        with self._gate:
+            ctx = self._alive()
+            if isinstance(measurements, Mapping):
+                for name in measurements:
+                    if name not in self.sensors:
+                        raise _unknown("sensor", name, self.sensors)
+                values = [number(name, measurements.get(name, math.nan)) for name in self.sensors]
+            else:
+                values = [number("a measurement", x) for x in measurements]
+                if len(values) != len(self.sensors):
+                    raise _lib.RangeError(f"got {len(values)} measurements, expected {len(self.sensors)}: "
+                                          + ", ".join(self.sensors))
+            if any(math.isinf(x) for x in values):
+                raise _lib.RangeError("a measurement is infinite, expected a number, or NaN where there is none")
+            for name, value in (inputs or {}).items():
+                if name not in self.inputs:
+                    raise _unknown("input", name, self.inputs)
+                if not math.isfinite(number(name, value)):
+                    raise _lib.RangeError(f"input {name} is {value}, expected a finite number")
+                lib.crd_twin_set_input(self._twin, self.inputs.index(name), float(value))
+            self._room[:] = values
+            ctx.check(lib.crd_twin_step(self._twin, self._room) if time is None
+                      else lib.crd_twin_step_to(self._twin, number("time", time), self._room))
+            return self._estimates()
 
     @property
     def estimates(self) -> Dict[str, Estimate]:
         """What it thinks now."""
+        with self._gate:
+            return self._estimates()
+
+    def _estimates(self) -> Dict[str, Estimate]:
         self._alive()
         found = ((name, lib.crd_twin_now(self._twin, q)) for name, q in self._quantities)
         return {name: Estimate(e.value, e.sd) for name, e in found}
@@ -469,15 +485,17 @@ class Twin:
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        self._alive()
-        return float(lib.crd_twin_time(self._twin))
+        with self._gate:
+            self._alive()
+            return float(lib.crd_twin_time(self._twin))
 
     def sensor(self, name: str) -> Dict[str, Any]:
         """What became of a sensor: `innovation` and its `sd`, how often it was `used`, `missing`, `refused`; `stuck`, `wild`."""
-        self._alive()
-        if name not in self.sensors:
-            raise _unknown("sensor", name, self.sensors)
-        s = lib.crd_twin_sensor_now(self._twin, self.sensors.index(name))
+        with self._gate:
+            self._alive()
+            if name not in self.sensors:
+                raise _unknown("sensor", name, self.sensors)
+            s = lib.crd_twin_sensor_now(self._twin, self.sensors.index(name))
         return {"innovation": s.innovation, "sd": s.sd, "used": s.used, "missing": s.missing, "refused": s.gated,
                 "stuck": s.stuck, "wild": s.wild}
 
@@ -504,15 +522,16 @@ class Twin:
 
     def close(self) -> None:
         """Frees everything."""
-        twin, self._twin = self._twin, None
-        description, self._description = self._description, None
-        ctx, self._ctx = self._ctx, None
-        if twin:
-            lib.crd_twin_destroy(twin)
-        if description:
-            lib.crd_twin_description_destroy(description)
-        if ctx:
-            ctx.close()
+        with self._gate:
+            twin, self._twin = self._twin, None
+            description, self._description = self._description, None
+            ctx, self._ctx = self._ctx, None
+            if twin:
+                lib.crd_twin_destroy(twin)
+            if description:
+                lib.crd_twin_description_destroy(description)
+            if ctx:
+                ctx.close()
 
     def __del__(self) -> None:
         try:

@@ -5,6 +5,7 @@ import ctypes as c
 import os
 import re
 import sys
+from _thread import allocate_lock
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -253,7 +254,7 @@ def _load_fast() -> Any:
 #: of bind: what a Function gives crd_model
 fast: Any = _load_fast()
 fast_calls: Tuple[int, ...] = fast.bind(*(c.cast(getattr(lib, f"crd_master_{n}"), P).value
-                                          for n in ("advance", "ended", "time", "get", "set"))) if fast else ()
+                                          for n in ("advance", "ended", "time", "get", "set", "cancel"))) if fast else ()
 ssp_read = c.cast(lib["crd_ssp_read"], P)
 
 
@@ -274,6 +275,9 @@ class CardanError(Exception):
         found = re.search(r"(did you mean '[^']*'\?|expected .*)", sentence)
         self.hint = found.group(1) if found else ""
         self.run: Any = None
+
+    def __reduce__(self) -> Any:
+        return type(self), self.args, {**self.__dict__, "run": None}  # which belongs to its process
 
 
 class NotFound(CardanError, LookupError):
@@ -350,6 +354,44 @@ def failure(status: int, text: str, places: Optional[Sequence[Tuple[int, str]]] 
             if place:  # which is more exact than what the library calls it, and counts as Python does
                 text = re.sub(r"^(units|connections|bonds|run|results)\b[\w.\[\]-]*: ", "", text)
     return _KINDS.get(status, CardanError)(text, place)
+
+
+class Gate:
+    """One caller at a time: who comes second, from another thread or out of a callback, is told so."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._lock = what, allocate_lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(False):
+            raise StateError(f"the {self._what} is at work in another thread or further up in this one, expected one call at a time")
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
+
+
+class Forked:
+    """The gate of what belongs to the process that this one was forked from: its threads and units are not here."""
+
+    def __enter__(self) -> None:
+        raise StateError("the run belongs to the process that this one was forked from, expected one that was started here")
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+
+def drop(folder: str, process: int) -> None:
+    """A folder, by who has made it and not by its forks."""
+    if os.getpid() == process:
+        import shutil
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Unique:
+    """What owns memory of the library."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled: expected to be made anew where it is needed")
 
 
 #: what a description that was made here is called in messages of the library

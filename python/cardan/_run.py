@@ -38,33 +38,48 @@ def whole(what: str, number: Any, least: int = 0, most: int = (1 << 62) - 1) -> 
     return int(number)
 
 
+def number(what: str, value: Any) -> float:
+    """A number that was given; the library says which ones make sense."""
+    try:
+        return float(value + 0)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{what} is {type(value).__name__}, expected a number") from None
+
+
 class VerdictWarning(UserWarning):
     """A result that its coupling has spoilt."""
 
 
-class State:
+class State(_lib.Unique):
     """A saved state of a run, for `Run.restore`. It goes with its run."""
+    _run: "Run"
+    _handle: c.c_void_p
 
-    def __init__(self, run: "Run", handle: c.c_void_p) -> None:
-        self._run, self._handle = run, handle
+    def __init__(self) -> None:
+        raise TypeError("a State is made by Run.save")
+
+    @staticmethod
+    def _of(run: "Run", handle: c.c_void_p) -> "State":
+        state = State.__new__(State)
+        state._run, state._handle = run, handle
+        return state
 
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        self._run._alive()
-        return float(lib.crd_snapshot_time(self._handle))
+        with self._run._inside():
+            return float(lib.crd_snapshot_time(self._handle))
 
     @property
     def size(self) -> int:
         """Bytes, without those that FMUs keep themselves."""
-        self._run._alive()
-        return int(lib.crd_snapshot_size(self._handle))
+        with self._run._inside():
+            return int(lib.crd_snapshot_size(self._handle))
 
     def __del__(self) -> None:
         try:
-            if self._handle and self._run._master:
-                lib.crd_snapshot_destroy(self._handle)
-        except Exception:
+            self._run._forget(self._handle)
+        except Exception:  # it was never made
             pass
 
 
@@ -112,7 +127,35 @@ class Verdict(Mapping[str, Any]):
         return f"<cardan.Verdict {'ok' if self.ok else 'red'}, guard {self.guard}>"
 
 
-class Run:
+class _Held:
+    """What a run has of the library. Arrays of its record keep it."""
+
+    def __init__(self) -> None:
+        self.ctx = _lib.Context()
+        self.system: Optional[int] = None
+        self.master: Optional[int] = None
+        self.instances: List[Any] = []
+        self.fast: Any = None
+        self.gone = False
+        self.process = os.getpid()
+
+    def __del__(self) -> None:
+        try:
+            if os.getpid() != self.process:
+                return  # units, their processes and threads are those of another one
+            self.gone = True  # what goes together with it may still ask
+            if self.fast:
+                self.fast.close()
+            if self.master:
+                lib.crd_master_destroy(self.master)
+            if self.system:
+                lib.crd_system_destroy(self.system)
+            self.ctx.close()
+        except Exception:  # the interpreter ends
+            pass
+
+
+class Run(_lib.Unique):
     """One execution of a system. `System.run` makes a finished one, `System.start` one to be stepped:
 
     >>> sys = System()
@@ -126,23 +169,30 @@ class Run:
 
     def __init__(self, system: "System", options: Mapping[str, Any], snapshots: bool, initialize: bool = True,
                  record: bool = True, resume: Optional[bytes] = None, exchange: bool = False) -> None:
-        self._ctx: Optional[_lib.Context] = _lib.Context()
+        held = _Held()
+        _runs.add(self)
+        self._held: Any = held
+        self._ctx: Optional[_lib.Context] = held.ctx
         self._master: Optional[int] = None
         self._system: Optional[int] = None
         self._instances: List[Any] = []
+        self._gate: Any = _lib.Gate("run")
+        self._lost: List[c.c_void_p] = []  # states that went while somebody was inside
         self._error: Optional[BaseException] = None
         self._fast: Any = None
         self._handles: Dict[str, Tuple[int, Any, int]] = {}
         self._finished = False
         self._arrays: Dict[str, Any] = {}
+        self._places: Dict[str, int] = {}  # of columns
         try:
             self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
+            held.system, held.instances = self._system, self._instances
             if exchange:  # to be linearised
                 self._check(lib.crd_master_prefer_exchange(self._ctx.handle, self._system))
             o = _lib.MasterOptions(columns=record, snapshots=snapshots, no_statistics=not record, resume=resume)
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
-            self._master = made.value
+            self._master = held.master = made.value
             if _lib.fast:
                 self._quicken()
             if initialize:
@@ -159,12 +209,21 @@ class Run:
 
         def alive() -> "Run":
             run = me()
-            if run is None or run._ctx is None:
+            if run is None:
                 raise _lib.StateError("the run is closed")
+            run._alive()
             return run
 
         def at_fault(status: int) -> None:
-            alive()._check(status)
+            if status > 0:  # somebody is inside
+                held = _lib.Gate("run")
+                with held, held:
+                    pass
+            run = alive()
+            if run._fast is None:  # since whoever calls has taken the method
+                with run._inside():
+                    raise _lib.StateError("the run is closed")
+            run._check(status)
 
         def get(name: str) -> Any:
             return Run.get(alive(), name)
@@ -172,7 +231,7 @@ class Run:
         def put(name: str, value: Any) -> None:
             Run.set(alive(), name, value)
 
-        self._fast = _lib.fast.Run(self._master, at_fault, get, put)
+        self._fast = self._gate = self._held.fast = _lib.fast.Run(self._master, at_fault, get, put, me)
         self.__dict__.update(advance=self._fast.advance, get=self._fast.get, set=self._fast.set)
 
     def _unit_failed(self, e: BaseException) -> None:
@@ -182,9 +241,26 @@ class Run:
             self._fast.flag()
 
     def _alive(self) -> _lib.Context:
-        if self._ctx is None:
+        if self._ctx is None or self._held.gone:
             raise _lib.StateError("the run is closed")
         return self._ctx
+
+    def _forked(self) -> None:
+        """In a new process, where a finished run can be looked at and the others are somebody else's."""
+        self._gate = _lib.Gate("run") if self._finished else _lib.Forked()
+        self._leave_fast()
+
+    def _leave_fast(self) -> None:
+        if self._fast:
+            self._fast.close()
+            for name in ("advance", "get", "set"):
+                self.__dict__.pop(name, None)
+            self._fast = None
+
+    def _inside(self) -> Any:
+        """`with self._inside():` nobody else is in the library with this run."""
+        self._alive()
+        return self._gate
 
     def _check(self, status: int) -> None:
         ctx = self._alive()
@@ -205,12 +281,16 @@ class Run:
     @property
     def time(self) -> float:
         """Simulated time, s."""
+        if self._fast:
+            return float(self._fast.time())
         self._alive()
         return float(lib.crd_master_time(self._master))
 
     @property
     def ended(self) -> str:
         """Why it ended: "stop time", "unit", "interrupted", "failed", "guard"; "" while it goes on."""
+        if self._fast:
+            return _ENDS[self._fast.ended()]
         self._alive()
         return _ENDS[lib.crd_master_ended(self._master)]
 
@@ -218,29 +298,26 @@ class Run:
         """So many macro steps. False: the run has come to its end."""
         if steps.__class__ is not int or steps >> 62:
             steps = whole("steps", steps)
-        status = lib.crd_master_advance(self._master, steps) if self._master else -9
-        if status < 0 or self._error is not None:
-            self._alive()
-            self._check(status)
-        return bool(lib.crd_master_ended(self._master) == 0)
+        with self._inside():
+            status = lib.crd_master_advance(self._master, steps)
+            if status < 0 or self._error is not None:
+                self._check(status)
+            return bool(lib.crd_master_ended(self._master) == 0)
 
     def steps(self, every: int = 1) -> Iterator[float]:
         """The time before each step, which is made when the loop comes back; finishes the run at the end."""
-        self._alive()
-        advance, master = self.advance, self._master
-        now = self._fast.time if self._fast else (lambda: float(lib.crd_master_time(master)))
-        going = lib.crd_master_ended(master) == 0
+        advance = self.advance
+        now = self._fast.time if self._fast else (lambda: self.time)
+        going = not self.ended
         while going:
             yield now()
-            self._alive()
             going = advance(every)
         self.finish()
 
     def complete(self, progress: Optional[Callable[[float], None]] = None) -> "Run":
         """To the end. `progress(time)` is called some times a second."""
-        self._alive()
         chunk = 1
-        while lib.crd_master_ended(self._master) == 0:
+        while not self.ended:
             before = clock.monotonic()
             self.advance(chunk)
             took = clock.monotonic() - before
@@ -251,24 +328,28 @@ class Run:
 
     def cancel(self) -> None:
         """From any thread: the run ends after the step under way."""
+        if self._fast:
+            self._fast.cancel()
+            return
         self._alive()
         lib.crd_master_cancel(self._master)
 
     def _interrupted(self) -> None:
         """Ctrl-C between two steps: the run ends where it is, and its units with it."""
         if self._master and not self._finished:
-            lib.crd_master_cancel(self._master)
-            lib.crd_master_advance(self._master, 1)  # which makes none
-            self._finished = True
-            lib.crd_master_finish(self._master)
+            with self._gate:
+                lib.crd_master_cancel(self._master)
+                lib.crd_master_advance(self._master, 1)  # which makes none
+                self._finished = True
+                lib.crd_master_finish(self._master)
 
     def finish(self) -> "Run":
         """Terminates the units. The record stays. Raises LimitError if the guard has stopped the run."""
         if self._finished:
             return self
-        ctx = self._alive()
-        self._finished = True
-        self._check(lib.crd_master_finish(self._master))
+        with self._inside():
+            self._finished = True
+            self._check(lib.crd_master_finish(self._master))
         verdict = self.verdict
         if self.ended == "guard" or not verdict.ok:
             text = verdict._trouble
@@ -277,7 +358,6 @@ class Run:
                 e.run = self
                 raise e
             warnings.warn(VerdictWarning(text), stacklevel=3)
-        del ctx
         return self
 
     # ---- values ----------------------------------------------------------------------------------
@@ -297,48 +377,47 @@ class Run:
 
     def get(self, name: str) -> Union[float, "Array"]:
         """The value of a variable now: a float, of an array an array."""
-        index, room, count = self._handles.get(name) or self._handle(name)
-        status = lib.crd_master_get(self._master, index, room) if self._master else -9
-        if status < 0:
-            self._check(status)
-        return room[0] if count == 1 else np.array(room)
+        with self._inside():
+            index, room, count = self._handles.get(name) or self._handle(name)
+            self._check(lib.crd_master_get(self._master, index, room))
+            return room[0] if count == 1 else np.array(room)
 
     def set(self, name: str, value: Any) -> None:
         """An input that nobody is connected to, or a tunable parameter. Takes effect in the next step."""
-        index, room, count = self._handles.get(name) or self._handle(name)
-        if count == 1:
-            room[0] = value
-        else:
-            values = np.asarray(value, dtype=float).ravel()
-            if values.size != count:
-                raise _lib.RangeError(f"{name} got {values.size} values, expected {count}")
-            room[:] = values.tolist()
-        status = lib.crd_master_set(self._master, index, room) if self._master else -9
-        if status < 0:
-            self._check(status)
+        with self._inside():
+            index, room, count = self._handles.get(name) or self._handle(name)
+            if count == 1:
+                room[0] = value
+            else:
+                values = np.asarray(value, dtype=float).ravel()
+                if values.size != count:
+                    raise _lib.RangeError(f"{name} got {values.size} values, expected {count}")
+                room[:] = values.tolist()
+            self._check(lib.crd_master_set(self._master, index, room))
 
     # ---- the record ------------------------------------------------------------------------------
 
     def _table(self) -> Any:
-        self._alive()
         return lib.crd_master_table(self._master).contents
 
     @property
     def names(self) -> List[str]:
         """Names of the recorded signals."""
-        t = self._table()
-        return [t.columns[i].name.decode() for i in range(t.column_count)]
+        with self._inside():
+            t = self._table()
+            return [t.columns[i].name.decode() for i in range(t.column_count)]
 
     @property
     def units(self) -> Dict[str, str]:
         """Their physical units."""
-        t = self._table()
-        return {t.columns[i].name.decode(): t.columns[i].unit.decode() for i in range(t.column_count)}
+        with self._inside():
+            t = self._table()
+            return {t.columns[i].name.decode(): t.columns[i].unit.decode() for i in range(t.column_count)}
 
     def _array(self, at: Optional[int], rows: int) -> "Array":
         if not at or not rows:
             return np.full(rows, np.nan) if rows else np.empty(0)
-        view = np.ctypeslib.as_array(_Memory.from_address(at, rows, self))
+        view = np.ctypeslib.as_array(_Memory.from_address(at, rows, self._held))
         if not self._finished:
             return view.copy()  # the record goes on, or back, and moves
         view.flags.writeable = False
@@ -346,26 +425,31 @@ class Run:
 
     def __getitem__(self, name: str) -> "Array":
         """A recorded signal, "t" or "time" for its times. Of a finished run without a copy, else as it is now."""
-        found: Optional["Array"] = self._arrays.get(name)
-        if found is not None:
+        with self._inside():
+            found: Optional["Array"] = self._arrays.get(name)
+            if found is not None:
+                return found
+            t = self._table()
+            if name in ("t", "time"):
+                found = self._array(t.time, t.rows)
+            else:
+                column = self._column(t, name)
+                found = self._array(column.values, column.rows)
+            if self._finished:
+                self._arrays[name] = found
             return found
-        t = self._table()
-        if name in ("t", "time"):
-            found = self._array(t.time, t.rows)
-        else:
-            if not self._arrays.get("\0"):
-                self._arrays["\0"] = {t.columns[i].name.decode(): i for i in range(t.column_count)}
-            i = self._arrays["\0"].get(name)
-            if i is None:
-                raise self._unknown(name)
-            found = self._array(t.columns[i].values, t.columns[i].rows)
-        if self._finished:
-            self._arrays[name] = found
-        return found
+
+    def _column(self, t: Any, name: str) -> Any:
+        if not self._places:
+            self._places = {t.columns[i].name.decode(): i for i in range(t.column_count)}
+        i = self._places.get(name)
+        if i is None:
+            raise self._unknown(name)
+        return t.columns[i]
 
     def _unknown(self, name: str) -> _lib.NotFound:
         import difflib
-        near = difflib.get_close_matches(str(name), self.names, 1)
+        near = difflib.get_close_matches(str(name), self._places, 1)
         return _lib.NotFound(f"'{name}' is not recorded" + (f", did you mean '{near[0]}'?" if near else ""))
 
     def __contains__(self, name: object) -> bool:
@@ -381,13 +465,12 @@ class Run:
 
     def times(self, name: str) -> "Array":
         """The times of a recorded signal; those of `run["t"]`, unless units are recorded at their own."""
-        t = self._table()
-        if not self._arrays.get("\0"):
-            self._arrays["\0"] = {t.columns[i].name.decode(): i for i in range(t.column_count)}
-        i = self._arrays["\0"].get(name)
-        if i is None:
-            raise self._unknown(name)
-        return self["t"] if t.columns[i].time == t.time else self._array(t.columns[i].time, t.columns[i].rows)
+        with self._inside():
+            t = self._table()
+            column = self._column(t, name)
+            if column.time != t.time:
+                return self._array(column.time, column.rows)
+        return self["t"]
 
     def to_xarray(self) -> Any:
         """The record as a Dataset over time, with physical units as attributes."""
@@ -412,14 +495,16 @@ class Run:
     @property
     def verdict(self) -> Verdict:
         """How it went, so far."""
-        ctx = self._alive()
-        return Verdict(json.loads(ctx.text(lambda t: lib.crd_master_describe_verdict(self._master, t))))
+        return Verdict(json.loads(self._text(lib.crd_master_describe_verdict)))
+
+    def _text(self, write: Any) -> str:
+        with self._inside():
+            return self._alive().text(lambda t: write(self._master, t))
 
     @property
     def description(self) -> Dict[str, Any]:
         """What runs: files with their hashes, settings, connections (`run.json` of docs/formats.md)."""
-        ctx = self._alive()
-        found: Dict[str, Any] = json.loads(ctx.text(lambda t: lib.crd_master_describe_run(self._master, t)))
+        found: Dict[str, Any] = json.loads(self._text(lib.crd_master_describe_run))
         return found
 
     @property
@@ -440,13 +525,27 @@ class Run:
 
         Files are sealed with a key of the user, ~/.config/cardan/state.key or the file $CARDAN_STATE_KEY.
         """
-        self._alive()
-        if path is not None:
-            self._check(lib.crd_master_save_file(self._master, _lib.encode(path, "path")))
-            return None
-        state = c.c_void_p()
-        self._check(lib.crd_master_save(self._master, c.byref(state)))
-        return State(self, state)
+        with self._inside():
+            self._sweep()
+            if path is not None:
+                self._check(lib.crd_master_save_file(self._master, _lib.encode(path, "path")))
+                return None
+            state = c.c_void_p()
+            self._check(lib.crd_master_save(self._master, c.byref(state)))
+            return State._of(self, state)
+
+    def _forget(self, state: c.c_void_p) -> None:
+        """A state has gone, in whatever thread."""
+        self._lost.append(state)
+        try:
+            with self._inside():
+                self._sweep()
+        except _lib.StateError:
+            pass  # when somebody comes next
+
+    def _sweep(self) -> None:
+        while self._lost:
+            lib.crd_snapshot_destroy(self._lost.pop())
 
     def restore(self, state: State) -> "Run":
         """Back to a saved state; what follows is, to the last bit, what followed then."""
@@ -455,15 +554,14 @@ class Run:
             raise TypeError(f"state is {type(state).__name__}, expected what Run.save gave")
         if state._run is not self:
             raise _lib.StateError("the state was not saved by this run")
-        self._check(lib.crd_master_restore(self._master, state._handle))
+        with self._inside():
+            self._check(lib.crd_master_restore(self._master, state._handle))
         return self
 
     def reset(self) -> "Run":
         """Back to the state after the initialisation, without opening anything again."""
-        status = lib.crd_master_reset(self._master) if self._master else -9
-        if status < 0:
-            self._alive()
-            self._check(status)
+        with self._inside():
+            self._check(lib.crd_master_reset(self._master))
         return self
 
     @contextlib.contextmanager
@@ -478,21 +576,15 @@ class Run:
     # ---- the end ---------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Frees everything. Arrays of a finished run keep the run alive: they stay until they go."""
-        if self._fast:
-            self._fast.close()
-            for name in ("advance", "get", "set"):
-                self.__dict__.pop(name, None)
-            self._fast = None
-        master, self._master = self._master, None
-        system, self._system = self._system, None
-        ctx, self._ctx = self._ctx, None
-        if master:
-            lib.crd_master_destroy(master)
-        if system:
-            lib.crd_system_destroy(system)
-        if ctx:
-            ctx.close()
+        """Frees everything but what arrays of a finished run need: that goes with them."""
+        if self._ctx is None:
+            return
+        with self._gate if not isinstance(self._gate, _lib.Forked) else contextlib.nullcontext():
+            self._leave_fast()
+            self._master = self._system = self._ctx = None
+            self._instances, self._arrays, self._lost = [], {}, []
+            held, self._held = self._held, None
+        del held  # which may be the end of units, whose code may ask us
 
     def __enter__(self) -> "Run":
         return self
@@ -501,14 +593,9 @@ class Run:
         if kind is None:
             self.finish()
         elif not self._finished and self._master:
-            self._finished = True
-            lib.crd_master_finish(self._master)
-
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except Exception:
-            pass
+            with self._gate:
+                self._finished = True
+                lib.crd_master_finish(self._master)
 
     def __repr__(self) -> str:
         if self._ctx is None:
@@ -516,11 +603,20 @@ class Run:
         return f"<cardan.Run at t = {self.time:g} s, {self.ended or 'going on'}>"
 
 
+def _after_fork() -> None:
+    for run in list(_runs):
+        run._forked()
+
+
+_runs: "weakref.WeakSet[Run]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class _Memory:
     """Doubles of the library as something that NumPy takes, which keeps their owner."""
 
     @staticmethod
-    def from_address(at: int, rows: int, owner: Run) -> Any:
+    def from_address(at: int, rows: int, owner: Any) -> Any:
         room: Any = (c.c_double * rows).from_address(at)
         room._owner = owner
         return room

@@ -63,17 +63,14 @@ _lib.declare({
 })
 
 
-def _text(ctx: _lib.Context, f: Any, run: "Run") -> str:
-    return ctx.text(lambda t: f(run._master, t))
-
-
 # ---- drawings ----------------------------------------------------------------------------------
 
 def drawing(run: "Run") -> str:
     """Units and connections as SVG, "" if there is too little or too much to draw."""
-    ctx = run._alive()
-    what = _text(ctx, lib.crd_master_describe_run, run).encode()
-    svg = ctx.text(lambda t: lib.crd_report_drawing(ctx.handle, what, len(what), t))
+    what = run._text(lib.crd_master_describe_run).encode()
+    with run._inside():
+        ctx = run._alive()
+        svg = ctx.text(lambda t: lib.crd_report_drawing(ctx.handle, what, len(what), t))
     # several drawings stand in one notebook: each has arrow heads of its own
     return re.sub(r'(id="|#)(tip(?:-back)?)\b', rf"\1\2-{clock.monotonic_ns():x}", svg)
 
@@ -89,7 +86,6 @@ def _panels(run: "Run", names: Sequence[str]) -> List[List[str]]:
 
 def plot_svg(run: "Run", names: Sequence[str], title: str = "") -> str:
     """Signals as SVG, those of one physical unit in one panel."""
-    ctx = run._alive()
     keep: List[Any] = []
     groups = _panels(run, names)
     panels = (_Panel * len(groups))()
@@ -102,7 +98,8 @@ def plot_svg(run: "Run", names: Sequence[str], title: str = "") -> str:
         keep.append(series)
         panel.title, panel.y_label = b"", run.units.get(group[0], "").encode()
         panel.series, panel.series_count = series, len(group)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, run._inside():
+        ctx = run._alive()
         path = os.path.join(folder, "plot.svg")
         ctx.check(lib.crd_plot_svg(ctx.handle, path.encode(), title.encode(), b"time [s]", panels, len(groups)))
         with open(path, encoding="utf-8") as f:
@@ -164,36 +161,38 @@ def _percent(x: Any) -> str:
 
 def write(run: "Run", path: str) -> None:
     """What was recorded as a result file."""
-    ctx = run._alive()
     files = (_Attachment * 2)()
-    for file, name, text in ((files[0], b"cardan-run.json", _text(ctx, lib.crd_master_describe_run, run)),
-                             (files[1], b"cardan-verdict.json", _text(ctx, lib.crd_master_describe_verdict, run))):
+    for file, name, text in ((files[0], b"cardan-run.json", run._text(lib.crd_master_describe_run)),
+                             (files[1], b"cardan-verdict.json", run._text(lib.crd_master_describe_verdict))):
         data = text.encode()
         file.name, file.mime, file.data, file.length = name, b"application/json", data, len(data)
-    ctx.check(lib.crd_table_write(ctx.handle, c.cast(lib.crd_master_table(run._master), c.c_void_p),
-                                  _lib.encode(path, "path"), files, 0 if path.lower().endswith(".csv") else 2))
+    with run._inside():
+        ctx = run._alive()
+        ctx.check(lib.crd_table_write(ctx.handle, c.cast(lib.crd_master_table(run._master), c.c_void_p),
+                                      _lib.encode(path, "path"), files, 0 if path.lower().endswith(".csv") else 2))
 
 
 def report(run: "Run", path: str) -> None:
     """The report as one page."""
-    ctx = run._alive()
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "run.mf4")
         write(run, file)
         recording = c.c_void_p()
+        ctx = _lib.Context()
         ctx.check(lib.crd_recording_open(ctx.handle, file.encode(), c.byref(recording)))
         try:
             runs = (_ReportRun * 1)(_ReportRun(recording=recording, label=b"run"))
             ctx.check(lib.crd_report_write(ctx.handle, _lib.encode(path, "path"), runs, 1, c.byref(_ReportOptions())))
         finally:
             lib.crd_recording_close(recording)
+            ctx.close()
 
 
 def show(run: "Run", path: Optional[str], browser: bool) -> str:
     """The report, opened."""
     if path is None:
         folder = tempfile.mkdtemp(prefix="cardan-report-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        atexit.register(_lib.drop, folder, os.getpid())
         path = os.path.join(folder, "report.html")
     report(run, path)
     if browser:
@@ -241,6 +240,11 @@ _OPTIONS = {"start": "--start-time", "stop": "--stop-time", "step": "--step", "s
             "predict": "--predict", "pace": "--pace"}
 
 
+def _end(process: "subprocess.Popen[str]", of: int) -> None:
+    if os.getpid() == of:
+        process.terminate()
+
+
 def live(system: "System", options: Mapping[str, Any], browser: bool, wait: bool) -> Live:
     """The run by the command, with its page."""
     if system._models:
@@ -275,7 +279,7 @@ def live(system: "System", options: Mapping[str, Any], browser: bool, wait: bool
     for line in process.stderr:
         found = re.search(r"https?://\S+", line)
         if found:
-            atexit.register(process.terminate)
+            atexit.register(_end, process, os.getpid())
             if browser:
                 webbrowser.open(found.group(0))
             return Live(process, found.group(0), folder)

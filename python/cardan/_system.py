@@ -118,13 +118,6 @@ def _stand_ins(*names: Any) -> Dict[str, Any]:
     return {str(name).split(".", 1)[0]: {"signal": {"shape": "constant"}} for name in names if "." in str(name).strip(".")}
 
 
-def _drop(folder: str, process: int) -> None:
-    """A folder, by who has made it and not by its forks."""
-    if os.getpid() == process:
-        import shutil
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 class System:
     """What runs: units, connections, power bonds, and how.
 
@@ -145,7 +138,7 @@ class System:
         self.file = os.fspath(file) if file is not None else None
         self.variant = variant
         self._units: Dict[str, Any] = {}
-        self._models: Dict[str, Tuple[Unit, float]] = {}
+        self._models: Dict[str, Tuple[Unit, Dict[str, Any]]] = {}  # and what else is said of them
         self._connections: List[Any] = []
         self._bonds: List[Any] = []
         self._options: Dict[str, Any] = {}
@@ -175,7 +168,10 @@ class System:
             if unknown:
                 raise _lib.NotFound(f"unit {unit.name} has no parameter '{unknown[0]}', expected one of "
                                     + ", ".join([*unit.parameters, *unit.inputs]), f"units.{name}.parameters")
-            self._models[name] = (unit, float(step or 0))
+            if step is not None:
+                keys = {"step": _plain(step, f"units.{name}.step")}
+                _look_at({name: {"signal": {"shape": "constant"}, **keys}}, {}, {}, {})
+            self._models[name] = (unit, keys)
             self._values += [(f"{name}.{k}", " ".join(repr(float(x)) for x in np.ravel(v))) for k, v in parameters.items()]
             return self
         if isinstance(keys.get("replay"), Mapping):
@@ -195,7 +191,7 @@ class System:
         if self._folder is None:
             import tempfile
             self._folder = tempfile.mkdtemp(prefix="cardan-")
-            weakref.finalize(self, _drop, self._folder, os.getpid())
+            weakref.finalize(self, _lib.drop, self._folder, os.getpid())
         ctx = _lib.Context()
         path = os.path.join(self._folder, f"{len(os.listdir(self._folder))}.mf4")
         try:
@@ -252,7 +248,8 @@ class System:
     # ---- running ---------------------------------------------------------------------------------
 
     def _description(self, options: Mapping[str, Any]) -> Tuple[str, List[Tuple[int, str]]]:
-        return _written(self._units, dict(enumerate(self._connections)), dict(enumerate(self._bonds)),
+        own = {name: keys for name, (_, keys) in self._models.items() if keys}
+        return _written({**self._units, **own}, dict(enumerate(self._connections)), dict(enumerate(self._bonds)),
                         {**self._options, **options}, self._record)
 
     def _make(self, ctx: _lib.Context, options: Mapping[str, Any], failed: Any) -> Tuple[int, List[Instance]]:
@@ -273,10 +270,10 @@ class System:
         else:
             ctx.check(lib.crd_system_load_on(ctx.handle, None, 0, file, _lib.ssp_read, c.byref(made)))
         try:
-            for name, (unit, step) in self._models.items():
+            for name, (unit, _) in self._models.items():
                 instance = Instance(unit, failed)
                 instances.append(instance)
-                ctx.check(lib.crd_system_add_model(made, _lib.encode(name, "name"), c.byref(instance.model), step,
+                ctx.check(lib.crd_system_add_model(made, _lib.encode(name, "name"), c.byref(instance.model), 0.0,
                                                    None))
             text, places = self._description(options)
             if text:

@@ -1,6 +1,7 @@
 """What the command computes about signals and results."""
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import json
 import os
@@ -11,7 +12,7 @@ import numpy as np
 
 from . import _lib
 from ._lib import P, S, lib
-from ._run import Run, whole
+from ._run import Run, number, whole
 
 #: a coupling element: a name, the keys of one, or a file
 Element = Union[str, Mapping[str, Any], "os.PathLike[str]"]
@@ -127,7 +128,8 @@ def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optio
     """
     y = one_dimension(signal, "the signal")
     o = lib.crd_replay_defaults()
-    o.step, o.delay, o.jitter, o.loss, o.seed = step, latency, jitter, loss, whole("seed", seed, 0, (1 << 64) - 1)
+    o.step, o.delay = number("step", step), number("latency", latency)
+    o.jitter, o.loss, o.seed = number("jitter", jitter), number("loss", loss), whole("seed", seed, 0, (1 << 64) - 1)
     ctx = _lib.Context()
     found: Dict[str, Compensated] = {}
     try:
@@ -221,11 +223,14 @@ def compare(a: Result, b: Result, *, relative: float = 1e-9, absolute: float = 1
     """
     ctx = _lib.Context()
     opened: List[Opened] = []
+    inside = contextlib.ExitStack()
     try:
+        for run in [x for i, x in enumerate((a, b)) if isinstance(x, Run) and not (i and x is a)]:
+            inside.enter_context(run._inside())  # whose record does not grow meanwhile
         for of in (a, b):
             opened.append(Opened(ctx, of))
         o = lib.crd_compare_defaults()
-        o.relative, o.absolute = relative, absolute
+        o.relative, o.absolute = number("relative", relative), number("absolute", absolute)
         out = c.POINTER(_lib.ComparisonTable)()
         ctx.check(lib.crd_compare(ctx.handle, opened[0].table, opened[1].table, c.byref(o), c.byref(out)))
         try:
@@ -238,4 +243,5 @@ def compare(a: Result, b: Result, *, relative: float = 1e-9, absolute: float = 1
     finally:
         for x in opened:
             x.close()
+        inside.close()
         ctx.close()

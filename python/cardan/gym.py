@@ -22,6 +22,7 @@ import os
 import queue
 import tempfile
 import threading
+import weakref
 import zipfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -124,8 +125,10 @@ class _Batch:
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise _lib.RangeError(f"{what} is {number!r}, expected a whole number from 1")
         self.runs: List[Run] = []
-        self._folder: Optional["tempfile.TemporaryDirectory[str]"] = None
+        self._folder: Optional[str] = None
+        self.process = os.getpid()
         self._shares: Optional[_Shares] = None
+        self.gate = _lib.Gate("environment")
         try:
             self.runs = [self._open()]
             if observations is None:
@@ -184,8 +187,9 @@ class _Batch:
             path = spec.get("fmu")
             if isinstance(path, str) and zipfile.is_zipfile(path):
                 if self._folder is None:
-                    self._folder = tempfile.TemporaryDirectory(prefix="cardan-gym-")
-                spec["fmu"] = os.path.join(self._folder.name, str(len(os.listdir(self._folder.name))))
+                    self._folder = tempfile.mkdtemp(prefix="cardan-gym-")
+                    weakref.finalize(self, _lib.drop, self._folder, self.process)
+                spec["fmu"] = os.path.join(self._folder, str(len(os.listdir(self._folder))))
                 with zipfile.ZipFile(path) as z:
                     z.extractall(spec["fmu"])
         self.system = copy.copy(self.system)
@@ -253,8 +257,18 @@ class _Batch:
 
     def reset(self, which: Sequence[int], rngs: Sequence[np.random.Generator], values: Mapping[str, Any]) -> None:
         """To the beginning, without opening anything again where that can be."""
+        with self.gate:
+            self._reset(which, rngs, values)
+
+    def _alive(self) -> None:
         if not self.runs:
             raise _lib.StateError("the environment is closed")
+        if os.getpid() != self.process:
+            raise _lib.StateError("the environment belongs to the process that this one was forked from, expected one that was "
+                                  "made here")
+
+    def _reset(self, which: Sequence[int], rngs: Sequence[np.random.Generator], values: Mapping[str, Any]) -> None:
+        self._alive()
         for i in which:
             run = self.runs[i]
             if not self.can_save or self.ends[i] < 0:
@@ -277,11 +291,11 @@ class _Batch:
 
     def step(self, actions: Any) -> Tuple[Any, Any, Any]:
         """Reward, terminated, truncated."""
-        if not self.runs:
-            raise _lib.StateError("the environment is closed")
-        self.values[:] = actions
-        self._step()
-        self._complain()
+        with self.gate:
+            self._alive()
+            self.values[:] = actions
+            self._step()
+            self._complain()
         ends = self.ends
         terminated = ends == _UNIT
         if self._terminated is not None:
@@ -312,15 +326,16 @@ class _Batch:
         return _ENDS[self.ends[i]] if self.ends[i] >= 0 else "failed"
 
     def close(self) -> None:
-        shares, self._shares = self._shares, None
-        if shares is not None:
-            shares.close()
-        runs, self.runs[:] = list(self.runs), []
-        for run in runs:
-            run.close()
-        folder, self._folder = self._folder, None
+        with self.gate:
+            shares, self._shares = self._shares, None
+            if shares is not None:
+                shares.close()
+            runs, self.runs[:] = list(self.runs), []
+            for run in runs if os.getpid() == self.process else ():
+                run.close()
+            folder, self._folder = self._folder, None
         if folder is not None:
-            folder.cleanup()
+            _lib.drop(folder, self.process)
 
 
 class Env(gymnasium.Env[Any, Any]):
@@ -363,7 +378,8 @@ class Env(gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         """Frees the run."""
-        self._batch.close()
+        if "_batch" in self.__dict__:  # else it was never made
+            self._batch.close()
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -430,7 +446,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_: Any) -> None:
         """Frees the runs."""
-        self._batch.close()
+        if "_batch" in self.__dict__:
+            self._batch.close()
 
 
 def _given(options: Optional[Dict[str, Any]]) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ class Environments(unittest.TestCase):
         s.connect("second.x2", "first.x2").connect("second.v2", "first.v2").connect("first.f", "second.f")
         whole = s.run()["second.v2"]
         envs = cardan.gym.VectorEnv(s, 3, observations=["second.v2"])
-        folder = envs._batch._folder.name
+        folder = envs._batch._folder
         self.assertEqual(sorted(os.listdir(folder)), ["0", "1"])
         envs.reset(seed=0)
         for k in range(1, 21):

@@ -2,6 +2,7 @@
 
     python test_module.py BUILD_FOLDER
 """
+import copy
 import csv
 import doctest
 import gc
@@ -188,6 +189,145 @@ class Runs(unittest.TestCase):
             threading.Timer(0.05, run.cancel).start()
             run.complete()
         self.assertEqual(run.ended, "interrupted")
+
+
+class OneAtATime(unittest.TestCase):
+    def refused(self, run, state):
+        """Everything that would go into the library beside who is there; a run can be watched and cancelled."""
+        self.assertEqual((run.time, run.ended), (state.seen, ""))
+        calls = [run.advance, lambda: run.get("lag.y"), lambda: run.set("lag.T", 1), run.finish, run.complete, run.reset, run.save,
+                 run.close, run._repr_html_, lambda: run["lag.y"], lambda: run.times("lag.y"), lambda: run.names, lambda: run.units,
+                 lambda: run.verdict, lambda: run.description, lambda: run.restore(state), lambda: run.write("x.csv"),
+                 lambda: cardan.compare(run, run), lambda: state.time, lambda: run.save("x.state")]
+        said = []
+        for call in calls:
+            with self.assertRaises(cardan.StateError) as caught:
+                call()
+            said.append(str(caught.exception))
+        self.assertEqual(len(set(said)), 1)
+        self.assertIn("one call at a time", said[0])
+
+    def busy(self, within, until):
+        """A run whose unit calls `within(run, state)` in its fifth step."""
+        failed = []
+
+        class Curious:
+            def initialize(self, t):
+                self.n = 0
+
+            def step(self, t, h):
+                self.n += 1
+                if self.n == 5:
+                    try:
+                        box[1].seen = box[0].time
+                        within(*box)
+                    except BaseException as e:
+                        failed.append(e)
+        s = lag_system().add("z", cardan.unit(inputs=["u"], outputs=["y"])(Curious))
+        run = s.start()
+        box = [run, run.save()]
+        run.advance(8)
+        self.assertEqual(failed, [])
+        self.assertAlmostEqual(run.time, until)
+        return run
+
+    def test_a_unit_does_not_call_into_its_own_run(self):
+        self.busy(self.refused, 0.8).complete()
+
+    def test_a_second_thread_is_refused_and_may_watch_and_cancel(self):
+        def within(run, state):
+            failed = []
+
+            def other():
+                try:
+                    self.refused(run, state)
+                    run.cancel()
+                except BaseException as e:
+                    failed.append(e)
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+            self.assertEqual(failed, [])
+        self.assertEqual(self.busy(within, 0.5).ended, "interrupted")
+
+    def test_a_state_that_goes_while_its_run_is_busy_is_freed_later(self):
+        run = self.busy(lambda run, state: None, 0.8)
+        lost = run.save()
+        with run._gate:
+            del lost
+            gc.collect()
+            self.assertEqual(len(run._lost), 1)
+        run.save()
+        self.assertEqual(run._lost, [])
+
+    def test_a_run_that_nobody_knows_any_more_goes_on_to_the_end_of_its_step(self):
+        holder = []
+        run = lag_system().add("z", cardan.unit(lambda u: holder.clear() or 0.0 * gc.collect())).start()
+        advance = run.advance
+        holder.append(run)
+        del run
+        self.assertTrue(advance(3))
+        self.assertEqual(holder, [])
+        del advance
+        gc.collect()
+
+    def test_arrays_of_a_closed_run_stay_what_they_are(self):
+        run = cardan.System(OSCILLATOR).run(stop=0.2)
+        a = run["first.f"]
+        copy = a.copy()
+        run.close()
+        for _ in range(3):
+            cardan.System(OSCILLATOR).run(stop=0.2).close()
+        self.assertEqual(a.tobytes(), copy.tobytes())
+
+    def test_what_owns_memory_is_not_copied(self):
+        run = lag_system().start()
+        for of in (run, run.save()):
+            for f in (pickle.dumps, copy.copy, copy.deepcopy):
+                self.assertRaises(TypeError, f, of)
+        self.assertRaises(TypeError, cardan.State)
+        run.close()
+
+    def test_a_forked_process_leaves_runs_alone(self):
+        """Threads of a run are not in the child, and its units are the parent's."""
+        whole = cardan.System(OSCILLATOR).options(isolate="all").run(stop=0.1)
+        runs = [cardan.System(OSCILLATOR).options(isolate="all").start(stop=0.1),
+                cardan.System(OSCILLATOR).options(threads=2).start(stop=0.1)]
+        for run in runs:
+            run.advance(10)
+        state, advance = runs[1].save(), runs[1].advance
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for call in (runs[0].advance, runs[0].finish, advance, runs[1].save, lambda: runs[1].restore(state)):
+                    try:
+                        call()
+                        os._exit(1)
+                    except cardan.StateError as e:
+                        if "forked" not in str(e):
+                            os._exit(2)
+                if len(whole["first.f"]) != 101 or not whole.verdict.ok or runs[0].time != 0.01:
+                    os._exit(3)
+                runs[0].close()
+                runs.clear()
+                del whole, state, advance, run
+                gc.collect()
+                again = cardan.System(OSCILLATOR).options(isolate="all").run(stop=0.1)
+                os._exit(0 if again.ended == "stop time" else 4)
+            finally:
+                os._exit(5)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        for run in runs:
+            run.complete()
+            self.assertEqual(run["first.f"].tobytes(), whole["first.f"].tobytes())
+
+    def test_failures_reach_other_processes(self):
+        s = cardan.System().add("bad", cardan.unit(lambda t, u: 1 / 0))
+        with self.assertRaises(cardan.UnitError) as caught:
+            s.run(step=0.1, stop=1)
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((type(again), str(again), again.run), (cardan.UnitError, str(caught.exception), None))
 
 
 class Fast(unittest.TestCase):

@@ -7,9 +7,12 @@ nearly right ones and nonsense; runs are closed, finished, forked and advanced b
 one of Cardan's, or a TypeError, ValueError ... as Python's own functions raise it, and has to say something.
 """
 import atexit
+import copy
 import gc
 import inspect
+import itertools
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -51,12 +54,23 @@ def world():
             return u  # one too few
         return k * u, float("nan") if u == 7 else u
 
-    return np, cardan, Lag, pair
+    def meddle(u):
+        """Calls into the runs it knows, its own among them."""
+        for x in list(known):
+            try:
+                getattr(x, next(words))()
+            except FINE + (cardan.CardanError,):
+                pass
+        return u
+
+    known, words = [], itertools.cycle(["close", "advance", "save", "reset", "finish", "cancel", "complete", "_repr_html_"])
+    return np, cardan, Lag, pair, (cardan.unit(meddle), known)
 
 
 class Caller:
     def __init__(self, seed):
-        self.np, self.cardan, self.Lag, self.pair = world()
+        self.np, self.cardan, self.Lag, self.pair, (self.meddler, self.meddled) = world()
+        self.arrays = []  # and what was in them
         self.r = random.Random(seed)
         self.calls = self.raised = 0
         self.kinds = {}
@@ -73,6 +87,11 @@ class Caller:
         with open(os.path.join(ROOT, "examples", "oscillator", "oscillator.yaml"), encoding="utf-8") as f:
             self.description = f.read().replace("../../build/fmus/fmi2", fmus)
         self.mend()
+        try:
+            import cardan.gym
+            self.gym = cardan.gym
+        except ImportError:
+            self.gym = "is not installed"
         self.files += ["nowhere.fmu", self.folder, "", "/dev/null", "a\0b"]
         with open("twin.yaml", "w", encoding="utf-8") as f:
             f.write("twin: 1\ncircuit: rc.cir\nstep: 10 ms\nsensors: { T: { at: t(2), sd: 0.5 } }\n"
@@ -82,7 +101,9 @@ class Caller:
                     ".input u\n.output T=t(1)\n.tran 10m 1 uic\n.end\n")
         with open("loop.yaml", "w", encoding="utf-8") as f:
             f.write("loop: 1\nstep: 10 ms\nlatency: 3\ntransfers: [{ num: [2], den: [0, 1] }]\nelements: [foh]\n")
-        self.files += [os.path.join(self.folder, n) for n in ("twin.yaml", "rc.cir", "loop.yaml")]
+        with open("push.yaml", "w", encoding="utf-8") as f:
+            f.write("study: 1\nsystem: oscillator.yaml\nvary: { second.k2: [900, 1100] }\nkeep: { peak: max second.x2 }\n")
+        self.files += [os.path.join(self.folder, n) for n in ("push.yaml", "twin.yaml", "rc.cir", "loop.yaml")]
         self.systems, self.runs, self.states, self.others = [], [], [], []
         t = self.np.arange(0, 1, 0.1)
         self.names = ["lag.y", "lag.u", "lag.T", "pair.a", "pair.u", "pair.k", "source.y", "t", "lag", "first.f", "Lag.y", ""]
@@ -122,6 +143,14 @@ class Caller:
             s.connect("lag.y", "pair.u", predict="hold")
         return s.options(step=0.1, stop=self.r.choice([1, 5]))
 
+    def environment(self):
+        names = {"observations": ["lag.y"], "actions": ["lag.u"], "reward": self.r.choice([None, "lag.y", lambda v: 1 / v["lag.y"]]),
+                 "failed": self.r.choice(["raise", "end"])}
+        s = self.cardan.System().add("lag", self.Lag).options(step=0.1, stop=1)
+        found = self.gym.Env(s, **names) if self.r.random() < 0.5 else self.gym.VectorEnv(s, 3, threads=self.r.choice([1, 2]), **names)
+        found.reset(seed=1)
+        return found
+
     def targets(self):
         """What can be called now, with how many arguments are usual."""
         c, r = self.cardan, self.r
@@ -146,6 +175,10 @@ class Caller:
             if isinstance(getattr(type(other), name, None), property):
                 return lambda: getattr(other, name), False
             return getattr(other, name, None), True
+        if r.random() < 0.1 and not isinstance(self.gym, str):
+            return r.choice([self.gym.Env, self.gym.VectorEnv, self.environment]), True
+        if r.random() < 0.02:
+            return r.choice([c.study.Study, c.study.check, c.study.run, c.study.optimise]), True
         if r.random() < 0.1:
             return (lambda: c.Circuit("rc.cir")) if r.random() < 0.5 else (lambda: c.Twin("twin.yaml")), False
         return r.choice([c.System, c.unit, c.compensate, c.compare, c.algorithms, c.Unit, c.design, c.analyze, c.analyze_loop,
@@ -209,7 +242,8 @@ class Caller:
                 with found:
                     pass
             for kind, into in ((self.cardan.Run, self.runs), (self.cardan.State, self.states), (self.cardan.System, self.systems),
-                               ((self.cardan.Circuit, self.cardan.Twin, self.cardan.CircuitRun), self.others)):
+                               ((self.cardan.Circuit, self.cardan.Twin, self.cardan.CircuitRun, self.cardan.study.Study,
+                                 *([] if isinstance(self.gym, str) else [self.gym.Env, self.gym.VectorEnv])), self.others)):
                 if isinstance(found, kind) and all(found is not x for x in into):
                     into.append(found)
             for into in (self.runs, self.states, self.systems, self.others):
@@ -222,6 +256,125 @@ class Caller:
                 raise AssertionError(f"{type(e).__name__} without a word") from e
             if "ctypes" in str(e) or "argument 1:" in str(e):
                 raise AssertionError(f"that is no sentence: {e}") from e
+
+    def keep(self):
+        """Arrays stay what they are, whatever becomes of their run."""
+        for run in self.runs:
+            try:
+                a = run["t"] if run.ended else None
+            except (self.cardan.CardanError, *FINE):
+                continue
+            if a is not None and len(self.arrays) < 20:
+                self.arrays.append((a, a.tobytes()))
+        assert all(a.tobytes() == was for a, was in self.arrays), "an array has changed"
+        if self.arrays and self.r.random() < 0.5:
+            self.arrays.pop(self.r.randrange(len(self.arrays)))
+
+    def copies(self):
+        """Of what owns memory there are none."""
+        for x in [*self.runs, *self.states]:
+            for f in (copy.copy, copy.deepcopy, pickle.dumps):
+                try:
+                    f(x)
+                except TypeError:
+                    continue
+                raise AssertionError(f"{f.__name__} of {x!r}")
+        for x in [*self.systems, *self.others]:
+            try:
+                self.r.choice([copy.copy, copy.deepcopy, pickle.dumps])(x)
+            except (pickle.PickleError, self.cardan.CardanError, *FINE):
+                pass
+
+    def damaged(self):
+        """A saved state with any bit changed, cut off, or longer is refused."""
+        system = self.system()
+        run = system.start()
+        path = os.path.join(self.folder, "whole.state")
+        try:
+            run.advance(3)
+            run.save(path)
+        except self.cardan.CardanError:
+            return
+        with open(path, "rb") as f:
+            data = bytearray(f.read())
+        system.resume(path).close()
+        for _ in range(5):
+            bad = bytearray(data)
+            how, at = self.r.randrange(4), self.r.randrange(len(data))
+            if how == 0:
+                bad[at] ^= 1 << self.r.randrange(8)
+            elif how == 1:
+                del bad[at:]
+            elif how == 2:
+                bad += bytes([self.r.randrange(256)]) * self.r.randrange(1, 5000)
+            else:
+                bad[at:at + 8] = self.r.randrange(1 << 64).to_bytes(8, "little")
+            if bad == data:
+                continue
+            with open(path, "wb") as f:
+                f.write(bad)
+            try:
+                system.resume(path)
+            except (self.cardan.FormatError, self.cardan.StateError, self.cardan.Unsupported, self.cardan.ReadWriteError) as e:
+                assert "whole.state" in str(e), e
+                continue
+            raise AssertionError(f"a damaged state was resumed: {how} at {at}")
+
+    def callbacks(self):
+        """Functions that are called back, and raise or call into the run."""
+        run = self.system().start()
+
+        def progress(time):
+            if self.r.random() < 0.3:
+                raise Broken("progress")
+            self.meddle_once(run)
+        try:
+            run.complete(progress)
+        except (Broken, self.cardan.CardanError, *FINE):
+            pass
+        try:
+            meddling = self.cardan.System().add("m", self.meddler).add("p", signal={"shape": "constant"}).options(step=0.1, stop=1)
+            run = meddling.start()
+            self.meddled[:] = [run, *self.runs]
+            run.complete()
+        except (Broken, self.cardan.CardanError, *FINE):
+            pass
+        finally:
+            self.meddled.clear()
+
+    def meddle_once(self, run):
+        try:
+            getattr(run, self.r.choice(["close", "advance", "save", "reset", "finish", "cancel", "__exit__", "steps"]))()
+        except (self.cardan.CardanError, *FINE):
+            pass
+
+    def shared(self):
+        """Threads in one run, its states and its end."""
+        run = self.system().start()
+        states = [run.save()]
+        calls = [lambda: run.advance(20), lambda: run.get("lag.y"), lambda: run.set("lag.T", 1), run.reset, lambda: run["lag.y"],
+                 lambda: states.append(run.save()), lambda: states.pop(), lambda: run.restore(states[-1]), lambda: run.verdict,
+                 lambda: run.time, lambda: run.ended, lambda: run.names, run._repr_html_, lambda: self.cardan.compare(run, run),
+                 lambda: list(zip(run.steps(), range(3))), lambda: states[-1].size]
+        if self.r.random() < 0.5:
+            calls += [run.close, run.finish, run.cancel]
+        order = [[self.r.choice(calls) for _ in range(60)] for _ in range(3)]
+        bad = []
+
+        def go(mine):
+            for f in mine:
+                try:
+                    f()
+                except (self.cardan.CardanError, *FINE):
+                    pass
+                except BaseException as e:
+                    bad.append(e)
+        ts = [threading.Thread(target=go, args=(mine,)) for mine in order]
+        for t in ts:
+            t.start()
+        for t in ts:
+            t.join()
+        assert not bad, bad
 
     def threads(self):
         """Two threads at runs of their own, and at each other's cancel."""
@@ -282,6 +435,11 @@ def part(calls, seed):
             caller.threads()
         if caller.r.random() < 0.001:
             caller.fork()
+        if caller.r.random() < 0.003:
+            caller.r.choice([caller.shared, caller.callbacks, caller.damaged])()
+        if caller.r.random() < 0.01:
+            caller.keep()
+            caller.copies()
         if caller.r.random() < 0.02:
             gc.collect()
     sys.stderr.write(f"{caller.calls} calls, {caller.raised} raised: {caller.kinds}\n")
