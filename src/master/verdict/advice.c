@@ -21,10 +21,6 @@
 #define WORST_DEFECT 5.0
 // One step in a hundred at the floor is an event; more is a floor that is too high.
 #define AT_FLOOR 0.01
-// The largest magnitude of the defect of a held sine is 2.4 times its RMS; twice that, reached in
-// the last twentieth of the run, means that it grows.
-#define GROWTH 5.0
-#define NEAR_END 0.95
 // Jumps in this part of all steps: then it is jumps that make the defect.
 #define OFTEN 0.01
 
@@ -115,6 +111,14 @@ static bool is_of_pair(const crd_master_report* r)
 static void say_error(crdi_judge* j, const crd_master_report* r)
 {
     if (r->trust == CRD_TRUST_GOOD) { return; }
+    if (j->grown >= 0) {
+        const crd_flow_report* f = &r->flows[j->grown];
+        say(j,
+            "errors are not known, and the defect of %s has grown to %.2g times its RMS at the end "
+            "of the run: the loop may be unstable with this step and prediction",
+            f->from, f->max / f->rms);
+    }
+    if (j->grown >= 0 && !(r->worst_part >= CRDI_ADD_UP)) { return; }
     if (j->at_worst) {
         say(j,
             "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "
@@ -207,12 +211,7 @@ static void say_dominant(crdi_judge* j, const crd_master_report* r, int worst, d
 // What is put into the loop in every step adds up.
 static void say_growth(crd_master* m, const crdi_connection* k, const crd_flow_report* f)
 {
-    const crdi_judge* j = m->verdict.judge;
-    const double end = crd_master_time(m), time = end - m->plan->times.start;
-    const bool loop = j->loop[k->from.member] == j->loop[k->to.member];
-    if (!loop || !(f->max > GROWTH * f->rms) || end - f->max_time > (1 - NEAR_END) * time) {
-        return;
-    }
+    if (m->verdict.judge->grown >= 0 || !crdi_judge_sees_growth(m, k, f)) { return; }
     say(m->verdict.judge,
         "it has grown to %.2g times its RMS at the end of the run: the loop may be unstable with "
         "this step and prediction",

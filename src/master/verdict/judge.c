@@ -435,8 +435,9 @@ static void find_worst(crd_master_report* r)
 
 // Estimates are good to a factor of two: what is wrong by a tenth shows as a twentieth.
 static const double much_error = 0.05, mostly_error = 0.5;
-// Of what defects can do at worst.
-static const double add_up_to = 0.1;
+// The largest magnitude of the defect of a held sine is 2.4 times its RMS; twice that, reached in
+// the last twentieth of the run, means that it grows.
+static const double growth = 5, near_end = 0.95;
 
 // What is small against the size is small. Below a billionth of what is usual it is rounding.
 static double size_of(const crd_master* m, const crdi_connection* k, double rms)
@@ -552,6 +553,25 @@ static void weigh_defects(const crd_master* m, crd_master_report* r)
     }
 }
 
+bool crdi_judge_sees_growth(const crd_master* m, const crdi_connection* k, const crd_flow_report* f)
+{
+    const crdi_judge* j = m->verdict.judge;
+    const double end = crd_master_time(m);
+    return j->loop[k->from.member] == j->loop[k->to.member] && f->max > growth * f->rms &&
+           end - f->max_time <= (1 - near_end) * run_time(m);
+}
+
+static int find_grown(const crd_master* m, const crd_master_report* r)
+{
+    const crdi_judge* j = m->verdict.judge;
+    for (int i = 0; i < r->flow_count; i++) {
+        const crd_flow_report* f = &r->flows[i];
+        const bool seen = isnan(f->error_rms) && f->max > CRDI_DEFECT_GOAL * f->scale;
+        if (seen && crdi_judge_sees_growth(m, j->links[j->order[i]], f)) { return i; }
+    }
+    return -1;
+}
+
 static void weigh_all(const crd_master* m, crd_master_report* r)
 {
     crd_master_report defects = *r;
@@ -561,12 +581,15 @@ static void weigh_all(const crd_master* m, crd_master_report* r)
     r->trust = part >= mostly_error ? CRD_TRUST_SPOILT
                : part >= much_error ? CRD_TRUST_DOUBTFUL
                                     : CRD_TRUST_GOOD;
-    const bool at_worst = r->trust == CRD_TRUST_GOOD && (most >= add_up_to || !(part > 0));
-    m->verdict.judge->at_worst = at_worst;
+    crdi_judge* j = m->verdict.judge;
+    j->grown = find_grown(m, r);
+    const bool at_worst = r->trust == CRD_TRUST_GOOD && (most >= CRDI_ADD_UP || !(part > 0));
+    if (r->trust == CRD_TRUST_GOOD && j->grown >= 0) { r->trust = CRD_TRUST_DOUBTFUL; }
+    j->at_worst = at_worst;
     if (!at_worst || isnan(most)) { return; }
     r->worst_part = most;
     r->worst_part_of = defects.worst_part_of;
-    if (most >= add_up_to) { r->trust = CRD_TRUST_DOUBTFUL; }
+    if (most >= CRDI_ADD_UP) { r->trust = CRD_TRUST_DOUBTFUL; }
 }
 
 const char* crd_trust_name(crd_trust t)

@@ -9,6 +9,9 @@
 /// friction losses, and grows with the time of the run.
 #define CRDI_ENERGY_GOAL 1e-2
 
+/// Of the RMS of a signal, what its defects can have added up to where errors are not known.
+#define CRDI_ADD_UP 0.1
+
 enum {
     CRDI_ADVICE = 6,     // sentences
     CRDI_SENTENCE = 480, // bytes of one, cut at a whole character
@@ -35,6 +38,7 @@ typedef struct crdi_judge {
     crdi_missed* missed; // (count + coupled) run
     bool* estimated;     // (members) run: errors of outputs that others use
     double *arrives, *adds; // (cycles) run: what defects can have done to inputs, and inside of it
+    int grown;              // run: flow whose defect grew at the end, errors not known; -1: none
     bool at_worst;          // run: it is defects that the worst part is told of, no estimate
     bool* loop_saves;       // (members) by cycle: it has several members, and all save their state
     int action, feedback;   // links that form a power bond that nobody watches, -1: none
@@ -45,5 +49,8 @@ typedef struct crdi_judge {
 
 /// Fills the judge's sentences from the report, which is complete otherwise. Takes no memory.
 void crdi_verdict_advise(crd_master* m, const crd_master_report* r); // advice.c
+/// A loop whose defect is many times its RMS when the run ends.
+bool crdi_judge_sees_growth(const crd_master* m, const crdi_connection* k,
+                            const crd_flow_report* f);
 double crdi_defect_goal(const crd_master* m);
 double crdi_energy_goal(const crd_master* m);
