@@ -5,6 +5,7 @@
 
 #include "cardan/results.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,7 +299,53 @@ static uint64_t draw(uint64_t* s)
     return z ^ z >> 31;
 }
 
-// Couplings with emulated channels on some connections, and how steps are made.
+#define FOLDER "CRD_SNAPSHOT_FOLDER" // of this test and of processes that go on from its files
+
+static double between(uint64_t* r, double low, double high)
+{
+    return low + (high - low) * (double)(draw(r) >> 11) * 0x1p-53;
+}
+
+__attribute__((format(printf, 2, 3))) static void write_file(const char* path, const char* format,
+                                                             ...)
+{
+    va_list arguments;
+    FILE* f = fopen(path, "w");
+    check(f != NULL);
+    va_start(arguments, format);
+    vfprintf(f, format, arguments);
+    va_end(arguments);
+    check_int(fclose(f), 0);
+}
+
+// A nonlinear circuit that some unit drives, and a twin that watches it and tunes a part.
+static void add_circuit_and_twin(crd_system* s, uint64_t seed)
+{
+    uint64_t r = ~seed;
+    char net[256], twin[256], text[1024];
+    const double H = s->run.step, resistance = between(&r, 0.3, 3);
+    const crd_connection_spec* c = &s->connections[0];
+    snprintf(net, sizeof net, "%s/net.cir", getenv(FOLDER));
+    snprintf(twin, sizeof twin, "%s/twin.yaml", getenv(FOLDER));
+    write_file(net,
+               "a circuit\n.input u source=V1 start=0\nV1 in 0 dc 0\nR1 in a %.17g\nC1 a 0 %.17g\n"
+               "R2 a b {1+0.5*v(a)*v(a)}\nC2 b 0 %.17g ic=%.17g\n.output x=v(a) y=v(b)\n"
+               ".tran %.17g 1 uic\n.end\n",
+               resistance, H * between(&r, 2, 20), H * between(&r, 2, 20), between(&r, -1, 1), H);
+    write_file(twin,
+               "twin: 1\ncircuit: net.cir\nstep: %.17g s\nsensors: { y: { sd: 0.1 } }\n"
+               "parameters: { r: { parts: [R1], start: %.17g } }\n",
+               H, resistance * between(&r, 0.5, 2));
+    const char *from = s->units[c->from_unit].name, *name = c->from;
+    const int n = snprintf(text, sizeof text,
+                           "units: { net: { circuit: %s }, twin: { twin: %s } }\nconnections:\n"
+                           "  - { from: %s.%s, to: net.u }\n  - { from: %s.%s, to: twin.u }\n"
+                           "  - { from: net.y, to: twin.y.measured }\n",
+                           net, twin, from, name, from, name);
+    check_ok(crd_system_amend(s, text, (size_t)n, "random", 1));
+}
+
+// Couplings with emulated channels on some connections, how steps are made, other kinds of units.
 static void change(void* user, crd_system* s)
 {
     static const char* const algorithms[] = {"auto", "zoh", "foh", "eros", "rls", "wiener"};
@@ -327,6 +374,7 @@ static void change(void* user, crd_system* s)
                       : how == 2 ? "run: { monitor: [defect, energy, solver] }"
                                  : NULL;
     if (run) { check_ok(crd_system_amend(s, run, strlen(run), "random", 1)); }
+    if ((how > 1 || !run) && d->seed % 3 == 0) { add_circuit_and_twin(s, d->seed); }
     crd_context* ctx = crd_context_create(NULL);
     const int64_t at = 1 + (int64_t)(draw(&r) % (uint64_t)(d->steps / 2));
     if (resume_file) {
@@ -629,9 +677,11 @@ int main(int argc, char** argv)
         crd_context_destroy(ctx);
         return 0;
     }
-    static char key[64]; // not that of who tests
-    snprintf(key, sizeof key, "/tmp/crd_state_key_%ld", (long)getpid());
-    setenv("CARDAN_STATE_KEY", key, 1);
+    char folder[] = "/tmp/crd_snapshot_XXXXXX", file[64];
+    if (!mkdtemp(folder)) { return 1; }
+    setenv(FOLDER, folder, 1);
+    snprintf(file, sizeof file, "%s/key", folder); // not that of who tests
+    setenv("CARDAN_STATE_KEY", file, 1);
     if (argc > 2) {
         from_seed = atoi(argv[1]);
         seeds = atoi(argv[2]);
@@ -650,6 +700,11 @@ int main(int argc, char** argv)
                                         check_tear_down),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(key);
+    static const char* const made[] = {"key", "net.cir", "twin.yaml"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, made[i]);
+        unlink(file);
+    }
+    rmdir(folder);
     return failed;
 }
