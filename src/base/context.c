@@ -3,9 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct {
     crd_status status;
@@ -44,33 +42,17 @@ const char* crd_version(void)
     return CRD_VERSION;
 }
 
-static void* libc_realloc(void* user, void* p, size_t size)
-{
-    (void)user;
-    if (size == 0) {
-        free(p);
-        return NULL;
-    }
-    return realloc(p, size);
-}
-
-crd_context_options crd_context_defaults(void)
-{
-    return (crd_context_options){.realloc = libc_realloc, .level = CRD_LOG_WARNING};
-}
-
 // Long sentences of contexts with little room of their own. So that a step that fails and is done
 // again allocates nothing, and lack of memory can be told, some are there from the beginning.
-enum { ROOMS = 32 };
 static struct {
     atomic_bool taken;
     char text[CRDI_ERROR];
-} rooms[ROOMS];
+} rooms[CRDI_ERROR_ROOMS];
 
 static void take_room(crd_context* ctx)
 {
     char* more = NULL;
-    for (int i = 0; i < ROOMS && !more; i++) {
+    for (int i = 0; i < CRDI_ERROR_ROOMS && !more; i++) {
         if (!atomic_exchange(&rooms[i].taken, true)) { more = rooms[i].text; }
     }
     if (!more) { more = ctx->opt.realloc(ctx->opt.realloc_user, NULL, CRDI_ERROR); }
@@ -81,7 +63,7 @@ static void take_room(crd_context* ctx)
 
 static void give_room_back(crd_context* ctx)
 {
-    for (int i = 0; i < ROOMS; i++) {
+    for (int i = 0; i < CRDI_ERROR_ROOMS; i++) {
         if (ctx->error != rooms[i].text) { continue; }
         atomic_store(&rooms[i].taken, false);
         return;
@@ -103,11 +85,9 @@ static crd_context* context_create(const crd_context_options* o, size_t size)
     return ctx;
 }
 
-crd_context* crd_context_create(const crd_context_options* opt)
+crd_context* crdi_context_make(const crd_context_options* o)
 {
-    crd_context_options o = opt ? *opt : crd_context_defaults();
-    if (!o.realloc) { o.realloc = libc_realloc; }
-    return context_create(&o, CRDI_ERROR);
+    return context_create(o, CRDI_ERROR);
 }
 
 static void inherit(crd_context* child, const crd_context* ctx)
@@ -131,7 +111,7 @@ crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* 
     opt.log = sink;
     opt.log_user = user;
     if (opt.level < CRD_LOG_WARNING) { opt.level = CRD_LOG_WARNING; }
-    crd_context* tap = crd_context_create(&opt);
+    crd_context* tap = crdi_context_make(&opt);
     if (tap) { inherit(tap, ctx); }
     return tap;
 }
@@ -178,7 +158,7 @@ crd_status crdi_fail(crd_context* ctx, crd_status st, const char* format, ...)
 
 crd_status crdi_fail_in(crd_context* ctx, crd_status st, const char* format, ...)
 {
-    char prefix[512], text[CRDI_ERROR + sizeof prefix + 2];
+    char prefix[CRDI_ERROR / 4], text[CRDI_ERROR + sizeof prefix + 2];
     va_list args;
     va_start(args, format);
     vsnprintf(prefix, sizeof prefix, format, args);
@@ -198,11 +178,4 @@ void crdi_log(crd_context* ctx, crd_level level, const char* format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     ctx->opt.log(ctx->opt.log_user, level, text);
-}
-
-int64_t crdi_now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }

@@ -2,7 +2,11 @@
 #pragma once
 #include "cardan/base.h"
 
-enum { CRDI_ERROR = 2048, CRDI_ERROR_SHORT = 16 }; // bytes of a sentence
+#ifdef CRDI_SMALL // controllers: sentences are cut there
+enum { CRDI_ERROR = 240, CRDI_ERROR_SHORT = 16, CRDI_ERROR_ROOMS = 1 };
+#else
+enum { CRDI_ERROR = 2048, CRDI_ERROR_SHORT = 16, CRDI_ERROR_ROOMS = 32 }; // bytes of a sentence
+#endif
 
 struct crd_context {
     crd_context_options opt;

@@ -78,7 +78,12 @@ typedef struct crdi_chunk {
     size_t size, used; // of the bytes behind the header
 } crdi_chunk;
 
+#ifdef CRDI_SMALL // memory is dearer than blocks are many
+enum { CHUNK_FIRST = 256, CHUNK_MOST = 256, ALIGN = 8, HEADER = 24 };
+#else
 enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20, ALIGN = 16, HEADER = 32 };
+#endif
+_Static_assert(sizeof(crdi_chunk) <= HEADER && HEADER % ALIGN == 0, "a chunk's head");
 
 void crd_arena_init(crd_arena* a, crd_context* ctx)
 {
@@ -166,7 +171,7 @@ crd_context* crdi_context_in(crd_arena* a)
     crd_context_options opt = a->ctx->opt;
     opt.realloc = arena_reallocate;
     opt.realloc_user = a;
-    return crd_context_create(&opt);
+    return crdi_context_make(&opt);
 }
 
 char* crdi_arena_text(crd_arena* a, const char* text, size_t length)

@@ -61,9 +61,6 @@ static int log2_of_power(int q)
     return (q * 217706) >> 16;
 }
 
-// 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127), cut
-static wide powers[LAST - FIRST + 1];
-
 // The 128 leading bits of a number, lowest limb first.
 static wide leading(const uint32_t x[LIMBS])
 {
@@ -81,30 +78,65 @@ static wide leading(const uint32_t x[LIMBS])
     return (wide){hi << lz | lo >> (64 - lz), lo << lz | limbs[4] >> (32 - lz)};
 }
 
-// When the program is loaded, in some 20 us: 5^q has the leading bits of 10^q. Up it is exact;
-// down, floor(floor(n / 5) / 5) = floor(n / 25), so that cutting a long number each time is cutting
-// once.
+// 5^q has the leading bits of 10^q. Up it is exact; down, floor(floor(n / 5) / 5) = floor(n / 25),
+// so that cutting a long number each time is cutting once.
+static void five_times(uint32_t up[LIMBS])
+{
+    uint64_t carry = 0;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (uint64_t)5 * up[i];
+        up[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+}
+
+static void a_fifth(uint32_t down[LIMBS])
+{
+    uint64_t rest = 0;
+    for (int i = LIMBS - 1; i >= 0; i--) {
+        rest = rest << 32 | down[i];
+        down[i] = (uint32_t)(rest / 5);
+        rest %= 5;
+    }
+}
+
+// 10^q = (hi * 2^64 + lo) * 2^(floor(log2(10^q)) - 127), cut
+#ifdef CRDI_SMALL // each time anew: memory is dearer than time where numbers are read at the start
+static const wide* power_of_ten(int q, wide* room)
+{
+    uint32_t x[LIMBS] = {[0] = q >= 0, [LIMBS - 1] = q < 0 ? (uint32_t)1 << 31 : 0};
+    for (int i = 0; i != q; i += q > 0 ? 1 : -1) {
+        (q > 0 ? five_times : a_fifth)(x);
+    }
+    *room = leading(x);
+    return room;
+}
+#else
+static wide powers[LAST - FIRST + 1];
+
+// When the program is loaded, in some 20 us.
 __attribute__((constructor)) static void make_powers(void)
 {
     uint32_t up[LIMBS] = {1}, down[LIMBS] = {[LIMBS - 1] = (uint32_t)1 << 31};
     for (int q = 0; q <= -FIRST; q++) {
         if (q <= LAST) { powers[q - FIRST] = leading(up); }
         if (q > 0) { powers[-q - FIRST] = leading(down); }
-        uint64_t carry = 0, rest = 0;
-        for (int i = 0; i < LIMBS; i++) {
-            carry += (uint64_t)5 * up[i];
-            up[i] = (uint32_t)carry;
-            carry >>= 32;
-            rest = rest << 32 | down[LIMBS - 1 - i];
-            down[LIMBS - 1 - i] = (uint32_t)(rest / 5);
-            rest %= 5;
-        }
+        five_times(up);
+        a_fifth(down);
     }
 }
 
+static const wide* power_of_ten(int q, wide* room)
+{
+    (void)room;
+    return &powers[q - FIRST];
+}
+#endif
+
 static wide times_power(uint64_t w, int q)
 {
-    const wide* p = &powers[q - FIRST];
+    wide room;
+    const wide* p = power_of_ten(q, &room);
     return plus(product_of(w, p->hi), (wide){0, product_of(w, p->lo).hi});
 }
 
@@ -212,14 +244,15 @@ __attribute__((always_inline)) static inline uint64_t decimal_of(uint64_t bits, 
     const uint64_t w = m << lz;        // |x| = w * 2^(e2 - 63)
     const int e2 = e - 1075 + 63 - lz; // floor(log2(|x|))
     int k = (e2 * 78913) >> 18;        // floor(log10(|x|)), or one less
-    const wide* next = &powers[k + 1 - FIRST];
+    wide room;
+    const wide* next = power_of_ten(k + 1, &room);
     const int e_next = log2_of_power(k + 1);
     if (e2 > e_next || (e2 == e_next && (w > next->hi || (w == next->hi && !next->lo)))) { k++; }
 
     // 10^16 .. 10^17 has 54 to 57 bits: the product is made so small that 64 + BEHIND are left
     const int less = 126 - 64 - BEHIND - e2 - log2_of_power(16 - k); // 0 .. 3
     const wide product = times_power(w >> less, 16 - k);
-    const wide half = shifted(powers[16 - k - FIRST], 65 + less - lz);
+    const wide half = shifted(*power_of_ten(16 - k, &room), 65 + less - lz);
     const wide x = plus(product, (wide){0, 2}), high = plus(plus(x, half), (wide){0, 1}),
                low = minus(x, fraction || e == 1 ? half : shifted(half, 1));
     const bool odd = m & 1; // then the ends do not count
@@ -365,6 +398,26 @@ static bool number_scale(uint64_t w, int64_t q, double* out)
     return true;
 }
 
+#ifdef CRDI_SMALL // some units in the last place off, for texts that nobody writes
+static double slowly(const char* p, const char* end, int64_t exponent)
+{
+    double x = 0;
+    bool behind = false;
+    for (; p < end; p++) {
+        behind |= *p == '.';
+        if (*p == '.') { continue; }
+        x = 10 * x + (*p - '0');
+        exponent -= behind;
+    }
+    for (; exponent < 0 && x != 0; exponent++) {
+        x /= 10;
+    }
+    for (; exponent > 0 && x != 0 && isfinite(x); exponent--) {
+        x *= 10;
+    }
+    return x;
+}
+#else
 // The digits of [p, end) without point, as many as can matter, then strtod. There is no point in
 // the text that it gets, so the locale does not matter.
 static double slowly(const char* p, const char* end, int64_t exponent)
@@ -403,6 +456,7 @@ static double slowly(const char* p, const char* end, int64_t exponent)
     text[n] = 0;
     return strtod(text, NULL);
 }
+#endif
 
 static bool equals(const char* text, const char* end, const char* word)
 {

@@ -4,6 +4,9 @@
 
 // ---- contexts and failures ---------------------------------------------------------------------
 
+/// crd_context_create where nobody has a heap to fall back on: the options have an allocator.
+crd_context* crdi_context_make(const crd_context_options* o);
+
 /// A context of its own (text of the last failure) over the same allocator and log: a unit that
 /// may fail on another thread has one. NULL when out of memory.
 crd_context* crdi_context_child(const crd_context* ctx);
