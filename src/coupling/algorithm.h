@@ -68,8 +68,16 @@ crd_status crdi_commands_check_keys(struct crdi_element_reader* r, const crdi_js
 
 // ---- the row -----------------------------------------------------------------------------------
 
+// What reads and writes descriptions. On controllers options are structs, and there is none of it.
+#ifdef CRDI_SMALL
+#define CRDI_DESCRIBED(...) .described = false
+#else
+#define CRDI_DESCRIBED(...) .described = true, __VA_ARGS__
+#endif
+
 typedef struct crdi_algorithm {
     const char* name;
+    bool described;                  // there are descriptions of it
     const crdi_element_option* keys; // its own, ends with a row without a name; NULL: none
     bool needs_keys;                 // its name alone is not enough
     bool learns;     // from the signal, so that it is re-based at jumps unless told otherwise

@@ -188,12 +188,12 @@ const crdi_element_option crdi_commands_keys[] = {
     CRDI_ELEMENT_GAIN_LIMIT,
     {0}};
 
-const crdi_algorithm crdi_algorithm_commands = {.name = "commands",
-                                                .keys = crdi_commands_keys,
-                                                .learns = true,
-                                                .needs_keys = true,
-                                                .check_keys = crdi_commands_check_keys,
-                                                .alone = &crdi_algorithm_auto};
+const crdi_algorithm crdi_algorithm_commands = {
+    .name = "commands",
+    CRDI_DESCRIBED(.keys = crdi_commands_keys, .check_keys = crdi_commands_check_keys),
+    .learns = true,
+    .needs_keys = true,
+    .alone = &crdi_algorithm_auto};
 
 // ---- Smith's predictor -------------------------------------------------------------------------
 
@@ -251,16 +251,16 @@ static crd_status smith_check_keys(crdi_element_reader* r, const crdi_json* n)
 static const crdi_element_option smith_keys[] = {
     {"commands", .read = commands_read_names, .write = commands_write_names}, {0}};
 
-const crdi_algorithm crdi_algorithm_smith = {.name = "smith",
-                                             .keys = smith_keys,
-                                             .check_keys = smith_check_keys,
-                                             .learns = true,
-                                             .needs_keys = true,
-                                             .size = sizeof(smith),
-                                             .init = smith_init,
-                                             .clear = smith_clear,
-                                             .forget = smith_forget,
-                                             .push = smith_push,
-                                             .predict = smith_predict,
-                                             .reach = smith_reach,
-                                             .memory = smith_reach};
+const crdi_algorithm crdi_algorithm_smith = {
+    .name = "smith",
+    CRDI_DESCRIBED(.keys = smith_keys, .check_keys = smith_check_keys),
+    .learns = true,
+    .needs_keys = true,
+    .size = sizeof(smith),
+    .init = smith_init,
+    .clear = smith_clear,
+    .forget = smith_forget,
+    .push = smith_push,
+    .predict = smith_predict,
+    .reach = smith_reach,
+    .memory = smith_reach};

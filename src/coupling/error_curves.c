@@ -229,16 +229,16 @@ static const crdi_element_option keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_error_curves = {.name = "error-curves",
-                                                    .keys = keys,
-                                                    .needs_keys = true, // else it is EROS, held
-                                                    .check_keys = crdi_element_check_errors,
-                                                    .check_options = error_curves_check,
-                                                    .size = sizeof(error_curves),
-                                                    .init = error_curves_init,
-                                                    .clear = error_curves_clear,
-                                                    .forget = error_curves_forget,
-                                                    .push = error_curves_push,
-                                                    .predict = error_curves_predict,
-                                                    .reach = error_curves_reach,
-                                                    .memory = error_curves_reach};
+const crdi_algorithm crdi_algorithm_error_curves = {
+    .name = "error-curves",
+    CRDI_DESCRIBED(.keys = keys, .check_keys = crdi_element_check_errors),
+    .needs_keys = true, // else it is EROS, held
+    .check_options = error_curves_check,
+    .size = sizeof(error_curves),
+    .init = error_curves_init,
+    .clear = error_curves_clear,
+    .forget = error_curves_forget,
+    .push = error_curves_push,
+    .predict = error_curves_predict,
+    .reach = error_curves_reach,
+    .memory = error_curves_reach};

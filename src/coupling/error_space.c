@@ -113,10 +113,10 @@ static const crdi_element_option keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_error_space = {.name = "error-space",
-                                                   .keys = keys,
-                                                   .check_keys = crdi_element_check_errors,
-                                                   .has_design = true,
-                                                   .check = error_space_check,
-                                                   .taps = error_space_count_taps,
-                                                   .weigh = error_space_weigh};
+const crdi_algorithm crdi_algorithm_error_space = {
+    .name = "error-space",
+    CRDI_DESCRIBED(.keys = keys, .check_keys = crdi_element_check_errors),
+    .has_design = true,
+    .check = error_space_check,
+    .taps = error_space_count_taps,
+    .weigh = error_space_weigh};

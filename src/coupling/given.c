@@ -113,9 +113,9 @@ static const crdi_element_option keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_given = {.name = "linear",
-                                             .keys = keys,
-                                             .needs_keys = true,
-                                             .check_keys = given_check_keys,
-                                             .check_options = given_check_options,
-                                             .linear = given_copy};
+const crdi_algorithm crdi_algorithm_given = {
+    .name = "linear",
+    CRDI_DESCRIBED(.keys = keys, .check_keys = given_check_keys),
+    .needs_keys = true,
+    .check_options = given_check_options,
+    .linear = given_copy};

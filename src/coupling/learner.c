@@ -311,7 +311,7 @@ static const crdi_element_option keys[] = {
 };
 
 const crdi_algorithm crdi_algorithm_ridge = {.name = "ridge",
-                                             .keys = keys,
+                                             CRDI_DESCRIBED(.keys = keys),
                                              .learns = true,
                                              .has_design = true,
                                              .check_options = crdi_coupling_check_learning,

@@ -263,15 +263,15 @@ static int mixture_count_taps(const void* self)
     return ((const mixture*)self)->learner.m;
 }
 
-const crdi_algorithm crdi_algorithm_auto = {.name = "auto",
-                                            .keys = crdi_commands_keys,
-                                            .check_keys = crdi_commands_check_keys,
-                                            .learns = true,
-                                            .size = sizeof(mixture),
-                                            .init = mixture_init,
-                                            .clear = mixture_clear,
-                                            .forget = mixture_forget_all,
-                                            .push = mixture_push,
-                                            .predict = mixture_predict,
-                                            .reach = mixture_reach,
-                                            .memory = mixture_count_taps};
+const crdi_algorithm crdi_algorithm_auto = {
+    .name = "auto",
+    CRDI_DESCRIBED(.keys = crdi_commands_keys, .check_keys = crdi_commands_check_keys),
+    .learns = true,
+    .size = sizeof(mixture),
+    .init = mixture_init,
+    .clear = mixture_clear,
+    .forget = mixture_forget_all,
+    .push = mixture_push,
+    .predict = mixture_predict,
+    .reach = mixture_reach,
+    .memory = mixture_count_taps};

@@ -650,15 +650,15 @@ static const crdi_element_option keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_network = {.name = "network",
-                                               .keys = keys,
-                                               .needs_keys = true,
-                                               .complete = network_complete,
-                                               .check_options = network_check_options,
-                                               .size = sizeof(crdi_networks),
-                                               .init = network_init,
-                                               .clear = network_clear,
-                                               .forget = network_forget,
-                                               .predict = network_predict,
-                                               .reach = network_count_taps,
-                                               .memory = network_count_taps};
+const crdi_algorithm crdi_algorithm_network = {
+    .name = "network",
+    CRDI_DESCRIBED(.keys = keys, .complete = network_complete),
+    .needs_keys = true,
+    .check_options = network_check_options,
+    .size = sizeof(crdi_networks),
+    .init = network_init,
+    .clear = network_clear,
+    .forget = network_forget,
+    .predict = network_predict,
+    .reach = network_count_taps,
+    .memory = network_count_taps};

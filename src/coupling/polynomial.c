@@ -75,15 +75,15 @@ static const crdi_element_option keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_moment = {.name = "moment",
-                                              .keys = keys,
-                                              .check_keys = polynomial_check_keys,
-                                              .has_design = true,
-                                              .check = polynomial_check,
-                                              .weigh = weigh_moment};
-const crdi_algorithm crdi_algorithm_savitzky_golay = {.name = "savitzky-golay",
-                                                      .keys = keys,
-                                                      .check_keys = polynomial_check_keys,
-                                                      .has_design = true,
-                                                      .check = polynomial_check,
-                                                      .weigh = weigh_point};
+const crdi_algorithm crdi_algorithm_moment = {
+    .name = "moment",
+    CRDI_DESCRIBED(.keys = keys, .check_keys = polynomial_check_keys),
+    .has_design = true,
+    .check = polynomial_check,
+    .weigh = weigh_moment};
+const crdi_algorithm crdi_algorithm_savitzky_golay = {
+    .name = "savitzky-golay",
+    CRDI_DESCRIBED(.keys = keys, .check_keys = polynomial_check_keys),
+    .has_design = true,
+    .check = polynomial_check,
+    .weigh = weigh_point};

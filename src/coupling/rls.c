@@ -160,7 +160,7 @@ static int rls_count_taps(const void* self)
 static const crdi_element_option keys[] = {CRDI_ELEMENT_LEARNING, CRDI_ELEMENT_GAIN_LIMIT, {0}};
 
 const crdi_algorithm crdi_algorithm_rls = {.name = "rls",
-                                           .keys = keys,
+                                           CRDI_DESCRIBED(.keys = keys),
                                            .learns = true,
                                            .check_options = crdi_coupling_check_learning,
                                            .size = sizeof(rls),

@@ -206,7 +206,7 @@ static const crdi_element_option keys[] = {
 };
 
 const crdi_algorithm crdi_algorithm_wiener = {.name = "wiener",
-                                              .keys = keys,
+                                              CRDI_DESCRIBED(.keys = keys),
                                               .has_design = true,
                                               .check = wiener_check,
                                               .weigh = wiener_weigh};
