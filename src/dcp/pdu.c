@@ -5,7 +5,6 @@
 // fields from byte 1 on, each with its label in a printed line.
 #include "shared/dcp.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -327,7 +326,7 @@ static void pdu_put_name(crdi_dcp_line* l, const char* name, uint64_t v)
     if (name) {
         crdi_dcp_line_put(l, name, strlen(name));
     } else {
-        crdi_dcp_line_add(l, "%" PRIu64, v);
+        crdi_dcp_line_add(l, "%llu", (unsigned long long)v);
     }
 }
 
@@ -350,20 +349,20 @@ static void put_field(crdi_dcp_line* l, const field* f, const crdi_dcp_pdu* p)
         pdu_put_name(l, crd_dcp_op_mode_name((int)v), v);
         break;
     case ERROR:
-        crdi_dcp_line_add(l, "0x%04" PRIX64, v);
+        crdi_dcp_line_add(l, "0x%04llX", (unsigned long long)v);
         break;
     case HEX:
-        crdi_dcp_line_add(l, "0x%02" PRIX64, v);
+        crdi_dcp_line_add(l, "0x%02llX", (unsigned long long)v);
         break;
     case SIGNED:
-        crdi_dcp_line_add(l, "%" PRId64, (int64_t)v);
+        crdi_dcp_line_add(l, "%lld", (long long)v);
         break;
     case IPV4:
         crdi_dcp_line_add(l, "%u.%u.%u.%u", (unsigned)(v >> 24), (unsigned)(v >> 16) & 255,
                           (unsigned)(v >> 8) & 255, (unsigned)v & 255);
         break;
     default:
-        crdi_dcp_line_add(l, "%" PRIu64, v);
+        crdi_dcp_line_add(l, "%llu", (unsigned long long)v);
         break;
     }
 }

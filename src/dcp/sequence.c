@@ -36,3 +36,8 @@ bool crdi_dcp_rate_spend(crdi_dcp_rate* r, double per_second, double now)
     r->left -= 1;
     return true;
 }
+
+bool crd_dcp_address_equal(const crd_dcp_address* a, const crd_dcp_address* b)
+{
+    return a->ip == b->ip && a->port == b->port && a->transport == b->transport;
+}

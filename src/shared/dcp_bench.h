@@ -5,7 +5,15 @@
 
 // ---- limits ------------------------------------------------------------------------------------
 
-enum { CRDI_DCP_REGIONS_MAX = 8, CRDI_DCP_LIMITS_TEXT = 1024 };
+#ifdef CRDI_SMALL // of a bench on a controller
+enum { CRDI_DCP_LIMITS = 6, CRDI_DCP_REGIONS_MAX = 3, CRDI_DCP_LIMITS_TEXT = 320 };
+#else
+enum {
+    CRDI_DCP_LIMITS = CRD_DCP_LIMITS_MAX,
+    CRDI_DCP_REGIONS_MAX = 8,
+    CRDI_DCP_LIMITS_TEXT = 1024
+};
+#endif
 
 /// A quantity with its bounds, numbers in its unit. -INFINITY, INFINITY: none.
 typedef struct crdi_dcp_limit {
@@ -24,7 +32,7 @@ typedef struct crdi_dcp_region {
 
 /// The text of limits, read: cardan/dcp.h says what it looks like.
 typedef struct crdi_dcp_limits {
-    crdi_dcp_limit of[CRD_DCP_LIMITS_MAX];
+    crdi_dcp_limit of[CRDI_DCP_LIMITS];
     int count;
     crdi_dcp_region avoid[CRDI_DCP_REGIONS_MAX];
     int avoid_count;

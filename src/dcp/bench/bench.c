@@ -62,9 +62,9 @@ static crd_status check_config(crd_context* ctx, const crd_dcp_bench_config* c)
                          "bench: standstill = %g, expected at most safe_speed, which is %g",
                          c->standstill, c->safe_speed);
     }
-    if (c->quantity_count < 0 || c->quantity_count > CRD_DCP_LIMITS_MAX) {
+    if (c->quantity_count < 0 || c->quantity_count > CRDI_DCP_LIMITS) {
         return crdi_fail(ctx, CRD_E_RANGE, "bench: %d quantities, expected up to %d",
-                         c->quantity_count, CRD_DCP_LIMITS_MAX);
+                         c->quantity_count, CRDI_DCP_LIMITS);
     }
     if (c->checklist_count < 0 || c->checklist_count > CRDI_BENCH_ITEMS) {
         return crdi_fail(ctx, CRD_E_RANGE, "bench: a checklist of %d items, expected up to %d",

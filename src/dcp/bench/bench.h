@@ -7,7 +7,12 @@
 #include "shared/dcp_bench.h"
 #include "shared/dcp_safety.h"
 
-enum { CRDI_BENCH_ITEMS = 31, CRDI_BENCH_RING = 256 }; // items by bits; 31 is the error memory
+enum { CRDI_BENCH_ITEMS = 31 }; // by bits; 31 is the error memory
+#ifdef CRDI_SMALL
+enum { CRDI_BENCH_RING = 64 };
+#else
+enum { CRDI_BENCH_RING = 256 };
+#endif
 
 /// Entries of the log; bench_describe.c has their texts.
 typedef enum crdi_bench_log {
@@ -82,14 +87,14 @@ struct crd_dcp_bench {
     crdi_dcp_bench_variables at;
     bool declared;
     const crd_dcp_log_template* logs[CRDI_LOG_COUNT]; // NULL: not in the description
-    crdi_bench_quantity q[CRD_DCP_LIMITS_MAX];
+    crdi_bench_quantity q[CRDI_DCP_LIMITS];
     int speed;    // index, -1
     int16_t* set; // (variable_count) quantity of a set value, -1
     int16_t* get; // (variable_count) quantity of a measured value, -1
     crdi_dcp_limits own;
     crdi_bench_region regions[3 * CRDI_DCP_REGIONS_MAX]; // own, of the case, of the other side
     int region_count, own_regions;
-    crdi_bench_medium media[CRD_DCP_LIMITS_MAX];
+    crdi_bench_medium media[CRDI_DCP_LIMITS];
     int media_count;
     // said by the master
     bool extension;
@@ -160,7 +165,7 @@ void crdi_bench_go_on(crd_dcp_bench* b, double seconds);
 double crdi_bench_next(void* user);
 void crdi_bench_advance(void* user, double now);
 
-// peer.c
+// numbers.c
 void crdi_bench_next_number(crdi_bench_sequence* s, double now);
 bool crdi_bench_take_number(crdi_bench_sequence* s, uint32_t number); // theirs; false: not new
 void crdi_bench_take_echo(crdi_bench_sequence* s, uint32_t number, double now); // ours, back

@@ -181,8 +181,10 @@ static crd_status read_limit(reader* r, crdi_dcp_limits* out)
     crdi_dcp_limit l = unbounded();
     CRD_TRY(read_name(r, l.name));
     if (crdi_dcp_limits_find(out, l.name)) { return fail_statement(r, "it has been given before"); }
-    if (out->count == CRD_DCP_LIMITS_MAX) {
-        return fail_statement(r, "there are more than 16 quantities");
+    if (out->count == CRDI_DCP_LIMITS) {
+        return fail_statement(r, CRDI_DCP_LIMITS == 16
+                                     ? "there are more than 16 quantities"
+                                     : "there are more quantities than a controller has room for");
     }
     const bool only_rate = take_word(r, "rate");
     if (!only_rate) { CRD_TRY(read_range(r, &l)); }
@@ -198,7 +200,10 @@ static crd_status read_region(reader* r, crdi_dcp_limits* out)
     crd_status st = CRD_OK;
     crdi_dcp_region g = {.where = unbounded(), .with = unbounded()};
     if (out->avoid_count == CRDI_DCP_REGIONS_MAX) {
-        return fail_statement(r, "there are more than 8 forbidden regions");
+        return fail_statement(
+            r, CRDI_DCP_REGIONS_MAX == 8
+                   ? "there are more than 8 forbidden regions"
+                   : "there are more forbidden regions than a controller has room for");
     }
     CRD_TRY(read_name(r, g.where.name));
     CRD_TRY(read_range(r, &g.where));

@@ -14,11 +14,6 @@
 
 enum { MOST_HOST = 253 }; // characters of a name in DNS
 
-bool crd_dcp_address_equal(const crd_dcp_address* a, const crd_dcp_address* b)
-{
-    return a->ip == b->ip && a->port == b->port && a->transport == b->transport;
-}
-
 int crd_dcp_address_print(const crd_dcp_address* a, char* out, size_t room)
 {
     static const char* const schemes[] = {"udp", "bluetooth", "can", "usb", "tcp"};
