@@ -296,6 +296,12 @@ void crdi_dcp_load_number(uint8_t type, const uint8_t* bytes, double* real, int6
 
 // ---- descriptions ------------------------------------------------------------------------------
 
+/// As constants of C, `NAME_description`, and an enumerator `NAME_var_VARIABLE` per variable with
+/// its index; the source includes NAME.h. What nothing runs by (descriptions, units' definitions,
+/// dependencies) stays out.
+void crdi_dcp_emit(const crd_dcp_description* d, const char* name, const char* origin,
+                   crd_text* source, crd_text* header);
+
 bool crdi_dcp_offers_mode(const crd_dcp_description* d, int mode);
 /// NULL: it does not offer this transport, or it is none of UDP and TCP.
 const crd_dcp_endpoint* crdi_dcp_find_endpoint(const crd_dcp_description* d, int transport);

@@ -318,7 +318,7 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
             cli->ctx, CRD_E_RANGE,
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
             "cardan export coupling ELEMENT, cardan export dcp SLAVE.dcpx, cardan export "
-            "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c NETLIST",
+            "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c NETLIST|SLAVE.dcpx",
             word);
     }
     if (arguments->count < 2) {
@@ -392,7 +392,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
-                 "twin TWIN.yaml | c NETLIST",
+                 "twin TWIN.yaml | c NETLIST|SLAVE.dcpx",
     .summary = "write FMUs of elements, circuits, twins, slaves; SSPs; C sources",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
@@ -427,7 +427,9 @@ const crdi_command crdi_command_export = {
         "are multiples of the twin's step.\n"
         "export c writes a netlist as one C17 file and its header for a controller: a fixed step, "
         "all memory in one struct, <math.h> and <string.h> and nothing else. The file says how "
-        "many operations a step takes at most, counted in what it computes.",
+        "many operations a step takes at most, counted in what it computes. Of a slave description "
+        "it writes constants for libcardan-core (docs/how-to/controllers.md), and the index of "
+        "each variable by its name.",
     .examples =
         {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
          {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",

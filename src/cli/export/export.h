@@ -1,5 +1,6 @@
 // What the kinds of `cardan export` share.
 #pragma once
+#include "cardan/dcp.h"
 #include "cardan/model.h"
 #include "cli/cli.h"
 #include "shared/base_asset.h"
@@ -39,6 +40,9 @@ crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const c
                             crdi_result* out);
 crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                          crdi_result* out);
+
+// A description without faults. CRD_E_FORMAT: the first of them.
+crd_status crdi_export_load_slave(crd_context* ctx, const char* path, crd_dcp_description** out);
 
 // Archives with the sources and binaries of FMUs, embedded by the build.
 extern const crdi_asset crdi_coupling_template;

@@ -2,6 +2,7 @@
 #include "cli/circuit/circuit.h"
 #include "cli/export/export.h"
 #include "shared/circuit_emit.h"
+#include "shared/dcp.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,8 +116,53 @@ fail:
     return st;
 }
 
+// ---- a slave's description ---------------------------------------------------------------------
+
+static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o)
+{
+    const char* given = o->method >= 0        ? "--method"
+                        : !isnan(o->step)     ? "--step"
+                        : o->precision >= 0   ? "--precision"
+                        : o->iterations > 0   ? "--iterations"
+                        : o->params.count > 0 ? "--param"
+                                              : NULL;
+    if (!given) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "%s is for a netlist; a description has no other options than --name and "
+                     "--output",
+                     given);
+}
+
+static crd_status export_description(crdi_cli* cli, const crdi_export_options* o,
+                                     const char* subject, crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = cli->ctx;
+    crd_dcp_description* d = NULL;
+    crd_arena arena;
+    crd_text source, header;
+    crd_arena_init(&arena, ctx);
+    crd_text_init(&source, ctx);
+    crd_text_init(&header, ctx);
+    const char *name, *output;
+    CRD_TRY(refuse_options(ctx, o));
+    CRD_TRY(output_of(ctx, o, &arena, subject, &name, &output));
+    CRD_TRY(crdi_export_load_slave(ctx, subject, &d));
+    crdi_dcp_emit(d, name, subject, &source, &header);
+    CRD_TRY(write_both(ctx, output, &source, &header));
+    crdi_say(out, "%s: slave %s, %d variable%s, for libcardan-core\n", output, d->name,
+             d->variable_count, crdi_plural(d->variable_count));
+fail:
+    crd_dcp_description_destroy(d);
+    crd_text_clear(&source);
+    crd_text_clear(&header);
+    crd_arena_clear(&arena);
+    return st;
+}
+
 crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                          crdi_result* out)
 {
-    return export_netlist(cli, o, subject, out);
+    const bool slave = crdi_ends_with(subject, ".dcpx") || crdi_ends_with(subject, ".dcp");
+    return (slave ? export_description : export_netlist)(cli, o, subject, out);
 }

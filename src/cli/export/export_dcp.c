@@ -12,7 +12,7 @@ enum {
     MOST_STEPS = 1000000, // resolutions in a communication step
 };
 
-static crd_status load(crd_context* ctx, const char* path, crd_dcp_description** out)
+crd_status crdi_export_load_slave(crd_context* ctx, const char* path, crd_dcp_description** out)
 {
     const crd_dcp_finding* findings = NULL;
     int count = 0, faults = 0, first = 0;
@@ -219,7 +219,7 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
     crd_dcp_description* d = NULL;
     crdi_dcp_model_options opt = {0};
     const int version = o->fmi == 1 ? 3 : 2;
-    CRD_TRY(load(ctx, subject, &d));
+    CRD_TRY(crdi_export_load_slave(ctx, subject, &d));
     CRD_TRY(take_options(ctx, o, d, &opt));
     const char* output = o->output ? o->output : crdi_arena_format(&d->arena, "%s.fmu", opt.name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
