@@ -12,7 +12,7 @@ ROWS = [
     ["cli", "web", "python"],
     ["study", "testbench", "reproduce", "serve", "dcptools", "guard"],
     ["master"],
-    ["unit"],
+    ["unit", "core"],
     ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
     ["num", "archive", "xml", "sandbox", "wire"],
     ["base"],

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-extern uint32_t stack_top[], data_load[], data_start[], data_end[], bss_start[], bss_end[];
+extern uint32_t stack_bottom[], stack_top[], data_load[], data_start[], data_end[], bss_start[],
+    bss_end[];
 int main(void);
 
 static int semihost(int operation, const void* argument)
@@ -36,6 +37,9 @@ uint32_t board_ticks(void)
 
 static void reset(void)
 {
+    for (volatile uint32_t* p = stack_bottom; p < (uint32_t*)__builtin_frame_address(0) - 16; p++) {
+        *p = BOARD_UNUSED;
+    }
     *(volatile uint32_t*)0xe000ed88 |= 0xf << 20; // the FPU is on
     __asm__ volatile("dsb\n isb");
     memcpy(data_start, data_load, (size_t)((char*)data_end - (char*)data_start));

@@ -1,0 +1,88 @@
+"""libcardan-core on the host: what it needs of a C library, that it computes what libcardan computes, and the drive of
+examples/controller as a slave of cardan run."""
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import boards
+import core
+
+# Of freestanding C17, <string.h> and <math.h>; <stdio.h> for the declarations of what small.h replaces.
+HEADERS = {"ctype", "float", "inttypes", "limits", "math", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
+FUNCTIONS = {"acos", "asin", "ceil", "cos", "exp", "expm1", "floor", "fmax", "fmin", "hypot", "ldexp", "llround", "nearbyint", "nextafter", "pow", "rint",
+             "round", "sin", "sqrt", "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncasecmp", "strncmp",
+             "strrchr", "strspn", "tolower"}
+COMPILER = {"__ctype_b_loc", "__ctype_tolower_loc", "_GLOBAL_OFFSET_TABLE_"}  # of the host's compiler and <ctype.h>
+
+
+class Core(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ["CARDAN_TMP"])
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def test_it_needs_little_of_a_c_library(self):
+        _, obj = core.library("host")
+        self.assertLessEqual(core.undefined(obj), FUNCTIONS | COMPILER)
+        for path in core.sources():
+            with open(path, encoding="utf-8") as f:
+                included = set(re.findall(r"^#include <([\w/]+)\.h>", f.read(), re.M))
+            self.assertLessEqual(included, HEADERS, path)
+        written = boards.checked(["size", "-A", obj])
+        data = sum(int(line.split()[1]) for line in written.splitlines() if line.split()[:1] and re.match(r"\.(data|bss)(\.|$)(?!rel)", line.split()[0]))
+        self.assertLess(data, 512, "what changes is in the memory that it is given")
+
+    def test_elements_compute_what_those_of_libcardan_compute(self):
+        program = os.path.join(self.folder, "elements")
+        core.build_elements("host", program)
+        ours = core.rows(boards.run("host", program))
+        whole = core.rows(boards.checked([os.environ["ELEMENTS"]]))
+        self.assertGreater(len(ours), 17)
+        # The memory differs: libcardan keeps longer sentences.
+        self.assertEqual([(r.name, r.said) for r in ours], [(r.name, r.said) for r in whole])
+        for row in ours:
+            self.assertGreater(len(set(row.said)), 10, row.name)
+
+    def test_a_drive_is_a_slave_of_cardan_run(self):
+        port = core.free_port()
+        program = core.build_drive("host", self.folder, port)
+        text, said, run = core.run_drive("host", program, self.folder, port, torque=5)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn(" bytes of memory, 0 refused", said)
+        table = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual(len(table), 201)
+        torque = [float(row["drive.torque"]) for row in table]
+        self.assertEqual(max(torque), 5)  # 12 were asked for, the test case allows 5
+        self.assertEqual(min(torque), -5)
+        self.assertEqual({row["drive.bench.status"] for row in table[2:]}, {"5"})
+        self.assertGreater(max(float(row["drive.speed"]) for row in table), 10)
+
+    def test_a_port_without_a_clock_is_told(self):
+        archive, _ = core.library("host")
+        source, program = os.path.join(self.folder, "a.c"), os.path.join(self.folder, "a.out")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write('#include "cardan/core.h"\n#include <stdio.h>\nstatic char memory[8192]; int main(void) { const char* why = 0;\n'
+                    "crd_core_port port = {0}; crd_core* core = crd_core_start(&port, memory, sizeof memory, &why);\n"
+                    "puts(why); return core ? 1 : 0; }\n")
+        boards.checked([os.environ.get("CC", "cc"), "-I", os.path.join(core.ROOT, "include"), source, archive, "-lm", "-o", program])
+        self.assertIn("port: time is NULL; expected a function that says the time in s", boards.checked([program]))
+
+    def test_export_c_refuses_what_is_no_slave(self):
+        def refused(*arguments):
+            done = subprocess.run([core.CARDAN, "export", "c", *arguments], capture_output=True, text=True, cwd=self.folder, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            return done.stderr
+        drive = os.path.join(core.CONTROLLER, "drive.dcpx")
+        self.assertIn("--method is for a netlist", refused(drive, "--method", "tr"))
+        with open(os.path.join(self.folder, "broken.dcpx"), "w", encoding="utf-8") as f:
+            f.write("<dcpSlaveDescription/>")
+        self.assertIn("broken.dcpx:1: ", refused("broken.dcpx"))
+        self.assertEqual(os.listdir(self.folder), ["broken.dcpx"])
+
+
+if __name__ == "__main__":
+    unittest.main()
