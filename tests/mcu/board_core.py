@@ -40,6 +40,15 @@ class OnBoards(unittest.TestCase):
                 if m4.name in ("zoh", "foh", "eros", "error-space", "moment", "savitzky-golay", "wiener", "network", "error-curves"):
                     self.assertLess(m4.instructions, 168000 // 5)
 
+    def test_auto_with_commands_a_wave_pair_and_a_slave_fit_into_128_kb_of_flash(self):
+        for target in ("m4", "m7"):
+            program = core.build_whole(target, self.folder)
+            _, memory, refused = boards.numbers(boards.run(target, program))
+            flash, _ = boards.sizes(program)
+            print("\nauto with two commands, wave pair and slave, %s: %d bytes of flash, %d of memory" % (target, flash, memory), flush=True)
+            self.assertLess(flash, 128 << 10)
+            self.assertEqual(refused, 0)
+
     def test_the_drive_has_the_results_of_the_host(self):
         port = core.free_port()
         want, _, run = core.run_drive("host", core.build_drive("host", self.folder, port), self.folder, port)

@@ -53,10 +53,22 @@ def free_port():
         return s.getsockname()[1]
 
 
+def export_drive(folder):
+    boards.checked([CARDAN, "export", "c", os.path.join(CONTROLLER, "drive.dcpx"), "--name", "drive", "-o", os.path.join(folder, "drive.c")])
+    return os.path.join(folder, "drive.c")
+
+
+def build_whole(target, folder):
+    program = os.path.join(folder, "whole_" + target)
+    boards.build(target, [os.path.join(boards.HERE, "whole.c"), export_drive(folder), library(target)[0]], program,
+                 ["-I", os.path.join(ROOT, "include"), "-I", folder])
+    return program
+
+
 def build_drive(target, folder, port, memory=24 << 10):
     """The drive of examples/controller for a board, or for the host with its own port."""
     archive, _ = library(target)
-    boards.checked([CARDAN, "export", "c", os.path.join(CONTROLLER, "drive.dcpx"), "--name", "drive", "-o", os.path.join(folder, "drive.c")])
+    export_drive(folder)
     sources = [os.path.join(CONTROLLER, "main.c"), os.path.join(folder, "drive.c")]
     flags = ["-I", os.path.join(ROOT, "include"), "-I", CONTROLLER, "-I", folder, "-DDRIVE_MEMORY=%d" % memory]
     program = os.path.join(folder, "drive_" + target)
