@@ -1,5 +1,6 @@
 // What the command says beside its result: messages and progress; and the grids of tables.
 #include "cli/cli.h"
+#include "cli/printable.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -123,6 +124,27 @@ void crdi_show_progress(void* user, const char* part, double done, double of, co
     crdi_progress_line(cli, "%s: %s%s%s%s", name, amount, portion, speed, rest);
 }
 
+size_t crdi_printable(char* text, size_t length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length;) {
+        const unsigned char* c = (const unsigned char*)text + i;
+        const size_t bytes = crdi_utf8_length(text + i, length - i);
+        // U+0080 to U+009F are controls, U+FFFE and U+FFFF no characters
+        const bool no = bytes == 0 || (bytes == 1 && (*c < 0x20 || *c == 0x7f)) ||
+                        (bytes == 2 && *c == 0xC2 && c[1] < 0xA0) ||
+                        (bytes == 3 && *c == 0xEF && c[1] == 0xBF && c[2] >= 0xBE);
+        if (no) {
+            text[n++] = (char)(*c == '\n' || *c == '\r' || *c == '\t' ? ' ' : '?');
+        } else {
+            memmove(text + n, text + i, bytes);
+            n += bytes;
+        }
+        i += bytes ? bytes : 1;
+    }
+    return n;
+}
+
 void crdi_message(crdi_cli* cli, crd_level level, const char* text)
 {
     static const char* const words[] = {"", "warning: ", "info: ", "debug: "};
@@ -130,12 +152,12 @@ void crdi_message(crdi_cli* cli, crd_level level, const char* text)
     char line[4096 + 64];
     const bool color = cli->color && *colors[level];
     const int n =
-        snprintf(line, sizeof line - 1, "%s%scardan: %s%s%s", cli->progress_shown ? "\r\033[K" : "",
-                 color ? colors[level] : "", words[level], color ? "\033[0m" : "", text);
-    size_t length = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
-    for (size_t i = 0; i < length; i++) {
-        if (line[i] == '\n') { line[i] = ' '; } // one message, one line, whoever worded it
-    }
+        snprintf(line, sizeof line - 1, "%s%scardan: %s%s", cli->progress_shown ? "\r\033[K" : "",
+                 color ? colors[level] : "", words[level], color ? "\033[0m" : "");
+    const size_t room = sizeof line - 1 - (size_t)n, wide = strlen(text);
+    size_t length = wide < room ? wide : room; // one message, one line, whoever worded it
+    memcpy(line + n, text, length);
+    length = (size_t)n + crdi_printable(line + n, length);
     line[length++] = '\n';
     crdi_write_all(STDERR_FILENO, line, length);
 }
@@ -198,9 +220,7 @@ void crdi_grid_add(crdi_grid* g, const char* format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char* c = text; *c; c++) {
-        if ((unsigned char)*c < ' ') { *c = ' '; } // texts of FMUs may hold anything
-    }
+    text[crdi_printable(text, strlen(text))] = 0; // texts of FMUs may hold anything
     const char** cells =
         crdi_grow(g->arena.ctx, g->cells, &g->capacity, g->count + 1, sizeof *cells);
     if (!cells) { return; }

@@ -1,6 +1,7 @@
 // Results of commands, and their two printers.
 #include "cli/result.h"
 #include "cli/cli.h"
+#include "cli/printable.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -273,7 +274,11 @@ void crdi_fact(crdi_result* o, const char* label, const char* format, ...)
 
 void crdi_fact_if(crdi_result* o, const char* label, const char* text)
 {
-    if (text && *text) { crdi_fact(o, label, "%s", text); }
+    if (!is_shown(o) || !text || !*text) { return; }
+    char* line = crdi_arena_text(&o->root->arena, text, strlen(text)); // of a foreign file
+    if (!line) { return; }
+    line[crdi_printable(line, strlen(line))] = 0;
+    crdi_fact(o, label, "%s", line);
 }
 
 void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...)

@@ -1,4 +1,5 @@
 #include "cli/info/findings.h"
+#include "cli/printable.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -213,15 +214,13 @@ static void put_caret(const finding* f)
     char line[4 * LONGEST];
     const size_t before = characters(f->quoted, f->column);
     const size_t wide = characters(f->quoted + f->column, f->width);
-    int n = snprintf(line, sizeof line, "%6d | %.*s\n       | %*s^", f->line, (int)f->length,
-                     f->quoted, (int)before, "");
+    int n = snprintf(line, sizeof line, "%6d | %.*s", f->line, (int)f->length, f->quoted);
+    n = (int)crdi_printable(line, (size_t)n); // tabs would move the mark
+    n += snprintf(line + n, sizeof line - (size_t)n, "\n       | %*s^", (int)before, "");
     for (size_t i = 1; i < wide && n + 2 < (int)sizeof line; i++) {
         line[n++] = '~';
     }
     line[n++] = '\n';
-    for (int i = 0; i < n; i++) { // foreign text; tabs would move the mark
-        if (line[i] != '\n' && (unsigned char)line[i] < ' ') { line[i] = ' '; }
-    }
     crdi_write_all(STDERR_FILENO, line, (size_t)n);
 }
 

@@ -1,5 +1,6 @@
 // A description in the making: what is in it, and how it is written.
 #include "cli/new/new.h"
+#include "cli/printable.h"
 #include "shared/base_path.h"
 
 #include <math.h>
@@ -50,10 +51,9 @@ crd_status crdi_draft_choose(crd_context* ctx, crdi_draft* d, int line, const ch
 // What follows a # must stay in its line.
 static void put_comment(crd_text* t, const char* text)
 {
-    for (; *text; text++) {
-        const char c = *text == '\n' || *text == '\r' ? ' ' : *text;
-        crdi_text_put(t, &c, 1);
-    }
+    const size_t from = t->length;
+    crdi_text_add(t, "%s", text);
+    if (!t->failed) { t->length = from + crdi_printable(t->data + from, t->length - from); }
 }
 
 static const char* failure_of(const crdi_source* x, const crdi_proposed* p)
