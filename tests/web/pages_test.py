@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 from browser import CARDAN, BrowserTest, expect
 
@@ -51,3 +52,23 @@ class Pages(BrowserTest):
                 self.until(page, "document.getAnimations().length === 0")
                 self.accessible(page)
                 self.nothing_is_cut_off(page)
+
+    def test_the_site_of_the_documentation_is_searched_from_the_disk(self):
+        mkdocs = os.path.join(os.path.dirname(sys.executable), "mkdocs")
+        if not os.path.exists(mkdocs):
+            self.skipTest("no mkdocs here; tests/tools/requirements.txt has it")
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        subprocess.run([mkdocs, "build", "--strict", "--quiet", "--site-dir", self.path("site")], cwd=root, check=True, timeout=300)
+        page = self.visit("file://" + self.path("site/how-to/view.html"))
+        page.locator("a[data-bs-target='#mkdocs_search_modal']").click()
+        query = page.locator("#mkdocs-search-query")
+        expect(query).to_be_visible()
+        query.fill("PlotJuggler")
+        found = page.locator("#mkdocs-search-results a")
+        for _ in range(60):  # nothing is heard of a key before the index is there
+            query.press("Shift")
+            if found.count():
+                break
+            page.wait_for_timeout(500)
+        found.first.click()
+        expect(page.locator("body")).to_contain_text("PlotJuggler")
