@@ -450,6 +450,9 @@ static crd_status keys_read_value(crdi_reader* r, const crdi_node* n, const crdi
 crdi_hint crdi_key_home(const char* key)
 {
     crdi_hint h = {""};
+    if (strcmp(key, "channel") == 0) { // of a connection it is one level further in
+        return (crdi_hint){", it belongs to coupling or bond"};
+    }
     int count = 0, found = 0;
     const crdi_table* const* tables = crdi_system_tables(&count);
     for (int i = 0; i < count; i++) {

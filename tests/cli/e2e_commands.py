@@ -538,14 +538,21 @@ class Plot(EndToEnd):
         self.cardan("plot", "a.csv", "-o", "a.csv", code=2, says="overwrite")
         self.cardan("plot", "a.csv", "-o", "nix/a.svg", code=1, says="nix/a.svg")
         self.cardan("plot", "a.csv", "-o", "a.svg")  # one sample
-        for row in ("", "0,nan\n1,nan\n"):
-            self.write("n.csv", "time,x\n" + row)
-            self.cardan("plot", "n.csv", "-o", "n.png")
+        self.write("n.csv", "time,x\n0,nan\n1,nan\n")
+        self.cardan("plot", "n.csv", "-o", "n.png")
+        self.write("n.csv", "time,x\n")
+        self.cardan("plot", "n.csv", "-o", "n.png", code=2, says="n.csv: there is no row in it")
         self.write("back.csv", "time,x\n0,1\n2,1\n1,1\n")
         self.cardan("plot", "back.csv", code=2, says="time goes back")
         self.cardan("plot", "a.csv", "--panel", "y", code=2, says="fits no signal")
         self.cardan("plot", "a.csv", "--xy", "x", code=2, says="expected two signals")
         self.cardan("plot", "a.csv", "--size", "wide", code=2, says="expected a width")
+        pictures = []
+        for size in ("12x6cm", "12cmx6cm", "120x60"):  # the unit behind is that of both
+            self.cardan("plot", "a.csv", "--size", size, "-o", "size.svg")
+            with open(self.path("size.svg"), encoding="utf-8") as f:
+                pictures.append(f.read())
+        self.assertEqual(pictures, pictures[:1] * 3)
         self.cardan("plot", "a.csv", "--size", "10", "-o", "s.png", code=2, says="no room")
         self.cardan("plot", "a.csv", "--dpi", "1e6", "-o", "s.png", code=2, says="pixels")
         self.cardan("plot", "a.csv", "--from", "5", code=2, says="no row from 5 s")

@@ -72,6 +72,25 @@ class Foreign(EndToEnd):
         active, _ = self.propose("sl_camel")
         self.assertEqual({c for c, _ in active}, set(SYSTEMS["sl_camel"][1]))
 
+    def test_control_characters_of_a_foreign_file_spoil_neither_the_description_nor_the_terminal(self):
+        with open(fmu("rot_1"), "rb") as f, open(self.path("a.fmu"), "wb") as out:
+            out.write(f.read())
+        for name, variable in (("named", "x&#x9b;31m"), ("broken", "x&#x9b;31m&#10;y")):  # XML lets U+009B in
+            with zipfile.ZipFile(self.path(name + ".fmu"), "w") as z:
+                z.writestr("modelDescription.xml", description(name, ["u"], ["y"]).replace('name="u"', f'name="{variable}"')
+                           .replace('modelName="', 'modelName="m&#x9b;31m'))
+                z.writestr(f"binaries/linux64/{name}.so", "never loaded")
+        done = self.cardan("new", "a.fmu", "named.fmu", "broken.fmu", "-o", "x.yaml", "--no-trial",
+                           says="not used: unit 'broken'")
+        with open(self.path("x.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("# free: named.x?31m", text)
+        told = self.cardan("check", "x.yaml")
+        shown = self.cardan("info", "named.fmu")
+        self.assertIn("m?31mnamed", shown.stdout)
+        for said in (text, done.stdout, done.stderr, told.stdout, told.stderr, shown.stdout):
+            self.assertNotIn("\u009b", said)
+
     def test_files_that_are_none_are_told_and_the_rest_is_written(self):
         for name, source in (("a", fmu("rot_1")), ("c", fmu("rot_2"))):
             with open(source, "rb") as f, open(self.path(name + ".fmu"), "wb") as out:

@@ -348,7 +348,7 @@ static crd_status read_tables(plot* p, const crdi_list* files)
     return CRD_OK;
 }
 
-// "160x90", "6.3inx9cm", "160": mm unless it says otherwise
+// "160x90", "6.3inx9cm", "16x9cm", "160": mm unless it says otherwise
 static crd_status read_size(crd_context* ctx, const char* text, crd_plot_options* out)
 {
     static const struct {
@@ -356,7 +356,8 @@ static crd_status read_size(crd_context* ctx, const char* text, crd_plot_options
         double mm;
     } units[] = {{"mm", 1},         {"cm", 10},        {"in", 25.4},
                  {"pt", 25.4 / 72}, {"px", 25.4 / 96}, {"", 1}};
-    double sizes[2] = {0, 0};
+    double sizes[2] = {0, 0}, factors[2] = {1, 1};
+    bool named[2] = {false, false};
     const char* at = text;
     int count = 0;
     bool good = true;
@@ -368,14 +369,18 @@ static crd_status read_size(crd_context* ctx, const char* text, crd_plot_options
         while (strncmp(at, units[i].name, strlen(units[i].name)) != 0) {
             i++;
         }
-        sizes[count] *= units[i].mm;
+        factors[count] = units[i].mm;
+        named[count] = units[i].name[0];
         at += strlen(units[i].name);
         if (count == 0 && (*at == 'x' || *at == 'X') && at[1]) { at++; }
     }
+    if (named[1] && !named[0]) { factors[0] = factors[1]; } // the unit behind is that of both
+    sizes[0] *= factors[0];
+    sizes[1] *= factors[1];
     if (!good || *at || count == 0 || !(sizes[0] < 1e6 && sizes[1] < 1e6)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "--size %s, expected a width, or a width and a height: 160, 160x90 (mm), "
-                         "12cmx8cm, 6inx4in, 800pxx600px",
+                         "12x8cm, 6x4in, 800x600px",
                          text);
     }
     out->width = sizes[0];
@@ -477,7 +482,7 @@ static const crdi_option rows[] = {
     OPT_TIME(plot_options, to, "to", CRDI_ANY, "where it ends"),
     OPT_TEXT(plot_options, title, "title", "TEXT", "title of the picture; none unless given"),
     OPT_TEXT(plot_options, size, "size", "WIDTHxHEIGHT",
-             "in mm, or as in 12cmx8cm, 6inx4in, 800pxx600px; 160 mm wide and as high as the "
+             "in mm, or as in 12x8cm, 6x4in, 800x600px; 160 mm wide and as high as the "
              "panels need unless given"),
     OPT_TEXT(plot_options, font, "font", "NAME SIZE",
              "of the letters, the size in points: 'Times 10'; a sans-serif one of 9 unless given"),
