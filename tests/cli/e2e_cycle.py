@@ -53,6 +53,11 @@ class Cycle(EndToEnd):
         error = [math.sqrt(sum((a - b) ** 2 for a, b in zip(x, prompt)) / len(prompt))
                  for x in (late, with_it)]
         self.assertLess(error[1], 0.2 * error[0], error)
+        run = self.cardan_json("run", "with.yaml", "--output", "none")
+        self.assertAlmostEqual(run["learned"]["error"], said["error"], delta=1e-4 * said["first_error"])
+        self.assertIsNone(run["learned"]["until"])
+        self.assertEqual(run["guard"]["state"], "calm", run["guard"])  # the car stands for 11 s: rounding is no growth
+        self.assertLess(run["worst_defect"], 0.03)
 
     def test_where_both_bonds_work_it_is_a_third_and_jitter_of_a_step_leaves_it_no_worse(self):
         text = self.text.replace("start: 0 s", "start: 116 s").replace("stop: 30 s", "stop: 146 s")
