@@ -188,6 +188,9 @@ extern const crdi_study_executor crdi_study_executors[];
 /// All runs, also those that another command had when it was killed meanwhile.
 crd_status crdi_study_run_all(crd_context* ctx, const crdi_study_executor* e,
                               const crdi_study_job* job);
+/// The run of `r->values` into the rest of it, in a process of its own: one that crashes or hangs
+/// is told. Twice if it ends by itself: the time is that of the second, when everything is open.
+crd_status crdi_study_try_run(crd_context* ctx, const crdi_study_file* f, crdi_study_run* r);
 /// A chunk, which `list` and `slurm` write and which says all that another machine has to know: its
 /// runs are made here, with results beside it. "-": from standard input, results on standard
 /// output. CRD_E_DIFFERENT: what would run here is not what the study began with. `*made` runs, and

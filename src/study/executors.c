@@ -1,6 +1,7 @@
 // Who makes the runs of a study. `local` is a pool over the study's own file.
 #include "study/executors.h"
 
+#include <string.h>
 #include <time.h>
 
 static crd_status claim(void* self, int most, crd_arena* arena, crdi_study_run** out, int* count)
@@ -72,4 +73,56 @@ crd_status crdi_study_run_all(crd_context* ctx, const crdi_study_executor* e,
         if (st >= 0 && e->waits) { st = wait_for_others(job, &open); }
     }
     return st;
+}
+
+// ---- one run, tried ----------------------------------------------------------------------------
+
+typedef struct trial {
+    crdi_study_run* run;
+    int kept_count, begun;
+    bool again; // it ended by itself, and is made once more with everything open
+} trial;
+
+static crd_status claim_trial(void* self, int most, crd_arena* arena, crdi_study_run** out,
+                              int* count)
+{
+    trial* t = self;
+    (void)most;
+    *count = t->begun == 0 || t->again;
+    if (!*count) { return CRD_OK; }
+    *out = crdi_arena_new(arena, 1, sizeof **out);
+    double* kept = crdi_arena_new(arena, (size_t)t->kept_count, sizeof *kept);
+    if (!*out || !kept) { return CRD_E_MEMORY; }
+    **out = (crdi_study_run){
+        .id = ++t->begun, .seed = t->run->seed, .values = t->run->values, .kept = kept};
+    t->again = false;
+    return CRD_OK;
+}
+
+static crd_status put_trial(void* self, const crdi_study_run* const* runs, int count)
+{
+    trial* t = self;
+    for (int i = 0; i < count; i++) {
+        double* kept = t->run->kept;
+        memcpy(kept, runs[i]->kept, (size_t)t->kept_count * sizeof *kept);
+        *t->run = *runs[i];
+        t->run->kept = kept;
+        t->again =
+            t->begun == 1 && (t->run->state == CRDI_RUN_DONE || t->run->state == CRDI_RUN_LIMIT);
+    }
+    return CRD_OK;
+}
+
+static crd_status more_trials(void* user, bool* open)
+{
+    *open = ((const trial*)user)->again;
+    return CRD_OK;
+}
+
+crd_status crdi_study_try_run(crd_context* ctx, const crdi_study_file* f, crdi_study_run* r)
+{
+    trial t = {.run = r, .kept_count = f->kept_count};
+    const study_source from = {.self = &t, .claim = claim_trial, .put = put_trial, .total = 1};
+    const crdi_study_job job = {.workers = 1, .more = more_trials, .more_user = &t};
+    return study_pool(ctx, f, &job, &from);
 }

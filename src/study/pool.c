@@ -494,9 +494,11 @@ static void end_all(pool* p)
         close(w->fd); // the others see the end of their socket
     }
     for (int i = 0; i < p->count; i++) {
+        int code = 0;
         if (p->list[i].pid) {
-            while (waitpid(p->list[i].pid, NULL, 0) < 0 && errno == EINTR) {}
+            while (waitpid(p->list[i].pid, &code, 0) < 0 && errno == EINTR) {}
         }
+        p->killed = p->killed || code != 0;
     }
 }
 

@@ -189,6 +189,9 @@ class Runs(Study):
         # healthy, error, NaN, SIGSEGV, endless, exit()
         self.write("s.yaml", "study: 1\nsystem: f.yaml\ntimeout: 2 s\nvary: { a.mode: [0, 3, 5, 7, 11, 12], a.when: "
                              "[0.1, 0.5] }\nkeep: { y: a.y, t: time }\nlimits: [t > 0.5, y < 0.99 || a_when < 0.3]\n")
+        for mode, says in ((11, "timeout of 1 s"), (12, "exit"), (7, "Segmentation"), (3, "fmi2DoStep")):
+            self.write("c.yaml", f"study: 1\nsystem: f.yaml\ntimeout: 1 s\nvary: {{ a.mode: [{mode}, 0] }}\nkeep: {{ y: a.y }}\n")
+            self.cardan("study", "check", "c.yaml", code=1, says=["c.yaml: the first run", says])
         done = self.counts("s.yaml", "--workers", 2)
         self.assertEqual([done[k] for k in ("done", "limit", "failed", "diverged", "crashed", "hung", "open")],
                          [1, 1, 2, 2, 4, 2, 0])

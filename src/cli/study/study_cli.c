@@ -91,7 +91,7 @@ crd_status crdi_study_try(crdi_cli* cli, const crdi_study_file* f, crd_arena* ar
     crdi_points* d = NULL;
     crdi_study_worker* w = NULL;
     uint64_t key = 0;
-    bool found = false, tainted = false;
+    bool found = false;
     *plan = (crdi_study_plan){.points = crdi_points_count(f), .seconds = NAN};
     crdi_study_value* values = crdi_arena_new(arena, (size_t)f->factor_count, sizeof *values);
     crdi_study_run* r = &plan->run;
@@ -124,13 +124,11 @@ crd_status crdi_study_try(crdi_cli* cli, const crdi_study_file* f, crd_arena* ar
     CRD_TRY(crdi_study_worker_create(cli->ctx, f, &w));
     CRD_TRY(crdi_study_worker_describe(w, r, describe));
     if (run) {
-        r->id = 1;
-        crdi_study_worker_run(w, r, &tainted);
-        crdi_study_worker_run(w, r, &tainted); // the first opens what stays open
+        CRD_TRY(crdi_study_try_run(cli->ctx, f, r));
         plan->seconds = r->seconds;
     }
 fail:
-    if (!tainted) { crdi_study_worker_destroy(w); }
+    crdi_study_worker_destroy(w);
     crdi_points_destroy(d);
     return st;
 }
