@@ -9,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// In the name of the output: signals of each run that is chosen.
+static const char number_mark[] = "{run}";
+
 typedef struct export_options {
     crdi_common common;
     const char *database, *output, *where, *sort;
@@ -125,22 +128,22 @@ fail:
 }
 
 // The run once more, recorded. It has to give what it gave.
-static crd_status export_run(crdi_cli* cli, const export_options* o, crdi_study* s,
-                             crdi_result* out)
+static crd_status export_run(crdi_cli* cli, const export_options* o, crdi_study* s, int64_t id,
+                             const char* path, crdi_result* out)
 {
     crd_status st = CRD_OK;
     const crdi_study_file* f = crdi_study_get_file(s);
     crdi_study_worker* w = NULL;
     crdi_study_rows r = {0};
-    crdi_study_run run = {.id = o->run};
+    crdi_study_run run = {.id = id};
     crd_arena arena;
     char where[64];
     crd_arena_init(&arena, cli->ctx);
-    snprintf(where, sizeof where, "id = %d", o->run);
+    snprintf(where, sizeof where, "id = %lld", (long long)id);
     CRD_TRY(crdi_study_select(s, where, NULL, 0, &r));
     if (r.count == 0) {
-        st = crdi_fail(cli->ctx, CRD_E_NOT_FOUND, "%s has no run %d", crdi_study_database(s),
-                       o->run);
+        st = crdi_fail(cli->ctx, CRD_E_NOT_FOUND, "%s has no run %lld", crdi_study_database(s),
+                       (long long)id);
         goto fail;
     }
     run.values = crdi_arena_new(&arena, (size_t)f->factor_count, sizeof *run.values);
@@ -151,25 +154,49 @@ static crd_status export_run(crdi_cli* cli, const export_options* o, crdi_study*
     }
     run.seed = r.seeds[0];
     CRD_TRY(crdi_study_worker_create(cli->ctx, f, &w));
-    st = crdi_study_worker_record(w, &run, o->output, o->variables.items, o->variables.count);
+    st = crdi_study_worker_record(w, &run, path, o->variables.items, o->variables.count);
     if (st < 0) { goto fail; }
     for (int i = 0; i < f->kept_count; i++) {
         const double was = r.numbers[f->factor_count + i][0];
         if (r.states[0] >= CRDI_RUN_DONE && was != run.kept[i] &&
             !(isnan(was) && isnan(run.kept[i]))) {
-            st = crdi_fail(cli->ctx, CRD_E_DIFFERENT,
-                           "%s: run %d gives %s = %.17g now and %.17g in the study: something has "
-                           "changed since",
-                           crdi_study_database(s), o->run, f->kept[i].name, run.kept[i], was);
+            st =
+                crdi_fail(cli->ctx, CRD_E_DIFFERENT,
+                          "%s: run %lld gives %s = %.17g now and %.17g in the study: something has "
+                          "changed since",
+                          crdi_study_database(s), (long long)id, f->kept[i].name, run.kept[i], was);
             goto fail;
         }
     }
-    crdi_put(out, TEXT("file", o->output), INT("run", o->run));
-    crdi_say(out, "%s: run %d, recorded anew, with the same results\n", o->output, o->run);
+    crdi_put(out, TEXT("file", path), INT("run", id));
+    crdi_say(out, "%s: run %lld, recorded anew, with the same results\n", path, (long long)id);
 fail:
     crdi_study_worker_destroy(w);
     crdi_study_rows_clear(&r);
     crd_arena_clear(&arena);
+    return st;
+}
+
+// Each of the runs that are chosen into a file with its number in its name.
+static crd_status export_each(crdi_cli* cli, const export_options* o, crdi_study* s,
+                              const char* mark, crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crdi_study_rows r = {0};
+    crdi_result* list = crdi_array(out, "files");
+    CRD_TRY(crdi_study_select(s, o->where, o->sort, 0, &r));
+    for (int64_t k = 0; k < r.count; k++) {
+        char path[4096];
+        const int n = snprintf(path, sizeof path, "%.*s%lld%s", (int)(mark - o->output), o->output,
+                               (long long)r.ids[k], mark + strlen(number_mark));
+        if (n >= (int)sizeof path) {
+            st = crdi_fail(cli->ctx, CRD_E_RANGE, "--output: the name is too long");
+            goto fail;
+        }
+        CRD_TRY(export_run(cli, o, s, r.ids[k], path, crdi_row(list)));
+    }
+fail:
+    crdi_study_rows_clear(&r);
     return st;
 }
 
@@ -183,12 +210,16 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
         return crdi_fail(
             cli->ctx, CRD_E_RANGE,
             "--output says where to: .csv or .parquet for rows, with --run N .mf4, .csv "
-            "or .mat for the signals of a run");
+            "or .mat for the signals of a run, and with {run} in its name for those of each run "
+            "that --where chooses");
     }
     CRD_TRY(crdi_refuse_overwriting(cli->ctx, o->output, arguments->items[0], "the export",
                                     "the study"));
     CRD_TRY(crdi_study_load(cli, arguments->items[0], o->database, &s));
-    CRD_TRY(o->run > 0 ? export_run(cli, o, s, out) : export_rows(cli, o, s, out));
+    const char* mark = strstr(o->output, number_mark);
+    CRD_TRY(o->run > 0 ? export_run(cli, o, s, o->run, o->output, out)
+            : mark     ? export_each(cli, o, s, mark, out)
+                       : export_rows(cli, o, s, out));
 fail:
     crdi_study_close(s);
     return st;
@@ -215,9 +246,13 @@ const crdi_command crdi_command_study_export = {
     .description =
         "Writes the runs of a study as a table: CSV, or Parquet where Python has pyarrow. "
         "With --run N that run is made again, recorded as MF4, CSV or MAT, and compared "
-        "with what it gave: a run is all in its row, so its signals need not be kept.",
+        "with what it gave: a run is all in its row, so its signals need not be kept. With "
+        "{run} in the output's name that is done of each run that --where chooses.",
     .examples = {{"cardan study export damper.yaml -o runs.csv", "all rows"},
-                 {"cardan study export damper.yaml --run 17 -o run17.mf4", "the signals of a run"}},
+                 {"cardan study export damper.yaml --run 17 -o run17.mf4", "the signals of a run"},
+                 {"cardan study export damper.yaml --where 'peak > 3' --variables 'body.*' -o "
+                  "'high-{run}.mf4'",
+                  "some signals of some runs"}},
     OPTIONS(rows, export_options),
     .defaults = &defaults,
     .min_arguments = 1,

@@ -105,6 +105,12 @@ crd_status crdi_study_try(crdi_cli* cli, const crdi_study_file* f, crd_arena* ar
             plan->runs = -1;
             break;
         }
+        if (i == 10 * LOOK_AT) {
+            st = crdi_fail(cli->ctx, CRD_E_RANGE,
+                           "%s: exclude: none of the first %d of %lld points is left", f->file,
+                           10 * LOOK_AT, (long long)plan->points);
+            goto fail;
+        }
         if (!crdi_points_point(d, i, values, &key)) { continue; }
         if (!found) {
             memcpy(r->values, values, (size_t)f->factor_count * sizeof *values);
