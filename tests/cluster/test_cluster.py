@@ -244,7 +244,26 @@ class GoneClient:
         return Future()
 
 
+FOLLOW_RAY = """
+import cardan.study
+import ray
+ray.init(num_cpus=2, _node_ip_address="127.0.0.1", include_dashboard=False, log_to_driver=False)
+print(cardan.study.run("s.yaml", client=ray, chunk=10, progress=False).counts)
+"""
+
+
 class Ray(Engine):
+    def test_a_killed_controller(self):
+        self.write("follow.py", FOLLOW_RAY)
+        more = {"PYTHONPATH": os.path.join(ROOT, "python"), "TMPDIR": tempfile.gettempdir()}  # where Ray leaves its folder
+        run = self.begin(sys.executable, "follow.py", **more)
+        self.until(lambda: self.made() > 0, run)
+        run.kill()  # and all of Ray with it
+        run.wait()
+        self.assertLess(self.made(), POINTS, "it was faster than its murderer")
+        self.finish(self.begin(sys.executable, "follow.py", **more))
+        self.same_as_local()
+
     def test_a_killed_worker(self):
         import cardan.study
         import ray
