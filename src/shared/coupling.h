@@ -32,6 +32,19 @@ bool crdi_network_make_linear(crd_network* n, const double* a, double b, double*
 crd_status crdi_element_read(crd_context* ctx, const crdi_json* root, const char* file,
                              crd_element** out);
 
+typedef struct crdi_coupling_emit_options {
+    const char* name;   ///< a name of C
+    const char* origin; ///< for the comment at the top
+    double step;
+    bool single;
+} crdi_coupling_emit_options;
+
+/// A linear algorithm for one latency as a file of C and its header; `*cost`: sums and products of
+/// an estimate at most. `hold`: between macro steps, too. Samples in order give the bits of
+/// crd_coupling without detection.
+void crdi_coupling_emit(const crd_linear* l, bool hold, const crdi_coupling_emit_options* o,
+                        crd_text* source, crd_text* header, int* cost);
+
 enum { CRDI_PAIR_OVER_RING = 64 };
 
 /// Commands on top of one side of a pair: predicts the wave that will answer to what is sent now,

@@ -49,6 +49,14 @@ class OnBoards(unittest.TestCase):
             self.assertLess(flash, 128 << 10)
             self.assertEqual(refused, 0)
 
+    def test_exported_elements_have_the_bits_of_the_host(self):
+        for name, subject, _, _, latency in core.ELEMENTS:
+            core.export_element(self.folder, subject, latency)
+            want = core.run_element("host", self.folder)
+            for target in ("m4", "m7"):
+                with self.subTest(element=name, board=target):
+                    self.assertEqual(core.run_element(target, self.folder), want)
+
     def test_the_drive_has_the_results_of_the_host(self):
         port = core.free_port()
         want, _, run = core.run_drive("host", core.build_drive("host", self.folder, port), self.folder, port)

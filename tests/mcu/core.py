@@ -120,6 +120,23 @@ def run_drive(target, program, folder, port, torque=15):
         return f.read(), said, run
 
 
+# word, what export c is told, CRD_METHOD_, taps
+ELEMENTS = [("zoh", "{algorithm: zoh, detect: none}", "ZOH", 1, 0), ("foh", "{algorithm: foh, detect: none}", "FOH", 2, 5), ("eros", "{algorithm: eros, detect: none}", "EROS", 9, 3),
+            ("moment", "{algorithm: moment, taps: 12, detect: none}", "MOMENT", 12, 4),
+            ("wiener", "{algorithm: wiener, taps: 26, detect: none}", "WIENER", 26, 6)]
+
+
+def export_element(folder, subject, latency, *options):
+    return boards.checked([CARDAN, "export", "c", subject, "--step", "%r" % (1 / 1024), "--latency", str(latency), "--name", "element",
+                           "-o", os.path.join(folder, "element.c"), *options])
+
+
+def run_element(target, folder, flags=(), more=()):
+    program = os.path.join(folder, "element_" + target)
+    boards.build(target, [os.path.join(boards.HERE, "element.c"), os.path.join(folder, "element.c"), *more], program, ["-I", folder, *flags])
+    return [boards.numbers(line) for line in boards.run(target, program).splitlines()]
+
+
 def undefined(obj, nm="nm"):
     return {line.split()[-1] for line in boards.checked([nm, "-u", obj]).splitlines() if line.strip()}
 

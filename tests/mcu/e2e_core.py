@@ -61,6 +61,36 @@ class Core(unittest.TestCase):
         self.assertEqual({row["drive.bench.status"] for row in table[2:]}, {"5"})
         self.assertGreater(max(float(row["drive.speed"]) for row in table), 10)
 
+    def test_exported_elements_have_the_bits_of_libcardan(self):
+        for name, subject, method, taps, latency in core.ELEMENTS:
+            with self.subTest(element=name):
+                said = core.export_element(self.folder, subject, latency)
+                self.assertRegex(said, r"an estimate takes at most \d+ sums and products; state \d+ doubles")
+                flags = ["-DWITH_CORE", "-DMETHOD=CRD_METHOD_" + method, "-DTAPS=%d" % taps, "-DHOLD=0", "-I", os.path.join(core.ROOT, "include")]
+                rows = core.run_element("host", self.folder, flags, more=os.environ["LIBRARIES"].split(";"))
+                if latency:
+                    self.assertEqual(rows[0][0], 0.5)  # its start
+                rows = rows[latency:]  # before its first sample libcardan believes in other latencies
+                self.assertEqual([row[0::2] for row in rows], [row[1::2] for row in rows])
+                self.assertGreater(len({row[0] for row in rows}), 250)
+                core.export_element(self.folder, subject, latency, "--precision", "single")
+                single = core.run_element("host", self.folder)[latency:]
+                largest = max(abs(row[0]) for row in rows)
+                worst = max(abs(a - b) for one, two in zip(single, rows) for a, b in zip(one, two[0::2])) / largest
+                self.assertLess(worst, 1e-6)
+
+    def test_export_c_refuses_elements_that_need_more(self):
+        def refused(*arguments):
+            done = subprocess.run([core.CARDAN, "export", "c", *arguments], capture_output=True, text=True, cwd=self.folder, check=False)
+            self.assertEqual((done.returncode, os.listdir(self.folder)), (2, []), done.stderr)
+            return done.stderr
+        self.assertIn("expected --latency STEPS, 0 to 120", refused("{algorithm: eros, detect: none}", "--step", "1ms"))
+        self.assertIn("has no macro step: say it with --step", refused("{algorithm: eros, detect: none}", "--latency", "3"))
+        self.assertIn("is not one linear function", refused("{algorithm: ridge, detect: none}", "--step", "1ms", "--latency", "3"))
+        self.assertIn("eros detects discontinuities", refused("eros", "--step", "1ms", "--latency", "3"))
+        self.assertIn("for a netlist", refused("eros", "--step", "1ms", "--latency", "3", "--method", "tr"))
+        self.assertIn("did you mean", refused("eross", "--step", "1ms", "--latency", "3"))
+
     def test_a_port_without_a_clock_is_told(self):
         archive, _ = core.library("host")
         source, program = os.path.join(self.folder, "a.c"), os.path.join(self.folder, "a.out")

@@ -82,7 +82,7 @@ class ExportC(unittest.TestCase):
         self.assertIn("expected bdf1, bdf2, bdf3, tr or trbdf2", self.refused(rlc, "--method", "tr-carried"))
         self.assertIn("ends with .c", self.refused(rlc, "-o", "rlc.fmu"))
         self.assertIn("has to be called rlc.c", self.refused(rlc, "-o", "other.c", "--name", "rlc"))
-        self.assertIn("--latency is an option of cardan export coupling", self.refused(rlc, "--latency", "3"))
+        self.assertIn("--latency is for a coupling element", self.refused(rlc, "--latency", "3"))
         self.assertIn("name of C", self.refused(rlc, "--name", "r-l-c"))
 
 

@@ -280,7 +280,7 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
                {"--signals", o->signals != NULL, COUPLING},
                {"--name", o->name != NULL, FMU | C},
                {"--step", !isnan(o->step), COUPLING | DCP | CIRCUIT | C},
-               {"--latency", !isnan(o->latency), COUPLING},
+               {"--latency", !isnan(o->latency), COUPLING | C},
                {"--mode", o->mode >= 0, DCP},
                {"--address", o->address != NULL, DCP},
                {"--method", o->method >= 0, CIRCUIT | C},
@@ -318,7 +318,8 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
             cli->ctx, CRD_E_RANGE,
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
             "cardan export coupling ELEMENT, cardan export dcp SLAVE.dcpx, cardan export "
-            "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c NETLIST|SLAVE.dcpx",
+            "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c "
+            "NETLIST|ELEMENT|SLAVE.dcpx",
             word);
     }
     if (arguments->count < 2) {
@@ -357,9 +358,10 @@ static const crdi_option rows[] = {
              "dcp: communication step, for which the slave has to offer a time resolution. "
              "circuit: largest step inside the FMU; that of .tran unless given. The FMU's "
              "parameter step changes it. c: the step; that of .tran unless given"),
-    OPT_NUMBER(crdi_export_options, latency, "latency", "STEPS", CRDI_NOT_NEGATIVE,
-               "coupling: known age of the samples in macro steps; measured by their time stamps "
-               "unless the element says it"),
+    OPT_NUMBER(
+        crdi_export_options, latency, "latency", "STEPS", CRDI_NOT_NEGATIVE,
+        "coupling, c: known age of the samples in macro steps; measured by their time stamps "
+        "unless the element says it, but c needs one"),
     OPT_TEXT(
         crdi_export_options, signals, "signals", "N|NAMES",
         "coupling: how many signals, which become arrays, or their names between commas, which "
@@ -392,7 +394,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
-                 "twin TWIN.yaml | c NETLIST|SLAVE.dcpx",
+                 "twin TWIN.yaml | c NETLIST|ELEMENT|SLAVE.dcpx",
     .summary = "write FMUs of elements, circuits, twins, slaves; SSPs; C sources",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
@@ -427,7 +429,11 @@ const crdi_command crdi_command_export = {
         "are multiples of the twin's step.\n"
         "export c writes a netlist as one C17 file and its header for a controller: a fixed step, "
         "all memory in one struct, <math.h> and <string.h> and nothing else. The file says how "
-        "many operations a step takes at most, counted in what it computes. Of a slave description "
+        "many operations a step takes at most, counted in what it computes. Of a linear coupling "
+        "element "
+        "(a word such as eros, a YAML or JSON file, or YAML in braces) it writes the weights for "
+        "one "
+        "latency and the sums over its history, of a slave description "
         "it writes constants for libcardan-core (docs/how-to/controllers.md), and the index of "
         "each variable by its name.",
     .examples =

@@ -41,6 +41,10 @@ crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const c
 crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                          crdi_result* out);
 
+// --step, --latency, --signals and --name for an element, which has a step and a name then.
+struct crd_element;
+crd_status crdi_export_apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* arena,
+                             const char* subject, struct crd_element* e);
 // A description without faults. CRD_E_FORMAT: the first of them.
 crd_status crdi_export_load_slave(crd_context* ctx, const char* path, crd_dcp_description** out);
 

@@ -2,10 +2,12 @@
 #include "cli/circuit/circuit.h"
 #include "cli/export/export.h"
 #include "shared/circuit_emit.h"
+#include "shared/coupling.h"
 #include "shared/dcp.h"
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_VARIABLES = 60000 }; // indices of 16 bits, and a controller's memory
 
@@ -39,9 +41,10 @@ static crd_status write_both(crd_context* ctx, const char* path, const crd_text*
 
 // FILE.c says the name as well: the file includes NAME.h.
 static crd_status output_of(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
-                            const char* subject, const char** name, const char** output)
+                            const char* subject, const char* own, const char** name,
+                            const char** output)
 {
-    crd_status st = crdi_export_name(ctx, o, arena, subject, NULL, name);
+    crd_status st = crdi_export_name(ctx, o, arena, subject, own, name);
     if (st < 0) { return st; }
     *output = o->output ? o->output : crdi_arena_format(arena, "%s.c", *name);
     if (!*output) { return CRD_E_MEMORY; }
@@ -92,7 +95,11 @@ static crd_status export_netlist(crdi_cli* cli, const crdi_export_options* o, co
     const char *name, *output;
     const crd_netlist_options reading = {.defines = o->params.items,
                                          .define_count = o->params.count};
-    CRD_TRY(output_of(ctx, o, &arena, subject, &name, &output));
+    if (!isnan(o->latency)) {
+        CRD_TRY(
+            crdi_fail(ctx, CRD_E_RANGE, "--latency is for a coupling element, not for a netlist"));
+    }
+    CRD_TRY(output_of(ctx, o, &arena, subject, NULL, &name, &output));
     CRD_TRY(crd_netlist_load(ctx, subject, &reading, &n));
     CRD_TRY(crdi_export_spares(ctx, n, subject, "the netlist that it is made of", output));
     CRD_TRY(circuit_options(ctx, o, subject, n, &opt));
@@ -120,6 +127,9 @@ fail:
 
 static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o)
 {
+    if (!isnan(o->latency)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--latency is for a coupling element");
+    }
     const char* given = o->method >= 0        ? "--method"
                         : !isnan(o->step)     ? "--step"
                         : o->precision >= 0   ? "--precision"
@@ -146,7 +156,7 @@ static crd_status export_description(crdi_cli* cli, const crdi_export_options* o
     crd_text_init(&header, ctx);
     const char *name, *output;
     CRD_TRY(refuse_options(ctx, o));
-    CRD_TRY(output_of(ctx, o, &arena, subject, &name, &output));
+    CRD_TRY(output_of(ctx, o, &arena, subject, NULL, &name, &output));
     CRD_TRY(crdi_export_load_slave(ctx, subject, &d));
     crdi_dcp_emit(d, name, subject, &source, &header);
     CRD_TRY(write_both(ctx, output, &source, &header));
@@ -160,9 +170,91 @@ fail:
     return st;
 }
 
+// ---- a coupling element ------------------------------------------------------------------------
+
+// Braces, a file of YAML or JSON, or a word that is no file.
+static bool is_element(const char* subject)
+{
+    const char* first = subject + strspn(subject, " \t\r\n");
+    if (*first == '{' || crdi_ends_with(subject, ".yaml") || crdi_ends_with(subject, ".yml") ||
+        crdi_ends_with(subject, ".json")) {
+        return true;
+    }
+    return !strpbrk(subject, "./") && access(subject, F_OK) != 0;
+}
+
+static crd_status check_element(crd_context* ctx, const crd_element* e, const char* subject, int k)
+{
+    if (e->options.detection != CRD_DETECT_NONE) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s detects discontinuities, for which one file is too little: expected "
+                         "detect: none, as in '{algorithm: eros, detect: none}', or libcardan-core "
+                         "(docs/how-to/controllers.md)",
+                         subject);
+    }
+    if (e->signal_count != 1) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s has %d signals, expected one: make one struct per signal", subject,
+                         e->signal_count);
+    }
+    if (k < 0 || k > CRD_LATENCY_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s: the file is made for one latency; expected --latency STEPS, 0 to %d, "
+                         "as in --latency 3",
+                         subject, CRD_LATENCY_MAX);
+    }
+    return CRD_OK;
+}
+
+static crd_status export_element(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                                 crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = cli->ctx;
+    crd_element* e = NULL;
+    crd_linear l = {0};
+    crd_arena arena;
+    crd_text source, header;
+    crd_arena_init(&arena, ctx);
+    crd_text_init(&source, ctx);
+    crd_text_init(&header, ctx);
+    const char *name, *output;
+    int cost = 0;
+    if (o->method >= 0 || o->iterations > 0 || o->params.count > 0) {
+        CRD_TRY(
+            crdi_fail(ctx, CRD_E_RANGE, "--method, --iterations and --param are for a netlist"));
+    }
+    CRD_TRY(crdi_load_element(ctx, subject, &e));
+    CRD_TRY(crdi_export_apply(cli, o, &arena, subject, e));
+    const int k = crd_element_latency(e, e->step);
+    CRD_TRY(check_element(ctx, e, subject, k));
+    CRD_TRY(output_of(ctx, o, &arena, subject, e->name, &name, &output));
+    CRD_TRY(crd_element_linear(e, e->step, k, &l));
+    const crdi_coupling_emit_options opt = {
+        .name = name, .origin = e->label, .step = e->step, .single = o->precision == 1};
+    crdi_coupling_emit(&l, e->options.reconstruction == CRD_RECONSTRUCT_HOLD, &opt, &source,
+                       &header, &cost);
+    CRD_TRY(write_both(ctx, output, &source, &header));
+    char step[32];
+    crdi_say(out,
+             "%s: %s, latency %d, macro steps of %s, %s precision\nan estimate takes at most %d "
+             "sums and products; state %d %s\n",
+             output, e->label, k, crdi_format_seconds(step, e->step),
+             opt.single ? "single" : "double", cost, l.m, opt.single ? "floats" : "doubles");
+fail:
+    crd_linear_clear(e ? e->ctx : ctx, &l);
+    crd_element_destroy(e);
+    crd_text_clear(&source);
+    crd_text_clear(&header);
+    crd_arena_clear(&arena);
+    return st;
+}
+
 crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                          crdi_result* out)
 {
-    const bool slave = crdi_ends_with(subject, ".dcpx") || crdi_ends_with(subject, ".dcp");
-    return (slave ? export_description : export_netlist)(cli, o, subject, out);
+    if (crdi_ends_with(subject, ".dcpx") || crdi_ends_with(subject, ".dcp")) {
+        return export_description(cli, o, subject, out);
+    }
+    return (is_element(subject) ? export_element : export_netlist)(cli, o, subject, out);
 }

@@ -77,8 +77,8 @@ static crd_status take_signals(crd_context* ctx, crd_arena* arena, const char* t
     return CRD_OK;
 }
 
-static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* arena,
-                        const char* subject, crd_element* e)
+crd_status crdi_export_apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* arena,
+                             const char* subject, crd_element* e)
 {
     if (!isnan(o->step)) { e->step = o->step; }
     if (isnan(e->step)) {
@@ -154,7 +154,7 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
     crd_arena_init(&arena, cli->ctx);
     const int version = o->fmi == 1 ? 3 : 2;
     CRD_TRY(crdi_load_element(cli->ctx, subject, &e));
-    CRD_TRY(apply(cli, o, &arena, subject, e));
+    CRD_TRY(crdi_export_apply(cli, o, &arena, subject, e));
     const char* output = o->output ? o->output : crdi_arena_format(&arena, "%s.fmu", e->name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_refuse_overwriting(cli->ctx, output, subject, "the FMU",
