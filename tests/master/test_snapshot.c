@@ -113,7 +113,8 @@ static outcome outcome_of(crd_master* m)
 // Bits, so that NaN is NaN and -0 is not 0.
 static void check_same(const outcome* a, const outcome* b, const char* what, uint64_t seed)
 {
-    if (a->count != b->count || memcmp(a->rows, b->rows, a->count * sizeof(double)) != 0) {
+    if (a->count != b->count || // a verdict alone has no rows
+        (a->count > 0 && memcmp(a->rows, b->rows, a->count * sizeof(double)) != 0)) {
         size_t k = 0;
         while (k < a->count && k < b->count && memcmp(&a->rows[k], &b->rows[k], 8) == 0) {
             k++;
@@ -388,7 +389,7 @@ static void change(void* user, crd_system* s)
     crd_context_destroy(ctx);
 }
 
-static int from_seed = 1, seeds = 200;
+static int from_seed = 1, seeds = 200 / CHECK_SHARE;
 
 static void a_resumed_run_is_the_uninterrupted_one_to_the_last_bit(void** state)
 {
