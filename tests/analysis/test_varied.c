@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { EVERY = CHECK_SHARE == 1 ? 1 : 5 }; // so many cases, of sweeps that need long
+
 static const char zoh[] = "{\"algorithm\": \"zoh\", \"detect\": \"none\"}";
 static const char foh[] = "{\"algorithm\": \"foh\", \"detect\": \"none\"}";
 static const char eros[] = "{\"algorithm\": \"eros\", \"detect\": \"none\"}";
@@ -303,7 +305,7 @@ static void verdicts_on_the_worst_case_hold(void** state)
         check_ok(crdi_varied_make(&m, false, -1, &s));
         if (r.worst == CRD_SURE_STABLE) {
             stable++;
-            check_decay(&s, fmin(r.high, 1), 800); // 10^4 of them in all
+            check_decay(&s, fmin(r.high, 1), 800 / CHECK_SHARE); // 10^4 of them in all
         } else if (r.worst == CRD_SURE_UNSTABLE) {
             unstable++;
             check(r.low > 1);
@@ -479,7 +481,7 @@ static double chain_moment(const crdi_varied* s, int steps, double* z)
 static void what_is_drawn_grows_no_faster_than_second_moments(void** state)
 {
     const char* const elements[] = {zoh, foh, wiener};
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i += EVERY) {
         loop_case c;
         crd_loop_model m;
         crdi_varied s;
@@ -566,7 +568,7 @@ static void second_moments_are_those_over_all_that_can_happen(void** state)
 // agree with it.
 static void second_moments_grow_by_the_factor(void** state)
 {
-    enum { RUNS = 1500, STEPS = 60 };
+    enum { RUNS = 1500 / CHECK_SHARE, STEPS = 60 };
     for (int i = 0; i < 6; i++) {
         loop_case c;
         crd_loop_model m;
@@ -614,7 +616,7 @@ static loop_case algebraic(const char* element, double gain, int k);
 static void mean_square_of_slow_oscillations_is_right_or_open(void** state)
 {
     int decided = 0;
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i += EVERY) {
         const double omega[] = {1, 5, 20}, damping[] = {1e-6, 1e-3, 0.05, 0.3};
         const double w = omega[i % 3], d = damping[i / 3];
         loop_case c = {.n = 2,
@@ -647,7 +649,7 @@ static void mean_square_of_slow_oscillations_is_right_or_open(void** state)
         crdi_varied_clear(&s);
         crd_loop_model_clear(&m);
     }
-    check(decided >= 6);
+    check(decided >= 6 / CHECK_SHARE);
 }
 
 // The newest sample that has arrived is older than a if none of ages 0 .. a has: the product of
@@ -827,7 +829,7 @@ static void no_deviation_within_the_bound_makes_a_loop_grow(void** state)
 static void no_sequence_grows_where_small_gain_says_it_holds(void** state)
 {
     int held = 0, near = 0;
-    for (int i = 0; i < 48; i++) {
+    for (int i = 0; i < 48; i += EVERY) {
         double gain = 0.05;
         for (int tries = 0; tries < 12; tries++, gain *= 1.7) {
             loop_case c;
@@ -856,7 +858,7 @@ static void no_sequence_grows_where_small_gain_says_it_holds(void** state)
         }
     }
     print_message("  %d loops hold, %d of them nearly do not\n", held, near);
-    check(held > 40 && near > 8);
+    check(held > 40 / CHECK_SHARE && near > 8 / CHECK_SHARE);
 }
 
 static void bad_spreads_are_named(void** state)

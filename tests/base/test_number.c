@@ -108,7 +108,7 @@ static void random_bit_patterns_are_written_with_the_fewest_digits(void** state)
 #ifdef TEST_NUMBERS
     const int count = TEST_NUMBERS;
 #else
-    const int count = 1000000;
+    const int count = 1000000 / CHECK_SHARE;
 #endif
     for (int i = 0; i < count; i++) {
         check_value(of_bits(random64()));
@@ -161,7 +161,7 @@ static void exact_ties_go_to_the_even_digit(void** state)
 {
     // n + 1/2^j with 18 digits, the last a 5: the text of 17 digits is a tie
     for (int j = 1; j <= 24; j++) {
-        for (int i = 0; i < 4000; i++) {
+        for (int i = 0; i < 4000 / CHECK_SHARE; i++) {
             const uint64_t m = random64() >> (11 + random64() % 50);
             check_both(ldexp((double)(2 * m + 1), -j));
         }
@@ -174,7 +174,7 @@ static void exact_ties_go_to_the_even_digit(void** state)
 
 static void integers_and_short_decimals_are_written_short(void** state)
 {
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 200000 / CHECK_SHARE; i++) {
         const uint64_t n = random64() >> (random64() % 64);
         check_both((double)n);
         check_value((double)(n % 100000) / 1000);
@@ -247,7 +247,7 @@ static void texts_are_read_like_strtod(void** state)
         check_read(texts[i]);
     }
     char text[64];
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 300000 / CHECK_SHARE; i++) {
         const int exponent = (int)(random64() % 700) - 360;
         const uint64_t digits = random64() >> (random64() % 64);
         snprintf(text, sizeof text, "%llue%d", (unsigned long long)digits, exponent);
@@ -262,7 +262,7 @@ static void texts_are_read_like_strtod(void** state)
 static void middles_between_doubles_are_read_right(void** state)
 {
     char text[2000];
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 3000 / CHECK_SHARE; i++) {
         const uint64_t bits = random64() & 0x7FFFFFFFFFFFFFFFu;
         const uint64_t e = bits >> 52;
         if (e < 2 || e > 2040) { continue; }

@@ -9,7 +9,7 @@
 
 #include "coupling/pair_plants.h"
 
-static int cases = 60; // per delay and network
+static int cases = 60 / CHECK_SHARE; // per delay and network
 static double duration = 16;
 
 #define check_below(a, limit)                                                                      \
@@ -241,7 +241,7 @@ static void no_random_network_makes_random_passive_plants_unstable(void** state)
             const uint64_t seed = 5000 * (uint64_t)k + 100000 * (uint64_t)bad + 1;
             const summary m = run_many("pair", &s, cases, seed);
             check_passive(m);
-            check_below(m.median, medians[k]);
+            if (CHECK_SHARE == 1) { check_below(m.median, medians[k]); } // of six it says little
         }
     }
 }
@@ -297,6 +297,7 @@ static void a_dead_link_creates_nothing_and_may_come_back(void** state)
         const summary fresh = run_many("back, another", &s, cases / 4, 1);
         check_passive(back);
         check_passive(fresh);
+        if (CHECK_SHARE > 1) { continue; }
         check_below(back.apart, 1.5 * whole.apart + 1);
         check_below(fresh.apart, 1.5 * whole.apart + 1);
     }
@@ -444,7 +445,7 @@ static void no_unit_and_no_network_drive_the_tank_below_the_bound(void** state)
 {
     double worst = 0, lowest = 0, tank;
     (void)state;
-    for (uint64_t seed = 1; seed <= 2000; seed++) {
+    for (uint64_t seed = 1; seed <= 2000 / CHECK_SHARE; seed++) {
         worst = fmax(worst, rob(seed, 0, &tank));
         (void)rob(seed, 0.5, &tank);
         lowest = fmin(lowest, tank);
@@ -508,7 +509,7 @@ static double strange(rng* r)
 static void forged_packets_do_not_poison_a_side(void** state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= 200 / CHECK_SHARE; seed++) {
         rng r = {seed};
         crd_pair_options o = options(seed & 1 ? CRD_PAIR_OWNS_FLOW : CRD_PAIR_OWNS_EFFORT);
         o.power_max = 50;

@@ -502,7 +502,8 @@ static void late_links_conserve_energy_for_a_thousand_periods(void** state)
     for (int i = 0; i < 4; i++) {
         double without, with;
         const double alone = error_with(algorithms[i], CRD_CORRECT_NONE, -1, &without, 10);
-        const double both = error_with(algorithms[i], CRD_CORRECT_BALANCE, -1, &with, 1000);
+        const double both =
+            error_with(algorithms[i], CRD_CORRECT_BALANCE, -1, &with, 1000 / CHECK_SHARE);
         printf("%s: error %.3g m alone, %.3g m with balance; energy %+.3g alone, %+.3g with\n",
                algorithms[i], alone, both, without, with);
         check(both <= alone);
@@ -518,7 +519,7 @@ static void the_model_beside_a_machine_is_corrected(void** state)
     for (int real = 0; real < 2; real++) {
         double without, with;
         const double alone = error_with("auto", CRD_CORRECT_NONE, real, &without, 20);
-        const double both = error_with("auto", CRD_CORRECT_BALANCE, real, &with, 200);
+        const double both = error_with("auto", CRD_CORRECT_BALANCE, real, &with, 200 / CHECK_SHARE);
         check(both <= alone);
         check(without > 1);
         check(fabs(with) <= 0.01);
