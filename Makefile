@@ -5,6 +5,8 @@ BENCH ?=
 PICTURE ?=
 LABEL ?=
 JOBS ?= $(shell nproc)
+# Tests of the release wait half of their time: for processes, browsers and clocks.
+AT_ONCE ?= $(shell expr 2 \* $(JOBS))
 FUZZ_SECONDS ?= 60
 
 configure = out=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$out" >&2; exit 1; }
@@ -54,7 +56,7 @@ test-setup: | setup
 test-release: test-setup build build/venv/ready
 	@sh cmake/ngspice.sh build/ngspice
 	@sh cmake/wltc.sh build/cycles
-	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
+	@ctest --test-dir build --output-on-failure -j $(AT_ONCE) -LE 'soak|long' $(label)
 
 test-long: build build/venv/ready ## the sweeps that make test does in part
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L long $(label)
