@@ -182,6 +182,7 @@ class Run(_lib.Unique):
         self._fast: Any = None
         self._handles: Dict[str, Tuple[int, Any, int]] = {}
         self._finished = False
+        self._no_start: Optional[_lib.CardanError] = None  # why there is no going back to it
         self._arrays: Dict[str, Any] = {}
         self._places: Dict[str, int] = {}  # of columns
         try:
@@ -197,6 +198,7 @@ class Run(_lib.Unique):
                 self._quicken()
             if initialize:
                 self._check(lib.crd_master_initialize(self._master))
+                self._no_start = self._unsaved()
         except BaseException:
             self.close()
             raise
@@ -528,11 +530,32 @@ class Run(_lib.Unique):
         with self._inside():
             self._sweep()
             if path is not None:
+                for unit in self._instances:
+                    if unit.of.is_class:
+                        unit._outside(0)
+                self._refuse(self._unsaved())
                 self._check(lib.crd_master_save_file(self._master, _lib.encode(path, "path")))
                 return None
             state = c.c_void_p()
             self._check(lib.crd_master_save(self._master, c.byref(state)))
-            return State._of(self, state)
+            made = State._of(self, state)
+            failed = self._unsaved()
+        self._refuse(failed)
+        return made
+
+    def _unsaved(self) -> Optional[_lib.CardanError]:
+        """Of the state that was just taken: a unit in Python that is not in it."""
+        for unit in self._instances:
+            if unit.unsaved is not None:
+                e = _lib.Unsupported(f"unit '{unit.unit}' cannot be saved: {type(unit.unsaved).__name__}: {unit.unsaved}")
+                e.__cause__ = unit.unsaved
+                return e
+        return None
+
+    @staticmethod
+    def _refuse(e: Optional[_lib.CardanError]) -> None:
+        if e is not None:
+            raise e
 
     def _forget(self, state: c.c_void_p) -> None:
         """A state has gone, in whatever thread."""
@@ -561,6 +584,7 @@ class Run(_lib.Unique):
     def reset(self) -> "Run":
         """Back to the state after the initialisation, without opening anything again."""
         with self._inside():
+            self._refuse(self._no_start)
             self._check(lib.crd_master_reset(self._master))
         return self
 

@@ -272,6 +272,7 @@ class System:
         try:
             for name, (unit, _) in self._models.items():
                 instance = Instance(unit, failed)
+                instance.unit = name
                 instances.append(instance)
                 ctx.check(lib.crd_system_add_model(made, _lib.encode(name, "name"), c.byref(instance.model), 0.0,
                                                    None))

@@ -151,6 +151,8 @@ class Instance:
                 row.offset += 8  # behind the Function that they belong to
         self.object: Any = None
         self.pickled = b""
+        self.unsaved: Optional[Exception] = None  # why the object cannot be pickled
+        self.unit = of.name  # what the system calls it
         self.at = 0
         self.view: Any = None
         self.broken = False
@@ -286,8 +288,11 @@ class Instance:
 
     # What the object has besides its variables.
     def _outside(self, _at: int) -> int:
+        self.pickled, self.unsaved = b"", None
         try:
             self.pickled = pickle.dumps(self.object.__dict__ if self.object is not None else {}, protocol=4)
+        except Exception as e:  # a lock, a file: the run goes on, and who saves it is told
+            self.unsaved = e
         except BaseException as e:
             self._fail(e)
         return len(self.pickled)

@@ -148,7 +148,7 @@ class _Batch:
             self.close()
             raise
         self._python = bool(self.runs[0]._instances)
-        self.can_save = lib.crd_master_can_save(self.runs[0]._master) >= 0
+        self.can_save = lib.crd_master_can_save(self.runs[0]._master) >= 0 and self.runs[0]._no_start is None
         (self._set, set_sizes), (self._get, get_sizes) = layout
         self.values = np.zeros((count, sum(set_sizes)))
         self.read = np.zeros((count, sum(get_sizes)))

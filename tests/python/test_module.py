@@ -458,6 +458,24 @@ class GoingBack(unittest.TestCase):
         self.in_a_file(lag_system, "lag_system()", stop=2)
         self.assertRaises(cardan.NotFound, lambda: lag_system().resume("/nowhere/state"))
 
+    def test_an_object_that_cannot_be_pickled_runs_and_is_named_when_it_is_saved(self):
+        class Locked(Lag.code):
+            def initialize(self, t):
+                super().initialize(t)
+                self.lock = threading.Lock()
+        s = cardan.System().add("shut", cardan.unit(inputs=["u"], outputs=["y"], parameters={"T": 0.5})(Locked))
+        s.set("shut.u", 1).options(step=0.1, stop=1)
+        with s.start() as run:
+            run.advance(2)
+            for call in (run.save, lambda: run.save("never.state"), run.reset, lambda: run.branch().__enter__()):
+                with self.assertRaises(cardan.Unsupported) as caught:
+                    call()
+                self.assertIn("unit 'shut' cannot be saved", str(caught.exception))
+                self.assertIsInstance(caught.exception.__cause__, TypeError)
+            self.assertFalse(os.path.exists("never.state"))
+            run.complete()
+        self.assertEqual(run["shut.y"].tolist(), s.run()["shut.y"].tolist())
+
     def test_who_cannot_be_saved_is_named(self):
         with cardan.System().add("r", fmu=os.path.join(FMUS, "resource.fmu"), isolate="none").start() as run:
             try:

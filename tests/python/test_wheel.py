@@ -69,7 +69,8 @@ def main():
         version = subprocess.run([os.path.join(tools, "cardan"), "--version"], check=True, env=env, capture_output=True,
                                  text=True).stdout
         assert version.startswith("cardan "), version
-        sys.exit(subprocess.run([python, os.path.join(HERE, "test_module.py"), BUILD], env=env).returncode)
+        for test in ("test_module.py", "test_engines.py"):
+            subprocess.run([python, os.path.join(HERE, test), BUILD], check=True, env=env)
 
 
 main()
