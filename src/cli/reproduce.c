@@ -13,7 +13,7 @@ typedef struct reproduce_options {
     crdi_common common;
     crdi_list only;
     const char *figures, *cycle;
-    bool quick, whole;
+    bool quick, times, whole;
 } reproduce_options;
 
 static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_result* out)
@@ -262,8 +262,15 @@ static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_l
         return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is for rautenberg2023 only, not for %s", alien,
                          arguments->items[0]);
     }
+    if (o->times && (o->quick || strncmp(arguments->items[0], "rodriguez2021-ch", 16) != 0 ||
+                     !strchr("34", arguments->items[0][16]))) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "--times is for rodriguez2021-ch3 and "
+                         "rodriguez2021-ch4, without --quick");
+    }
     const crdi_reproduce_options with = {
         .quick = o->quick,
+        .times = o->times,
         .whole = o->whole,
         .cycle = o->cycle,
         .command = "/proc/self/exe",
@@ -285,6 +292,8 @@ static const crdi_option rows[] = {
              "write the data (CSV) and a drawing (SVG) of each figure there", .metavar = "FOLDER"),
     OPT_FLAG(reproduce_options, quick, "quick",
              "measure no times, and leave out rows that take very many steps"),
+    OPT_FLAG(reproduce_options, times, "times",
+             "rodriguez2021-ch3 and -ch4: nothing but the times, beside those of the boards"),
     OPT_FLAG(reproduce_options, whole, "long",
              "rautenberg2023: the benches drive the whole WLTC, 30 minutes, not 120 s of it"),
     OPT_FILE(reproduce_options, cycle, "cycle", "csv|mf4|mat",
@@ -321,6 +330,8 @@ const crdi_command crdi_command_reproduce = {
                  {"cardan reproduce glumac2023 --only 'order.*'", "orders of the defects"},
                  {"cardan reproduce rodriguez2021-ch3 --quick", "circuits, without times"},
                  {"cardan reproduce rodriguez2021-ch4 --figures pictures", "digital twins"},
+                 {"cardan reproduce rodriguez2021-ch3 --times",
+                  "what circuits cost on this machine"},
                  {"cardan reproduce rautenberg2023 --long", "the whole WLTC in real time"}},
     OPTIONS(rows, reproduce_options),
     .min_arguments = 1,

@@ -143,6 +143,7 @@ crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
     r->name = crdi_papers[found];
     const crdi_reproduce_options o = opt ? *opt : (crdi_reproduce_options){0};
     r->quick = o.quick;
+    r->times = o.times;
     r->whole = o.whole;
     r->cycle = o.cycle ? o.cycle : "build/cycles/wltc3b.csv";
     r->command = o.command;

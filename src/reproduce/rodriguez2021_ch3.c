@@ -748,6 +748,7 @@ crd_status crdi_reproduce_rodriguez2021_ch3(crdi_reproduction* r)
     crd_status st = CRD_OK;
     r->paper = "Rodriguez Frade 2021: Multiphysics simulation and model-based system testing of "
                "automotive e-powertrains, chapter 3";
+    if (r->times) { return crdi_ch3_times(r); }
     for (int which = 0; which < CRDI_PROBLEMS; which++) {
         problem p = {0};
         st = crdi_bench_init(&p.bench, r->ctx, (crdi_problem)which, 2, 2);

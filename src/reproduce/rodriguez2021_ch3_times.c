@@ -385,6 +385,7 @@ crd_status crdi_ch3_times(crdi_reproduction* r)
     crd_status st = CRD_OK;
     const bool nodal = has_nodal(r->ctx);
     CRD_TRY(reproduce_times(r));
+    if (r->times) { return CRD_OK; }
     for (int high = 0; high < 2; high++) {
         CRD_TRY(draw_loops(r, high, nodal));
     }

@@ -199,6 +199,16 @@ static crd_status reproduce_case(crdi_reproduction* r, int k)
     s.sources = &source;
     s.source_count = 1;
     s.gate = 1;
+    crd_twin_spec timed = s;
+    timed.thesis_q = 1e6;
+    if (!r->quick) {
+        char id[32], subject[64];
+        snprintf(id, sizeof id, "table4.8.case%d", k + 1);
+        snprintf(subject, sizeof subject, "Table 4.8, inverter, case %d", k + 1);
+        CRD_TRY(crdi_ch4_compare_cost(r, id, subject, model.n, &timed, y[0], this->laptop,
+                                      this->raspberry));
+    }
+    if (r->times) { goto fail; }
     double flat;
     const crd_twin_data data = {
         .rows = CRDI_CH4_ROWS, .measurements = y[0], .from = none, .to = none};
@@ -210,13 +220,6 @@ static crd_status reproduce_case(crdi_reproduction* r, int k)
     CRD_TRY(estimate_junction(r->ctx, model.n, &s, &truth, y[0], t1, &f.rmse));
     CRD_TRY(estimate_junction(r->ctx, model.n, &s, &other, y[1], NULL, &f.mismatch));
     if (!r->quick) {
-        char id[32], subject[64];
-        snprintf(id, sizeof id, "table4.8.case%d", k + 1);
-        snprintf(subject, sizeof subject, "Table 4.8, inverter, case %d", k + 1);
-        crd_twin_spec timed = s;
-        timed.thesis_q = 1e6;
-        CRD_TRY(crdi_ch4_compare_cost(r, id, subject, model.n, &timed, y[0], this->laptop,
-                                      this->raspberry));
         timed.filter = CRD_TWIN_THESIS;
         CRD_TRY(estimate_junction(r->ctx, model.n, &timed, &truth, y[0], NULL, &f.thesis));
     }

@@ -60,8 +60,8 @@ typedef struct crdi_reproduction {
     crd_arena arena;   ///< all of it
     const char* name;  ///< of crdi_papers
     const char* paper; ///< "Baumann 2024: title, journal"
-    bool quick;        ///< as asked for, and so are the next four
-    bool whole;
+    bool quick;        ///< as asked for, and so are the next five
+    bool times, whole;
     const char *cycle, *command;
     const volatile bool* stop;
     crdi_claim* claims;
@@ -77,6 +77,7 @@ extern const char* const crdi_papers[];
 
 typedef struct crdi_reproduce_options {
     bool quick; ///< nothing is timed, and runs of very many steps are left out with their rows
+    bool times; ///< of rodriguez2021-ch3 and -ch4: what boards needed, too, and nothing else
     // rautenberg2023
     bool whole;                ///< benches drive the whole cycle, not 120 s of it
     const char* cycle;         ///< recording of the WLTC; NULL: build/cycles/wltc3b.csv
