@@ -73,6 +73,10 @@ static inline const struct crdi_board* crdi_unit_board(const crd_unit* u)
     return CRDI_UNIT_HAS(u, remote, board) ? u->ops->remote->board(u) : NULL;
 }
 
+/// What a signal that ended a unit says, and what may be behind it. May be called in a signal
+/// handler.
+const char* crdi_signal_text(int number);
+
 static inline const char* crdi_unit_last_call(const crd_unit* u)
 {
     return u->ops->last_call ? u->ops->last_call(u) : "";

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,15 @@ crd_status crdi_unit_fail_at(crd_context* ctx, crd_status st, crd_place place, c
     if (file && strncmp(crd_error_text(ctx), place.file, file) == 0) { return st; }
     char at[400];
     return crdi_fail_in(ctx, st, "%sunit '%s'", crdi_unit_place_text(place, at, sizeof at), name);
+}
+
+const char* crdi_signal_text(int number)
+{
+    if (number == SIGILL) {
+        return "Illegal instruction, as code for a processor with more than this one has ends here";
+    }
+    const char* text = sigdescr_np(number); // not strsignal, which may look for a translation
+    return text ? text : "a signal";
 }
 
 // ---- settings ----------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ TABLE = [  # kind, what happens, places, words or reason
     ("stack_overflow", "told", ("constructor", "instantiate", "step", "terminate", "free"), "Segmentation fault"),
     ("bus", "told", ("step",), "Bus error"),
     ("fpe", "told", ("instantiate", "step"), "Floating point exception"),
-    ("ill", "told", ("step",), "Illegal instruction"),
+    ("ill", "told", ("step",), "Illegal instruction, as code for a processor with more than this one has"),
     ("sigtrap", "told", ("step",), "Trace/breakpoint trap"),
     ("sigsys", "told", ("step",), "Bad system call"),
     ("sigpipe", "told", ("instantiate", "step"), "Broken pipe"),

@@ -49,7 +49,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
                        p->unit->name, moment(m, when, sizeof when), call);
     } else {
         st = crdi_fail(m->ctx, st, "unit '%s' %s: crashed in %s (%s)", p->unit->name,
-                       moment(m, when, sizeof when), call, strsignal(signal_number));
+                       moment(m, when, sizeof when), call, crdi_signal_text(signal_number));
     }
     crdi_unit_abandon(p->unit);
     return st;

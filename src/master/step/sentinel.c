@@ -49,12 +49,6 @@ static const char* place(const crd_master* m, char* out, size_t size)
     return out;
 }
 
-static const char* signal_text(int number)
-{
-    const char* text = sigdescr_np(number); // not strsignal, which may look for a translation
-    return text ? text : "a signal";
-}
-
 // Units whose code is in this process and that are still there: "'a', 'b', ...", and how many.
 static int name_suspects(const crd_master* m, char* out, size_t size)
 {
@@ -90,9 +84,9 @@ static void word_foreign(const crd_master* m, const char* what, const char* when
 
 static void word(const crd_master* m, const crdi_crash_news* n)
 {
-    char when[64], signal_name[96];
+    char when[64], signal_name[128];
     place(m, when, sizeof when);
-    snprintf(signal_name, sizeof signal_name, "crashed (%s)", signal_text(n->what));
+    snprintf(signal_name, sizeof signal_name, "crashed (%s)", crdi_signal_text(n->what));
     const char* what = n->what == CRDI_CRASH_EXIT ? "tried to end the process with exit()"
                        : n->what == CRDI_CRASH_THREAD
                            ? "ended a thread of Cardan with pthread_exit()"
@@ -111,7 +105,7 @@ static void word(const crd_master* m, const crdi_crash_news* n)
                  "Cardan itself crashed %s (%s), in none of its units: either a unit wrote into "
                  "memory that is not its own (isolate: process keeps it from that), or this is a "
                  "mistake of Cardan",
-                 when, what ? "exit()" : signal_text(n->what));
+                 when, what ? "exit()" : crdi_signal_text(n->what));
         return;
     }
     const crd_unit* u = m->plan->members[n->member].unit;
@@ -124,7 +118,7 @@ static void word(const crd_master* m, const crdi_crash_news* n)
         snprintf(sentence, sizeof sentence, "unit '%s' %s: %s in %s", u->name, when, what, call);
     } else {
         snprintf(sentence, sizeof sentence, "unit '%s' %s: crashed in %s (%s)", u->name, when, call,
-                 signal_text(n->what));
+                 crdi_signal_text(n->what));
     }
 }
 
@@ -157,7 +151,7 @@ _Noreturn void crdi_sentinel_end_late(int number)
     const int n = snprintf(line, sizeof line,
                            "cardan: a thread that a unit left behind crashed at the end, when the "
                            "unit was gone (%s)\n",
-                           signal_text(number));
+                           crdi_signal_text(number));
     const ssize_t written = write(STDERR_FILENO, line, (size_t)n);
     crdi_scratch_abandon();
     _exit(crd_status_exit_code(written == n ? CRD_E_CRASH : CRD_E_IO));

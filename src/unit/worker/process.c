@@ -333,7 +333,7 @@ static void describe_end(crdi_worker* w, crdi_proxy* asked, int status)
         const bool own = number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
                          number == SIGILL || number == SIGABRT || number == SIGTRAP;
         snprintf(w->why, sizeof w->why, own ? "crashed in %s (%s)" : "lost its process in %s (%s)",
-                 where, number ? strsignal(number) : "gone");
+                 where, number ? crdi_signal_text(number) : "gone");
     }
 }
 
