@@ -233,10 +233,12 @@ lib: Any = _load()
 
 
 def _load_fast() -> Any:
-    """The small module in C for what is called a million times, beside the library; None: ctypes does it."""
+    """The small module in C for what is called a million times, beside the library or this file; None: ctypes does it."""
     import importlib.machinery
     import importlib.util
     path = Path(_find()).with_name("_fast.abi3.so")
+    if not path.exists():
+        path = Path(__file__).with_name(path.name)
     if not path.exists() or os.environ.get("CARDAN_NO_FAST"):
         return None
     try:
