@@ -99,18 +99,6 @@ static crd_status find_pair(crd_master* m, crdi_judge* j)
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 
-// What the unit says; of one that says nothing it is not known.
-static bool follows(const crd_unit* u, int32_t output, int32_t input)
-{
-    const crd_dependencies* d = u->info.outputs;
-    for (int i = 0; d && i < d->count; i++) {
-        if (d->unknown[i] == output) {
-            return !d->on_all[i] && crd_unit_depends(u, output, input, false);
-        }
-    }
-    return false;
-}
-
 // At the end of its step a unit has an input as it was at the beginning, or in the middle. In
 // Gauss- Seidel order what is held is the newest value.
 static bool comes_late(const crdi_plan* plan, const crdi_connection* k)
@@ -121,6 +109,7 @@ static bool comes_late(const crdi_plan* plan, const crdi_connection* k)
     return constant && !(held && plan->phase_count > 1);
 }
 
+// Of outputs of which a unit does not say what they depend on it is assumed that they follow.
 static void find_stale(const crd_master* m, crdi_judge* j)
 {
     enum { MOST = 1000 }; // all are compared with all
@@ -131,7 +120,8 @@ static void find_stale(const crd_master* m, crdi_judge* j)
         for (int k = 0; k < j->count && !fresh && !j->stale[i]; k++) {
             const crdi_end* to = &j->links[k]->to;
             j->stale[i] = to->member == from->member && comes_late(m->plan, j->links[k]) &&
-                          follows(m->plan->members[to->member].unit, from->variable, to->variable);
+                          crd_unit_depends(m->plan->members[to->member].unit, from->variable,
+                                           to->variable, false);
         }
     }
 }
