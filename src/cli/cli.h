@@ -132,7 +132,7 @@ typedef struct crdi_cli {
     crdi_list warnings;
 } crdi_cli;
 
-enum { CRDI_EXAMPLES = 7 }; // of a command at most
+enum { CRDI_EXAMPLES = 8 }; // of a command at most
 typedef struct crdi_example {
     const char* command;
     const char* meaning;
