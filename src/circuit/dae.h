@@ -89,6 +89,7 @@ typedef struct crdi_dae {
     double* target;                           // A x as it is wanted (p)
     double* middle;                           // x inside a step (n)
     int32_t worst;                            // column that did not settle
+    double changes[3];                        // of volts, amperes, coulombs, see crdi_dae_change
 } crdi_dae;
 
 // dae_equations.c

@@ -101,9 +101,12 @@ double crdi_dae_change(crdi_dae* d, const double* x, const double* delta, int32_
         if (d->leak > 0) { *top = fmax(*top, fabs(d->rate[i % d->n]) * d->c->opt.step); }
     }
     double worst = 0;
+    memset(d->changes, 0, sizeof d->changes);
     for (int32_t i = 0; i < count; i++) {
-        const double change = fabs(delta[i]) / large[d->column_kind[i % d->n]];
-        if (!(change <= worst)) { // NaN too
+        const int kind = d->column_kind[i % d->n];
+        const double change = fabs(delta[i]) / large[kind];
+        if (!(change <= d->changes[kind])) { d->changes[kind] = change; } // NaN too
+        if (!(change <= worst)) {
             worst = change;
             d->worst = i % d->n;
         }
@@ -241,6 +244,10 @@ static crd_status newton(crdi_dae* d, const double* times)
         const double change = crdi_dae_change(d, d->next, d->residual, size);
         // what is small and does not get smaller is rounding
         bool settled = change <= o->tolerance || (change < 1e-7 && change > 0.3 * before);
+        // Where nothing moves, all currents (or voltages) are rounding, however large that is
+        // against themselves: what the others stand still with.
+        settled |=
+            k >= 4 && change > 0.3 * before && fmin(d->changes[0], d->changes[1]) <= o->tolerance;
         before = change;
         if (!settled && k >= 10 && d->diodes) {
             settled = true;
