@@ -421,6 +421,21 @@ bool crd_dimension_parse(const char* text, crd_dimension* out)
     return parse_scale(text, &s) && to_dimension(&s, out);
 }
 
+bool crdi_unit_convert(const char* from, const char* to, double* factor, double* offset)
+{
+    crd_dimension a, b;
+    *factor = 1;
+    *offset = 0;
+    if (!*from || !*to || strcmp(from, to) == 0) { return true; }
+    if (!crd_dimension_parse(from, &a) || !crd_dimension_parse(to, &b) ||
+        !crd_dimension_equal(&a, &b)) {
+        return false;
+    }
+    *factor = a.factor / b.factor;
+    *offset = (a.offset - b.offset) / b.factor;
+    return true;
+}
+
 const char* crdi_unit_symbol(int i, bool* prefixed)
 {
     if (i < 0 || i >= (int)SYMBOLS) { return NULL; }

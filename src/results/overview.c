@@ -3,6 +3,7 @@
 // low(l+1, k) = min low(l, 16 k + i), i = 0..15; likewise high. A pyramid has at most 2^18 buckets
 // of 2^n rows, so that what is finer than a pixel of it is 1/256 of the file for 1024 pixels.
 #include "results/recording.h"
+#include "shared/base_units.h"
 #include "shared/results.h"
 #include "shared/results_overview.h"
 
@@ -54,7 +55,8 @@ typedef struct feed {
     crd_block block;
     int64_t at;
     bool any, done;
-    double time, value; // before
+    double time, value;    // before
+    double factor, offset; // into the unit of measure of the other signal
 } feed;
 
 // Rows of pyramids that share a lane.
@@ -132,9 +134,12 @@ static crd_status reader_open(crdi_overview* o, lane* l, pyramid* const* list, i
         signals[i] = list[i]->track.signal;
         const crdi_track* t = &list[i]->track;
         if (t->reference < 0) { continue; }
-        const int group = info_of(o, t->reference)->signals[t->reference_signal].group;
-        CRD_TRY(crd_cursor_open(o->files[t->reference], group, &t->reference_signal, 1,
-                                &r->feeds[i].cursor));
+        const crd_signal_info* s = &info_of(o, t->reference)->signals[t->reference_signal];
+        feed* f = &r->feeds[i];
+        (void)crdi_unit_convert(s->unit, info_of(o, t->file)->signals[t->signal].unit, &f->factor,
+                                &f->offset);
+        CRD_TRY(
+            crd_cursor_open(o->files[t->reference], s->group, &t->reference_signal, 1, &f->cursor));
     }
     CRD_TRY(crd_cursor_open(o->files[l->file], l->group, signals, count, &r->cursor));
     crd_free(o->ctx, signals);
@@ -151,7 +156,7 @@ static crd_status feed_value(feed* f, double t, bool holds, double* out)
         const crd_block* b = &f->block;
         while (f->at < b->rows && b->time[f->at] <= t) {
             f->time = b->time[f->at];
-            f->value = b->values[0][f->at++];
+            f->value = f->factor * b->values[0][f->at++] + f->offset;
             f->any = true;
         }
         if (f->at < b->rows || f->done) { break; }
@@ -164,7 +169,8 @@ static crd_status feed_value(feed* f, double t, bool holds, double* out)
     if (!f->any || (f->done && t > f->time)) {
         *out = (double)NAN;
     } else if (!f->done && t > f->time && !holds) {
-        const double t1 = f->block.time[f->at], v1 = f->block.values[0][f->at];
+        const double t1 = f->block.time[f->at];
+        const double v1 = f->factor * f->block.values[0][f->at] + f->offset;
         *out = f->value + (v1 - f->value) * ((t - f->time) / (t1 - f->time));
     }
     return CRD_OK;
@@ -331,7 +337,7 @@ static crd_status reader_seek(reader* r, int64_t row)
             CRD_TRY(st);
             CRD_TRY(row_at(o, lane_of(o, k->reference, k->reference_signal), t, &at));
         }
-        *f = (feed){.cursor = f->cursor};
+        *f = (feed){.cursor = f->cursor, .factor = f->factor, .offset = f->offset};
         CRD_TRY(crdi_cursor_seek(f->cursor, at < 0 ? 0 : at));
     }
 fail:

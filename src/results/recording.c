@@ -2,6 +2,7 @@
 #include "results/recording.h"
 
 #include "results/table.h"
+#include "shared/results.h"
 
 #include <assert.h>
 #include <string.h>
@@ -235,6 +236,36 @@ void crd_recording_close(crd_recording* r)
 const crd_recording_info* crd_recording_describe(const crd_recording* r)
 {
     return &r->info;
+}
+
+static crd_status name_with_group(crd_arena* arena, const crd_recording_info* info, int i,
+                                  const char** out)
+{
+    const char* group = info->groups[info->signals[i].group].name;
+    if (!*group) { return CRD_OK; }
+    out[i] = crdi_arena_format(arena, "%s (%s)", info->signals[i].name, group);
+    return out[i] ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_status crdi_signal_names(crd_arena* arena, const crd_recording_info* info, const char** out)
+{
+    crd_map seen;
+    crd_status st = CRD_OK;
+    crdi_map_init(&seen, arena->ctx);
+    for (int i = 0; i < info->signal_count; i++) {
+        bool fresh = false;
+        out[i] = info->signals[i].name;
+        CRD_TRY(crdi_map_add(&seen, out[i], i, &fresh));
+        if (fresh) { continue; }
+        const int first = crdi_map_find(&seen, out[i]);
+        if (out[first] == info->signals[first].name) {
+            CRD_TRY(name_with_group(arena, info, first, out));
+        }
+        CRD_TRY(name_with_group(arena, info, i, out));
+    }
+fail:
+    crdi_map_clear(&seen);
+    return st;
 }
 
 crd_status crd_recording_attachment(crd_recording* r, int i, char** data, size_t* length)

@@ -2,6 +2,8 @@
 // group the signals into plots, write the file beside its place and put it there.
 #include "results/report.h"
 #include "shared/base_path.h"
+#include "shared/base_units.h"
+#include "shared/results.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,18 +192,30 @@ static bool wanted(const crdi_report* r, const char* name)
     return r->options->pattern_count == 0;
 }
 
+// Whether a signal of a part is drawn over what has its name: not if the part has one there
+// already, and not if the units of measure do not go together.
+static bool joins(const crdi_report* r, int at, int part, const crd_signal_info* s,
+                  crdi_report_line* line)
+{
+    return at < 0 ||
+           (!r->signals[at].lines[part].there &&
+            crdi_unit_convert(s->unit, r->signals[at].info->unit, &line->factor, &line->offset));
+}
+
 // The signal `s` of a part gets its place among the report's signals, -1: none.
 static crd_status place_signal(crdi_report* r, crd_map* names, int part, const crd_signal_info* s,
-                               int* out)
+                               const char* called, int* out)
 {
     const crdi_report_part* p = &r->parts[part];
+    crdi_report_line line = {.there = true, .group = s->group, .factor = 1};
     *out = -1;
-    if (!wanted(r, s->name)) { return CRD_OK; }
-    const char* name = s->name;
+    if (!wanted(r, called)) { return CRD_OK; }
+    const char* name = called;
     int at = crdi_map_find(names, name);
-    for (int twin = 2; at >= 0 && r->signals[at].lines[part].there; twin++) {
-        // The same name twice in one file.
-        name = crdi_arena_format(&r->arena, "%s (%d)", s->name, twin);
+    for (int twin = 1; !joins(r, at, part, s, &line); twin++) {
+        const bool unit = twin == 1 && *s->unit && !r->signals[at].lines[part].there;
+        name = unit ? crdi_arena_format(&r->arena, "%s [%s]", called, s->unit)
+                    : crdi_arena_format(&r->arena, "%s (%d)", called, twin + 1);
         if (!name) { return CRD_E_MEMORY; }
         at = crdi_map_find(names, name);
     }
@@ -224,7 +238,7 @@ static crd_status place_signal(crdi_report* r, crd_map* names, int part, const c
     }
     const crdi_kind kind = r->signals[at].kind;
     if ((kind == CRDI_KIND_TEXT) != (signal_kind(s) == CRDI_KIND_TEXT)) { return CRD_OK; }
-    r->signals[at].lines[part] = (crdi_report_line){.there = true, .group = s->group};
+    r->signals[at].lines[part] = line;
     *out = at;
     return CRD_OK;
 }
@@ -235,7 +249,7 @@ static crd_status check_patterns(const crdi_report* r)
         const char* pattern = r->options->patterns[i];
         bool fits = false;
         for (int k = 0; k < r->signal_count && !fits; k++) {
-            fits = crdi_glob(pattern, r->signals[k].info->name);
+            fits = crdi_glob(pattern, r->signals[k].name);
         }
         if (!fits) {
             return crdi_fail(r->ctx, CRD_E_NOT_FOUND, "no signal of %s fits '%s'",
@@ -266,8 +280,12 @@ static crd_status place_signals(crdi_report* r, int** targets)
                 st = CRD_E_MEMORY;
                 goto fail;
             }
+            const char** called =
+                crdi_arena_new(&r->arena, (size_t)p->info->signal_count + 1, sizeof *called);
+            CRD_TRY(called ? crdi_signal_names(&r->arena, p->info, called) : CRD_E_MEMORY);
             for (int k = 0; k < p->info->signal_count; k++) {
-                CRD_TRY(place_signal(r, &names, i, &p->info->signals[k], &targets[i][k]));
+                CRD_TRY(
+                    place_signal(r, &names, i, &p->info->signals[k], called[k], &targets[i][k]));
             }
         }
     }
@@ -346,6 +364,21 @@ static crd_status prepare_line(crdi_report* r, const crdi_report_part* p, int pa
     return st;
 }
 
+// Into the unit of measure of the first run that has the signal.
+static crd_status convert_block(crdi_report* r, const crdi_report_line* line, int64_t rows,
+                                const double** values)
+{
+    double* own =
+        crdi_grow(r->ctx, r->converted, &r->converted_rows, (size_t)rows, sizeof *r->converted);
+    if (!own) { return CRD_E_MEMORY; }
+    for (int64_t i = 0; i < rows; i++) {
+        own[i] = line->factor * (*values)[i] + line->offset;
+    }
+    r->converted = own;
+    *values = own;
+    return CRD_OK;
+}
+
 static crd_status take_block(crdi_report* r, int part, const crd_block* b, const int* targets,
                              const int* chosen, int count)
 {
@@ -354,7 +387,13 @@ static crd_status take_block(crdi_report* r, int part, const crd_block* b, const
         crdi_report_line* line = &s->lines[part];
         const char* const* texts = b->texts ? b->texts[k] : NULL;
         if (s->kind != CRDI_KIND_TEXT) {
-            crdi_trace_add(&line->trace, b->time, b->values[k], b->rows);
+            crd_status st = CRD_OK;
+            const double* values = b->values[k];
+            if (line->factor != 1 || line->offset != 0) {
+                st = convert_block(r, line, b->rows, &values);
+                if (st < 0) { return st; }
+            }
+            crdi_trace_add(&line->trace, b->time, values, b->rows);
         } else if (texts) {
             const crd_status st = note_texts(r, line, b->time, texts, b->rows);
             if (st < 0) { return st; }
@@ -525,6 +564,7 @@ crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report
     CRD_TRY(crdi_report_group_signals(&r));
     CRD_TRY(write_document(ctx, path, opt->format, put_report, &r));
 fail:
+    crd_free(ctx, r.converted);
     crd_arena_clear(&r.arena);
     return st;
 }

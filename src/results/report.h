@@ -84,6 +84,7 @@ enum {
 typedef struct crdi_report_line {
     bool there;
     int group;
+    double factor, offset; // into the unit of measure of the first run that has it
     crdi_trace trace;
     crdi_text_change* changes; // of a text, at most CRDI_MOST_CHANGES
     char* latest;              // of a text, CRDI_MOST_TEXT + 1 bytes
@@ -138,7 +139,9 @@ typedef struct crdi_report {
     int points;                       // per line
     double start, stop;               // over all runs
     const char *folder, *folder_name; // of pictures beside a Markdown file, and in its links
-    crdi_point* scratch;              // room for one trace
+    double* converted;                // of a block
+    size_t converted_rows;
+    crdi_point* scratch; // room for one trace
     int64_t scratch_most;
 } crdi_report;
 

@@ -4,6 +4,7 @@
 #include "results/recording.h"
 #include "shared/base_path.h"
 #include "shared/base_progress.h"
+#include "shared/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ crd_status crdi_table_check_size(crd_context* ctx, const char* path, double valu
 
 // Room for the columns of a group, its times first.
 static crd_status results_table_make_columns(crdi_table* t, const crd_recording_info* info,
-                                             int group, double** time)
+                                             int group, const char* const* names, double** time)
 {
     const crd_group_info* g = &info->groups[group];
     const size_t rows = (size_t)g->rows;
@@ -37,7 +38,8 @@ static crd_status results_table_make_columns(crdi_table* t, const crd_recording_
     }
     for (int i = 0; i < g->signal_count; i++) {
         const crd_signal_info* s = &info->signals[g->first_signal + i];
-        crd_table_column c = {.name = crdi_arena_text(&t->arena, s->name, strlen(s->name)),
+        crd_table_column c = {.name = crdi_arena_text(&t->arena, names[g->first_signal + i],
+                                                      strlen(names[g->first_signal + i])),
                               .unit = crdi_arena_text(&t->arena, s->unit, strlen(s->unit)),
                               .values = crdi_arena_new(&t->arena, rows, sizeof(double)),
                               .time = *time,
@@ -82,7 +84,8 @@ static crd_status copy_block(crdi_table* t, const crd_block* b, int first, int c
     return CRD_OK;
 }
 
-static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int group)
+static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int group,
+                                           const char* const* names)
 {
     crd_status st = CRD_OK;
     const crd_recording_info* info = crd_recording_describe(r);
@@ -95,7 +98,7 @@ static crd_status results_table_read_group(crdi_table* t, crd_recording* r, int 
     for (int i = 0; i < g->signal_count; i++) {
         signals[i] = g->first_signal + i;
     }
-    CRD_TRY(results_table_make_columns(t, info, group, &time));
+    CRD_TRY(results_table_make_columns(t, info, group, names, &time));
     CRD_TRY(crd_cursor_open(r, group, signals, g->signal_count, &cursor));
     int64_t rows = 0;
     snprintf(part, sizeof part, "reading %.50s", info->path + crdi_folder_length(info->path));
@@ -128,8 +131,10 @@ static crd_status read_recording(crd_context* ctx, crd_recording* r, crd_table**
     }
     CRD_TRY(crdi_table_check_size(ctx, info->path, values));
     CRD_TRY(crdi_table_create(ctx, info->path, info->signal_count, &t));
+    const char** names = crdi_arena_new(&t->arena, (size_t)info->signal_count + 1, sizeof *names);
+    CRD_TRY(names ? crdi_signal_names(&t->arena, info, names) : CRD_E_MEMORY);
     for (int i = 0; i < info->group_count; i++) {
-        CRD_TRY(results_table_read_group(t, r, i));
+        CRD_TRY(results_table_read_group(t, r, i, names));
     }
     *out = &t->view;
     return CRD_OK;

@@ -9,6 +9,10 @@ const void* crdi_chart(size_t* length);
 crd_status crdi_plot_put(crd_context* ctx, crd_text* out, const crd_plot_options* options,
                          const crd_plot_panel* panels, int panel_count);
 
+/// What signals are called where one file has several of the same name: "name (GROUP)", if the
+/// groups are called anything. `out` has room for all; texts are the recording's, or in the arena.
+crd_status crdi_signal_names(crd_arena* arena, const crd_recording_info* info, const char** out);
+
 /// The next block begins at this row; at the number of rows there is none. Text that stands outside
 /// of records is in memory already; a deflated block of an MF4 file is inflated as a whole.
 crd_status crdi_cursor_seek(crd_cursor* c, int64_t row);

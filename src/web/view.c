@@ -1,5 +1,6 @@
 // Recordings for the viewer: what is told about them, answers, the layout beside the first file.
 #include "shared/base_units.h"
+#include "shared/results.h"
 #include "web/view_object.h"
 
 #include <math.h>
@@ -38,10 +39,16 @@ static void list_unit(unit_list* u, const char* name)
     crdi_json_put_text(u->w, NULL, name);
     crdi_json_put_number(u->w, NULL, d.factor);
     crdi_json_put_number(u->w, NULL, d.offset);
+    if (u->count == 1) {
+        char dimension[48];
+        snprintf(dimension, sizeof dimension, "%d %d %d %d %d %d %d %d", d.kg, d.m, d.s, d.A, d.K,
+                 d.mol, d.cd, d.rad);
+        crdi_json_put_text(u->w, NULL, dimension);
+    }
     crdi_json_end(u->w);
 }
 
-// "rad/s": [["rad/s", 1, 0], ["rpm", 0.10472, 0], ...], the unit itself first.
+// "rad/s": [["rad/s", 1, 0, DIMENSION], ["rpm", 0.10472, 0], ...], the unit itself first.
 static void put_unit(crdi_json_writer* w, const char* unit)
 {
     static const char* const prefixes[] = {"", "m", "k", "M", "\u00b5", "G", "n"};
@@ -95,22 +102,31 @@ static const char* signal_type(const crd_signal_info* s)
     return kind == CRD_REAL ? "real" : kind == CRD_BYTES ? "text" : "integer";
 }
 
-// [name, unit, type, group, description, [[value, text], ...]]
-static void put_signal(crdi_json_writer* w, const crd_signal_info* s)
+static void put_label(crdi_json_writer* w, int64_t value, const char* text)
 {
     crdi_json_begin_list(w, NULL);
-    crdi_json_put_text(w, NULL, s->name);
+    crdi_json_put_integer(w, NULL, value);
+    crdi_json_put_text(w, NULL, text);
+    crdi_json_end(w);
+}
+
+// [name, unit, type, group, description, [[value, text], ...]]; texts: those of a signal of texts
+static void put_signal(crdi_json_writer* w, const crd_signal_info* s, const char* name,
+                       const char* const* texts, int text_count)
+{
+    crdi_json_begin_list(w, NULL);
+    crdi_json_put_text(w, NULL, name);
     crdi_json_put_text(w, NULL, s->unit);
     crdi_json_put_text(w, NULL, signal_type(s));
     crdi_json_put_integer(w, NULL, s->group);
     crdi_json_put_text(w, NULL, s->description);
-    if (s->label_count) {
+    if (s->label_count || text_count) {
         crdi_json_begin_list(w, NULL);
         for (int i = 0; i < s->label_count; i++) {
-            crdi_json_begin_list(w, NULL);
-            crdi_json_put_integer(w, NULL, s->labels[i].value);
-            crdi_json_put_text(w, NULL, s->labels[i].text);
-            crdi_json_end(w);
+            put_label(w, s->labels[i].value, s->labels[i].text);
+        }
+        for (int i = 0; i < text_count; i++) {
+            put_label(w, i, texts[i]);
         }
         crdi_json_end(w);
     }
@@ -155,11 +171,17 @@ static void put_file(crdi_view* v, crdi_json_writer* w, int f, const crdi_view_c
     crdi_json_begin_list(w, "signals");
     if (!only) {
         for (int i = 0; i < info->signal_count; i++) {
-            put_signal(w, &info->signals[i]);
+            put_signal(w, &info->signals[i], v->names[f][i], NULL, 0);
         }
     }
     for (int i = 0; only && i < only->count; i++) {
-        if (only->tracks[i].file == f) { put_signal(w, &info->signals[only->tracks[i].signal]); }
+        const crdi_track* t = &only->tracks[i];
+        if (t->file != f) { continue; }
+        const crd_signal_info* s = &info->signals[t->signal];
+        int count = 0;
+        const char* const* texts =
+            s->type == CRD_STRING ? crdi_overview_texts(v->overview, t, &count) : NULL;
+        put_signal(w, s, v->names[f][t->signal], texts, count);
     }
     crdi_json_end(w);
     put_events(w, info);
@@ -393,15 +415,19 @@ crd_status crdi_view_create(crd_context* ctx, const char* const* paths, int coun
     crd_text_init(&v->hello, own);
     v->files = crdi_arena_new(&v->arena, (size_t)count + 1, sizeof *v->files);
     v->paths = crdi_arena_new(&v->arena, (size_t)count + 1, sizeof *v->paths);
+    v->names = crdi_arena_new(&v->arena, (size_t)count + 1, sizeof *v->names);
     CRD_TRY(crdi_arena_status(&v->arena));
     for (int i = 0; i < count; i++) {
         v->paths[i] = crdi_arena_text(&v->arena, paths[i], strlen(paths[i]));
         CRD_TRY(crd_recording_open(own, paths[i], &v->files[i]));
         v->file_count++;
-        if (crd_recording_describe(v->files[i])->signal_count == 0) {
+        const crd_recording_info* info = crd_recording_describe(v->files[i]);
+        if (info->signal_count == 0) {
             CRD_TRY(crdi_fail(own, CRD_E_FORMAT, "%s: there is no signal in it, only %s", paths[i],
                               "its times"));
         }
+        v->names[i] = crdi_arena_new(&v->arena, (size_t)info->signal_count, sizeof *v->names[i]);
+        CRD_TRY(v->names[i] ? crdi_signal_names(&v->arena, info, v->names[i]) : CRD_E_MEMORY);
     }
     v->layout_path = crdi_arena_format(&v->arena, "%s.view.json", paths[0]);
     CRD_TRY(crdi_arena_status(&v->arena));

@@ -40,7 +40,7 @@ static crd_status choose(crdi_view* v, const char* const* patterns, int count,
     for (int f = 0; f < v->file_count; f++) {
         const crd_recording_info* info = crd_recording_describe(v->files[f]);
         for (int i = 0; i < info->signal_count; i++) {
-            const char* name = info->signals[i].name;
+            const char* name = v->names[f][i];
             if (!some && !(count ? matches(patterns, count, name) : layout_has(v->layout, name))) {
                 continue;
             }

@@ -9,6 +9,7 @@ struct crdi_view {
     crd_arena arena;
     crd_recording** files;
     const char** paths;
+    const char*** names; // of the signals of each file
     int file_count;
     crdi_overview* overview;
     char* layout_path;       // beside the first file

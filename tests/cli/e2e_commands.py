@@ -433,6 +433,20 @@ results: coupled.xls
         said = [f["text"].split(":")[0] for f in j["findings"] if not f["line"]]
         self.assertEqual(said, ["--pace", "--scheme", "--set", "--set"])
 
+    def test_marks_of_lists_in_one_line_stand_below_the_item_that_is_meant(self):
+        text = """cardan: 1
+units: { first: { fmu: %s }, second: { fmu: %s } }
+connections: [second.x2 -> first.x2, first.f -> second.x2, { from: second.v2, to: first.x2 }, "second.v2 -> first.f9"]
+bonds: [[first.f, second.v2], [first.f, second.v2, 3]]
+""" % (fmu("lo_fd1"), fmu("lo_fd2"))
+        self.write("row.yaml", text)
+        lines = text.splitlines()
+        found = [(f["column"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1])
+                 for f in self.cardan_json("check", "row.yaml", code=2)["findings"]]
+        row = lines[2]
+        self.assertEqual(found, [(row.index("second.x2, {") + 1, "second.x2"), (row.index("first.x2 }") + 1, "first.x2"),
+                                 (row.index("f9") + 1, "f9"), (31, "[first.f, second.v2, 3]")])
+
     def test_a_system_can_be_checked_with_every_option_of_a_run_that_changes_it(self):
         self.oscillator()
         for options, says in ((("--pace", "realtime"), None), (("--control", "1e-3"), None), (("--tolerance", "1e-6"), None),
@@ -530,6 +544,37 @@ class Plot(EndToEnd):
         self.assertIn("</svg>", text)
         self.cardan("plot", "a.csv", "--variables", "x")
         self.assertTrue(os.path.exists(self.path("a.svg")))
+
+    def lines_of(self, *arguments):
+        """The curves of a picture that have three points (keys have two), and its texts."""
+        svg = self.cardan("plot", *arguments, "-o", "-").stdout
+        return re.findall(r'<path [^>]*d="(M[^" ]* [^" ]* [^" ]*)"', svg), re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+    def test_units_of_measure_of_several_results_become_those_of_the_first(self):
+        """What cannot be converted has a panel of its own: numbers of one unit never stand at the axis of another."""
+        self.write("a.csv", "time [s],T [degC],x [N.m],n [rad/s],bare\n0,20,1,0,1\n1,30,2,10,2\n2,25,3,0,1\n")
+        self.write("b.csv", "time [ms],T [K],x [N.cm],n [1/min],bare [m]\n0,293.15,100,0,1\n1000,303.15,200,90,2\n2000,298.15,300,0,1\n")
+        curves, texts = self.lines_of("a.csv", "b.csv")
+        self.assertEqual([t for t in texts if t in ("T", "x", "n", "bare", "degC", "K", "N.m", "N.cm", "rad/s", "1/min")].count("n"), 2)
+        self.assertIn("1/min", texts)
+        for unit in ("K", "N.cm"):
+            self.assertNotIn(unit, texts)
+        self.assertEqual(len(curves), 8)
+        for k in (0, 2, 5):  # T, x, and what says no unit lie over each other; n has two panels
+            self.assertEqual(curves[k], curves[k + 1])
+        curves, texts = self.lines_of("a.csv", "b.csv", "--panel", "T,n")
+        self.assertEqual(curves[0], curves[1])
+        self.assertIn("n, b [1/min]", texts)
+        curves, texts = self.lines_of("a.csv", "b.csv", "--xy", "T,x")
+        self.assertEqual(curves[0], curves[1])
+        self.cardan("plot", "a.csv", "b.csv", "--xy", "T,n", code=2, says="n is in '1/min', which cannot be drawn over 'rad/s'")
+
+    def test_signals_of_one_name_are_told_apart_by_their_groups(self):
+        self.oscillator()
+        self.cardan("run", "oscillator.yaml", "--exchange", "ex.mf4", "-o", "none")
+        _, texts = self.lines_of("ex.mf4", "--variables", "value *")
+        self.assertEqual([t for t in texts if t.startswith("value")],
+                         [f"value ({c})" for c in ("second.x2 -&gt; first.x2", "second.v2 -&gt; first.v2", "first.f -&gt; second.f")])
 
     def test_what_cannot_be_drawn(self):
         self.write("t.csv", "time,x\n0,a\n1,b\n")

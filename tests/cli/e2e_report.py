@@ -380,6 +380,14 @@ class ReportInBrowser(Report):
         self.assertGreaterEqual(seen["drawn"], 1)
         self.assertIn("</script><img src=x onerror=document.title='hacked'>", seen["text"])
 
+    def test_units_of_measure_of_several_runs_become_those_of_the_first(self):
+        self.write("a.csv", "time,T [degC],n [rad/s]\n0,20,0\n1,30,10\n")
+        self.write("b.csv", "time,T [K],n [1/min]\n0,293.15,0\n1,303.15,90\n")
+        self.cardan("report", "a.csv", "b.csv", "-o", "both.md")
+        rows = [line.split("|")[1:6] for line in self.read("both.md").splitlines() if re.match(r"\|[Tn][ |]", line)]
+        self.assertEqual(rows, [["T", "a", "degC", "20", "30"], ["T", "b", "degC", "20", "30"],
+                                ["n", "a", "rad/s", "0", "10"], ["n &#91;1/min&#93;", "b", "1/min", "0", "90"]])
+
     def test_several_runs_and_a_reference_lie_over_each_other(self):
         self.run_system("a.mf4")
         self.run_system("b.mf4", "--set", "first.m1=3")

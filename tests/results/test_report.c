@@ -710,7 +710,7 @@ static void whatever_stands_in_a_recording_stays_text(void** state)
     check(!strstr(html, "<i>") && !strstr(html, "\"><i"));
     check_has(html, "title=\"&quot;&gt;&lt;i&gt;tip\"");
     check_has(html, "<h3 class=\"owner\">o&lt;i&gt;</h3>");
-    check_has(html, "o&lt;i&gt;.v (2)");                // the other raster's
+    check_has(html, "o&lt;i&gt;.v (slow)");             // the other raster's
     check_has(html, "<header class=\"top doubtful\">"); // of the loop
     check_has(html, "\"t0\":5,");
     check_int(occurrences(html, "\"kind\":\"enumeration\""), 2); // labels differ

@@ -106,6 +106,65 @@ class Viewer(BrowserTest):
         page.evaluate("cardanView.viewer.active.actions.cursor(5, 0)")
         expect(page.locator(".view-panel .lines td.number").nth(1)).to_have_text("300.000")  # 10 pi rad/s
 
+    def test_a_second_unit_has_the_right_axis_and_signals_of_an_axis_share_theirs(self):
+        page = self.one("plant.x", "motor.speed")
+        self.assertEqual(page.evaluate("cardanView.viewer.active.entries.map((e) => e.axis)"), [0, 1])
+        self.assertEqual(page.evaluate("cardanView.viewer.active.timeChart(600, 300).axes.map((a) => a.unit)"), ["m", "rad/s"])
+        with open(self.path("more.csv"), "w", encoding="utf-8") as f:
+            f.write("time,a [m],b [mm],c [km]\n0,1,1,1\n1,2,2,2\n")
+        page = self.open(self.serve("more.csv"))
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                      " cardanView.addTo(null, ['a', 'b', 'c'].map((n) => v.byName.get(n))); }")
+        self.ready(page)
+        tops = "cardanView.viewer.active.timeChart(600, 300).lines.map((l) => l.data.low[1])"
+        self.assertEqual(page.evaluate(tops), [2, 0.002, 2000])
+        page.locator(".unit-choice").nth(1).select_option("mm")  # one axis, one unit
+        self.assertEqual(page.evaluate(tops), [2000, 2, 2e6])
+        self.assertEqual(page.evaluate("cardanView.viewer.active.timeChart(600, 300).axes.map((a) => a.unit)"), ["mm"])
+
+    def test_files_with_other_units_and_texts_are_never_mixed_up(self):
+        with open(self.path("a.csv"), "w", encoding="utf-8") as f:
+            f.write("time [s],T [degC],x [N.m],n [rad/s],mode\n" + "".join(f"{i},{20 + i},{i},{i},{'on' if i < 5 else 'off'}\n" for i in range(11)))
+        with open(self.path("b.csv"), "w", encoding="utf-8") as f:
+            f.write("time [ms],T [K],x [N.cm],n [1/min],mode\n"
+                    + "".join(f"{1000 * i},{293.15 + 2 * i},{100 * i},{9 * i},{'broken' if i < 5 else 'on'}\n" for i in range(11)))
+        page = self.open(self.serve("a.csv", "b.csv"))
+        self.ready(page)
+        self.assertEqual(page.evaluate("cardanView.viewer.signals.map((s) => s.name)"), ["T", "x", "n", "mode", "n [1/min]"])
+        last = ("(name) => { const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                " cardanView.addTo(null, [v.byName.get(name)]); }")
+        lows = "cardanView.viewer.active.timeChart(600, 300).lines.map((l) => l.data.low[10])"
+        for name, difference in (("T", 10), ("x", 0)):
+            page.evaluate(last, name)
+            self.ready(page)
+            a, b = page.evaluate(lows)
+            self.assertAlmostEqual(b - a, difference, places=9)
+            page.get_by_role("button", name="Δ ref").click()
+            self.ready(page)
+            self.assertAlmostEqual(page.evaluate(lows)[0], difference, places=9)
+            at = page.evaluate("cardanView.viewer.source.at([cardanView.viewer.active.lines()[0].track], [10, 10])")
+            self.assertAlmostEqual(at[0][0][1], difference, places=9)
+        page.evaluate(last, "mode")
+        self.ready(page)
+        states = ("cardanView.viewer.active.timeChart(600, 300).states.map((s) => [0, 9].map((i) => {"
+                  " const v = s.data.low[i]; return [s.textOf(v), s.colourOf(v)]; }))")
+        self.until(page, "cardanView.viewer.byName.get('mode').texts.every((t) => t.length === 2)")
+        (on, off), (broken, again) = page.evaluate(states)
+        self.assertEqual([on[0], off[0], broken[0], again[0]], ["on", "off", "broken", "on"])
+        self.assertEqual(on[1], again[1])
+        self.assertEqual(len({on[1], off[1], broken[1]}), 3)
+        subprocess.run([CARDAN, "view", "a.csv", "b.csv", "--export", "page.html"], cwd=self.folder, check=True, capture_output=True, timeout=60)
+        page = self.open("file://" + self.path("page.html"))
+        self.ready(page)
+        page.evaluate(last, "mode")
+        self.ready(page)
+        self.assertEqual(page.evaluate(states), [[on, off], [broken, again]])
+        page.evaluate(last, "T")
+        page.get_by_role("button", name="Δ ref").click()
+        self.ready(page)
+        self.assertAlmostEqual(page.evaluate(lows)[0], 10, places=9)
+
     def test_gaps_and_states_are_seen(self):
         page = self.one("gap", "mode")
         s = page.evaluate("{ const v = cardanView.viewer, c = v.active.timeChart(600, 300), g = c.lines[0].data;"

@@ -1,5 +1,6 @@
 // cardan plot: results as pictures for papers and screens, or as text on the terminal.
 #include "cli/picture.h"
+#include "shared/base_units.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,12 +35,21 @@ typedef struct plot {
 
 // ---- signals -----------------------------------------------------------------------------------
 
-static bool drawn_already(const plot* p, int table, const char* name)
+// The first result that has the signal, in a unit of measure that goes together with this one: what
+// later ones have is drawn over it, in its unit.
+static const crd_table_column* first_of(const plot* p, const crd_table_column* c)
 {
-    for (int i = 0; i < table; i++) {
-        if (crd_table_find(p->tables[i], name) >= 0) { return true; }
+    double factor, offset;
+    for (int i = 0; i < p->table_count; i++) {
+        const crd_table* t = p->tables[i];
+        if (c >= t->columns && c < t->columns + t->column_count) { break; }
+        const int k = crd_table_find(t, c->name);
+        const crd_table_column* other = k < 0 ? NULL : &t->columns[k];
+        if (other && !other->texts && crdi_unit_convert(c->unit, other->unit, &factor, &offset)) {
+            return other;
+        }
     }
-    return false;
+    return c;
 }
 
 // What couplings tell about themselves
@@ -48,9 +58,23 @@ static bool is_internal(const char* name)
     return strstr(name, ".coupling.") || crdi_ends_with(name, ".defect");
 }
 
-// The rows of the window
-static crd_plot_series rows_of(const plot* p, const crd_table_column* c, const char* label)
+static const double* converted(plot* p, const crd_table_column* c)
 {
+    double factor, offset;
+    (void)crdi_unit_convert(c->unit, first_of(p, c)->unit, &factor, &offset);
+    if (factor == 1 && offset == 0) { return c->values; }
+    double* own = crdi_arena_new(&p->arena, (size_t)c->rows + 1, sizeof *own);
+    for (int64_t i = 0; own && i < c->rows; i++) {
+        own[i] = factor * c->values[i] + offset;
+    }
+    return own; // NULL: the arena remembers
+}
+
+// The rows of the window
+static crd_plot_series rows_of(plot* p, const crd_table_column* c, const char* label)
+{
+    const double* values = converted(p, c);
+    if (!values) { return (crd_plot_series){.label = label}; }
     int64_t first = 0, end = c->rows;
     while (!isnan(p->options->from) && first < end && c->time[first] < p->options->from) {
         first++;
@@ -59,7 +83,7 @@ static crd_plot_series rows_of(const plot* p, const crd_table_column* c, const c
         end--;
     }
     return (crd_plot_series){
-        .label = label, .x = c->time + first, .y = c->values + first, .count = end - first};
+        .label = label, .x = c->time + first, .y = values + first, .count = end - first};
 }
 
 static crd_plot_panel* next_panel(plot* p, int room, crd_plot_series** series)
@@ -71,7 +95,8 @@ static crd_plot_panel* next_panel(plot* p, int room, crd_plot_series** series)
     return panel;
 }
 
-// A panel for a column of a table, and what the other tables have under its name.
+// A panel for a column of a table, and what the other tables have under its name and can be drawn
+// over it.
 static crd_status add_panel(plot* p, int table, const crd_table_column* column)
 {
     crd_plot_series* series;
@@ -80,7 +105,7 @@ static crd_status add_panel(plot* p, int table, const crd_table_column* column)
     for (int i = 0; i < p->table_count; i++) {
         const int k = crd_table_find(p->tables[i], column->name);
         const crd_table_column* c = i == table ? column : k < 0 ? NULL : &p->tables[i]->columns[k];
-        if (!c || c->texts) { continue; }
+        if (!c || c->texts || first_of(p, c) != column) { continue; }
         series[panel->series_count] =
             rows_of(p, c, p->table_count > 1 ? p->labels[i] : column->name);
         series[panel->series_count].dashed = panel->series_count > 0;
@@ -102,12 +127,13 @@ static void add_signal(plot* p, crd_plot_panel* panel, const crd_table_column* c
         label = crdi_arena_format(&p->arena, "%s, %s", c->name, p->labels[table]);
     }
     bool right = false;
+    const char* unit = first_of(p, c)->unit;
     if (panel->series_count == 0) {
-        panel->y_label = c->unit;
-    } else if (strcmp(panel->y_label, c->unit) != 0) {
-        if (!panel->right_label) { panel->right_label = c->unit; }
-        right = strcmp(panel->right_label, c->unit) == 0;
-        if (!right) { label = crdi_arena_format(&p->arena, "%s [%s]", label, c->unit); }
+        panel->y_label = unit;
+    } else if (strcmp(panel->y_label, unit) != 0) {
+        if (!panel->right_label) { panel->right_label = unit; }
+        right = strcmp(panel->right_label, unit) == 0;
+        if (!right) { label = crdi_arena_format(&p->arena, "%s [%s]", label, unit); }
     }
     *s = rows_of(p, c, label);
     s->right = right;
@@ -182,6 +208,7 @@ static crd_status add_xy(plot* p, const char* text)
     crd_context* ctx = p->cli->ctx;
     crd_status st = CRD_OK;
     crdi_list two = {0};
+    const crd_table_column* first[2] = {NULL, NULL};
     crd_plot_series* series = NULL;
     CRD_TRY(split(p, text, &two));
     if (two.count != 2) {
@@ -199,6 +226,19 @@ static crd_status add_xy(plot* p, const char* text)
         const crd_table_column *x = column_of(p, i, two.items[0]),
                                *y = column_of(p, i, two.items[1]);
         if (!x || !y) { continue; }
+        if (!panel->series_count) {
+            first[0] = first_of(p, x);
+            first[1] = first_of(p, y);
+        }
+        for (int k = 0; k < 2; k++) {
+            const crd_table_column* c = k ? y : x;
+            if (first_of(p, c) == first[k]) { continue; }
+            st = crdi_fail(ctx, CRD_E_RANGE,
+                           "%s: %s is in '%s', which cannot be drawn over '%s' of the results "
+                           "before it",
+                           p->tables[i]->path, c->name, c->unit, first[k]->unit);
+            goto fail;
+        }
         if (x->time != y->time &&
             (x->rows != y->rows ||
              memcmp(x->time, y->time, (size_t)x->rows * sizeof *x->time) != 0)) {
@@ -213,10 +253,10 @@ static crd_status add_xy(plot* p, const char* text)
         series[panel->series_count].x = series[panel->series_count].y;
         series[panel->series_count].y = of_y.y;
         series[panel->series_count++].dashed = i > 0;
-        panel->y_label =
-            crdi_arena_format(&p->arena, *y->unit ? "%s / %s" : "%s", y->name, y->unit);
-        scale->x_label =
-            crdi_arena_format(&p->arena, *x->unit ? "%s / %s" : "%s", x->name, x->unit);
+        panel->y_label = crdi_arena_format(&p->arena, *first[1]->unit ? "%s / %s" : "%s", y->name,
+                                           first[1]->unit);
+        scale->x_label = crdi_arena_format(&p->arena, *first[0]->unit ? "%s / %s" : "%s", x->name,
+                                           first[0]->unit);
     }
     if (!panel->series_count) {
         st = crdi_fail(ctx, CRD_E_NOT_FOUND, "--xy %s: no result has both as numbers", text);
@@ -271,7 +311,7 @@ static crd_status choose_panels(plot* p)
     for (int i = 0; i < p->table_count; i++) {
         for (int k = 0; k < p->tables[i]->column_count; k++) {
             const crd_table_column* column = &p->tables[i]->columns[k];
-            if (!is_chosen(p, column) || drawn_already(p, i, column->name)) { continue; }
+            if (!is_chosen(p, column) || first_of(p, column) != column) { continue; }
             crd_status st = CRD_OK;
             if (together) {
                 st = add_together(p, column);

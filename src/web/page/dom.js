@@ -62,11 +62,12 @@ export function press(id, action) {
     });
 }
 
-// A sentence at the foot of the page, for some seconds.
+// A sentence at the foot of the page, for some seconds; `good`: something was done, nothing is wrong.
 let sayTimer = 0;
-export function tell(text) {
+export function tell(text, good) {
     const box = $("say");
     box.textContent = text;
+    box.classList.toggle("good", Boolean(good));
     box.hidden = false;
     clearTimeout(sayTimer);
     sayTimer = setTimeout(() => { box.hidden = true; }, 6000);

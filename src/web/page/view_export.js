@@ -18,7 +18,7 @@ function legendOf(panel, width) {
     ruler.font = LEGEND_FONT;
     let x = 0, row = 0;
     const list = panel.lines().map((line) => {
-        const text = (panel.diff ? "Δ " : "") + panel.nameOf(line), pen = panel.pen(line), wide = (pen ? 28 : 0) + ruler.measureText(text).width;
+        const text = (panel.diff ? "Δ " : "") + panel.nameOf(line) + panel.unitNote(line.entry), pen = panel.pen(line), wide = (pen ? 28 : 0) + ruler.measureText(text).width;
         if (x > 0 && x + wide > width) { x = 0; row++; }
         const place = { text, pen, x, y: (row + 0.5) * LEGEND_ROW };
         x += wide + 20;

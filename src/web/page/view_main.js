@@ -119,7 +119,7 @@ function waitForMore() {
 }
 async function readTexts(wants) {
     for (const { lines } of wants) {
-        for (const l of lines.filter((x) => x.entry.signal.type === "text")) { l.entry.signal.texts = await viewer.source.texts(l.track); }
+        for (const l of lines.filter((x) => x.entry.signal.type === "text")) { l.entry.signal.texts[l.file.index] = await viewer.source.texts(l.track); }
     }
 }
 let reading = false;

@@ -90,10 +90,14 @@ export function resample(s, times) {
 }
 
 // From one unit of measure into another, x -> k x + d; differences have no offset.
+// units: {name: [[name, factor, offset, dimension], [another name of the dimension, factor, offset], ...]}
+const dimension = (units, name) => (units[name] ? units[name][0][3] : null);
+// Values in one can be drawn over values in the other: a unit that is not said is any.
+export const alike = (units, a, b) => !a || !b || a === b || (dimension(units, a) !== null && dimension(units, a) === dimension(units, b));
 export function conversion(units, from, to, difference) {
     const list = units[from];
     if (!list || !to || to === from) { return { k: 1, d: 0 }; }
-    const a = list[0], b = list.find((u) => u[0] === to);
+    const a = list[0], b = list.find((u) => u[0] === to) || (alike(units, from, to) ? units[to][0] : null);
     if (!b) { return { k: 1, d: 0 }; }
     return { k: a[1] / b[1], d: difference ? 0 : (a[2] - b[2]) / b[1] };
 }

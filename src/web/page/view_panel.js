@@ -3,7 +3,7 @@ import { SvgPen, STATE_HEIGHT, airy, beginCanvas, drawChart, extent, firstAtOrBe
 import { $, el, say, show, tail } from "./dom.js";
 import { DASH, NARROW, duration, figure, withUnit } from "./numbers.js";
 import { chartLook, colours } from "./theme.js";
-import { between, conversion, convert, histogram, resample, spectrum } from "./view_math.js";
+import { alike, between, conversion, convert, histogram, resample, spectrum } from "./view_math.js";
 import { changed, clampWindow, holdsValue, isState, setWindow, showAll, viewer, windowOf } from "./view_state.js";
 
 export const KINDS = [["time", "Time"], ["xy", "X-Y"], ["spectrum", "Spectrum"], ["histogram", "Histogram"]];
@@ -83,9 +83,27 @@ export class Panel {
         if (this.entries.length >= MOST_ENTRIES) { return false; }
         let slot = 0;
         while (this.entries.some((e) => e.slot === slot)) { slot++; }
-        this.entries.push({ signal, axis: 0, unit: null, slot });
+        this.entries.push(Object.assign({ signal, unit: null, slot, axis: 0 }, this.placeOf(signal)));
         this.refresh();
         return true;
+    }
+    // A signal joins the axis whose unit of measure it can have, and gets that; a second unit has the right axis.
+    placeOf(signal) {
+        if (isState(signal)) { return {}; }
+        const units = viewer.hello.units, plain = this.entries.filter((e) => !isState(e.signal));
+        const on = [0, 1].map((k) => plain.find((e) => e.axis === k)), fits = on.map((e) => e && alike(units, e.signal.unit, signal.unit));
+        const axis = fits[0] || !on[0] ? 0 : fits[1] || !on[1] ? 1 : 0;
+        const unit = fits[axis] && (units[signal.unit] || []).find(([name]) => name === this.unitOf(on[axis]));
+        return { axis, unit: unit && unit[0] !== signal.unit ? unit[0] : null };
+    }
+    // Of all signals at the axis that can have it.
+    chooseUnit(entry, name) {
+        for (const e of this.entries.filter((o) => o.axis === entry.axis && !isState(o.signal))) {
+            if ((viewer.hello.units[e.signal.unit] || []).some(([n]) => n === name)) {
+                e.unit = name === e.signal.unit ? null : name;
+            }
+        }
+        this.refresh();
     }
     drop(entry) {
         this.entries.splice(this.entries.indexOf(entry), 1);
@@ -125,6 +143,10 @@ export class Panel {
         return line.entry.signal.name + (viewer.files.length > 1 ? " · " + line.file.name : "") + (this.isX(line) ? " (x)" : "");
     }
     unitOf(entry) { return entry.unit || entry.signal.unit; }
+    unitNote(entry) { // in legends of pictures, where the axis cannot say it
+        const unit = this.unitOf(entry), plain = this.entries.filter((e) => e.axis === entry.axis && !isState(e.signal));
+        return unit && unit !== "1" && this.kind === "time" && plain.some((e) => this.unitOf(e) !== unit) ? " [" + unit + "]" : "";
+    }
 
     // ---- what is fetched
 
@@ -223,12 +245,14 @@ export class Panel {
             cursors: this.cursors(), select: this.select };
     }
     stateOf(l, s) {
-        const signal = l.entry.signal, values = Array.from(signal.labels.keys()), several = viewer.files.filter((f) => f.shown).length > 1;
+        const signal = l.entry.signal, labels = signal.labels[l.file.index], texts = signal.texts[l.file.index];
+        const several = viewer.files.filter((f) => f.shown).length > 1;
+        const all = Array.from(new Set(signal.of.flatMap((s, i) => [...signal.labels[i].values(), ...signal.texts[i]]))); // a text has one colour
         return { name: several ? l.file.name : signal.name, data: s, until: viewer.whole[1],
-            textOf: (v) => signal.labels.get(v) || signal.texts[v] || (signal.type === "boolean" ? (v ? "true" : "false") : String(v)),
+            textOf: (v) => labels.get(v) || texts[v] || (signal.type === "boolean" ? (v ? "true" : "false") : String(v)),
             colourOf: (v) => {
                 if (signal.type === "boolean") { return v ? this.colour(l) : null; }
-                const k = values.indexOf(v);
+                const k = all.indexOf(labels.get(v) || texts[v]);
                 return colours.series[((k < 0 ? Math.abs(Math.round(v)) : k) + l.entry.slot) % colours.series.length];
             } };
     }
@@ -342,8 +366,7 @@ export class Panel {
         const e = l.entry, options = viewer.hello.units[e.signal.unit] || [];
         const swatch = el("i", { class: "swatch", "aria-hidden": "true" });
         const unit = options.length > 1 ? el("select", { class: "unit-choice", "aria-label": "Unit of " + e.signal.name, onchange: () => {
-            e.unit = unit.value === e.signal.unit ? null : unit.value;
-            this.refresh();
+            this.chooseUnit(e, unit.value);
         } }, ...options.map(([name]) => el("option", { value: name, text: name }))) : el("span", { class: "unit", text: e.signal.unit === "1" ? "" : e.signal.unit });
         if (options.length > 1) { unit.value = this.unitOf(e); }
         const cells = Array.from({ length: 4 }, () => el("td", { class: "number" }));

@@ -2,6 +2,7 @@
 // docs/how-to/view.md has the messages.
 import { Asker } from "./ask.js";
 import { $ } from "./dom.js";
+import { conversion, convert } from "./view_math.js";
 
 const EMPTY = new Float64Array(0);
 // {part, samples, n, t, low, high, error} of each track; bytes as view.c has them.
@@ -48,6 +49,7 @@ class InsideSource {
         const bytes = Uint8Array.from(atob($("cardan-data").textContent.trim()), (c) => c.charCodeAt(0));
         this.strips = readStrips(bytes.buffer);
         const hello = JSON.parse($("cardan-hello").textContent);
+        this.hello = hello;
         this.first = [];
         let n = 0;
         for (const f of hello.files) { this.first.push(n); n += f.signals.length; }
@@ -56,7 +58,9 @@ class InsideSource {
     strip(track) {
         const s = this.strips[this.first[track[0]] + track[1]];
         if (track.length < 4 || s.error) { return s; }
-        const b = this.strips[this.first[track[2]] + track[3]], low = new Float64Array(s.n), high = new Float64Array(s.n);
+        const unit = (f, i) => this.hello.files[f].signals[i][1];
+        const b = convert(this.strips[this.first[track[2]] + track[3]], conversion(this.hello.units, unit(track[2], track[3]), unit(track[0], track[1])));
+        const low = new Float64Array(s.n), high = new Float64Array(s.n);
         for (let i = 0, k = 0; i < s.n; i++) { // as good as what the page has: the extremes of pixels
             while (k + 1 < b.n && b.t[k + 1] <= s.t[i]) { k++; }
             const inside = b.n > 0 && s.t[i] >= b.t[0] && s.t[i] <= b.t[b.n - 1];
@@ -84,7 +88,7 @@ class InsideSource {
             return [...pick(i), ...pick(i + 1)];
         })));
     }
-    texts() { return Promise.resolve([]); }
+    texts() { return Promise.resolve([]); } // they are labels there
     save() { return Promise.reject(new Error("This page is a copy: layouts are saved by cardan view.")); }
 }
 

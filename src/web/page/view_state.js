@@ -1,10 +1,11 @@
 // What the viewer knows: files, signals by name, the window of time, cursors, panels.
 import { store } from "./dom.js";
+import { alike } from "./view_math.js";
 
 export const viewer = {
     hello: null, source: null,
     files: [],        // {name, path, shown, events, ...}
-    signals: [],      // {name, unit, type, description, labels, of: [signal of each file, -1: none]}
+    signals: [],      // {name, unit, type, description; of each file: of (signal, -1: none), units, labels, texts}
     byName: new Map(),
     reference: 0,     // file
     whole: [0, 1],
@@ -24,6 +25,8 @@ export function changed() { // once a frame
 }
 
 const baseName = (path) => path.replace(/^.*\//, "");
+// Signals of one name are laid over each other, unless their units of measure or kinds do not go together.
+const goesWith = (s, unit, type, i) => s.of[i] < 0 && (s.type === "text") === (type === "text") && alike(viewer.hello.units, s.unit, unit);
 export function takeHello(hello) {
     viewer.hello = hello;
     const names = hello.files.map((f) => baseName(f.path));
@@ -33,15 +36,18 @@ export function takeHello(hello) {
     }));
     viewer.byName.clear();
     hello.files.forEach((f, i) => f.signals.forEach(([name, unit, type, group, description, labels], k) => {
-        let known = name;
-        for (let n = 2; viewer.byName.has(known) && viewer.byName.get(known).of[i] >= 0; n++) { known = name + " (" + n + ")"; }
+        const clashes = (n) => viewer.byName.has(n) && !goesWith(viewer.byName.get(n), unit, type, i);
+        let known = clashes(name) && unit ? name + " [" + unit + "]" : name;
+        for (let n = 2; clashes(known); n++) { known = name + " (" + n + ")"; }
         if (!viewer.byName.has(known)) {
-            viewer.byName.set(known, { name: known, unit, type, description, labels: new Map(labels || []), texts: [], of: hello.files.map(() => -1),
-                units: hello.files.map(() => unit), key: (known + " " + unit + " " + description).toLowerCase() });
+            viewer.byName.set(known, { name: known, unit, type, description, of: hello.files.map(() => -1), units: hello.files.map(() => unit),
+                labels: hello.files.map(() => new Map()), texts: hello.files.map(() => []), key: (known + " " + unit + " " + description).toLowerCase() });
         }
         const s = viewer.byName.get(known);
         s.of[i] = k;
+        s.unit = s.unit || unit; // of the first file that says it
         s.units[i] = unit;
+        s.labels[i] = new Map(labels || []);
     }));
     viewer.signals = Array.from(viewer.byName.values());
     let [a, b] = [hello.start, hello.stop];
