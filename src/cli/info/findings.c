@@ -14,6 +14,7 @@ typedef struct finding {
     int line, order;      // from 1, 0: none
     const char* quoted;   // the line itself, NULL: not known
     size_t length;        // of it
+    size_t from, to;      // the part that the sentence is about, the whole line unless known
     size_t column, width; // from 0, bytes; width 0: none
 } finding;
 
@@ -107,10 +108,45 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
+// "connections[3]" of a list that stands in the line: the third item of it.
+static void find_item(finding* f)
+{
+    const char* text = f->text + f->place;
+    const size_t n = strcspn(text, "[ :.");
+    const int wanted = text[n] == '[' ? atoi(text + n + 1) : 0;
+    f->from = 0;
+    f->to = f->length;
+    const char* key = wanted > 0 ? memmem(f->quoted, f->length, text, n) : NULL;
+    if (!key) { return; }
+    size_t i = (size_t)(key - f->quoted) + n;
+    while (i < f->length && strchr(": ", f->quoted[i])) {
+        i++;
+    }
+    if (i == f->length || f->quoted[i] != '[') { return; }
+    int depth = 0, item = 1;
+    char quote = 0;
+    size_t begin = i + 1;
+    for (; i < f->length; i++) {
+        const char c = f->quoted[i];
+        if (quote || c == '"' || c == '\'') {
+            quote = !quote ? c : c == quote ? 0 : quote;
+            continue;
+        }
+        depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+        if (depth > 1 || (depth == 1 && c != ',')) { continue; }
+        if (item == wanted) { break; }
+        if (depth == 0) { return; }
+        item++;
+        begin = i + 1;
+    }
+    f->from = begin;
+    f->to = i;
+}
+
 // A word of the message in the line, whole.
 static bool find_word(finding* f, const char* word, size_t n)
 {
-    for (size_t i = 0; n > 0 && i + n <= f->length; i++) {
+    for (size_t i = f->from; n > 0 && i + n <= f->to; i++) {
         if (memcmp(f->quoted + i, word, n) != 0 || (i > 0 && is_letter(f->quoted[i - 1])) ||
             (i + n < f->length && is_letter(f->quoted[i + n]))) {
             continue;
@@ -132,6 +168,38 @@ static bool find_base(finding* f, const char* from, const char* end)
     return find_word(f, base, (size_t)(end - base));
 }
 
+// "'motor' has no variable 'torqe'": the second part of motor.torqe, which the line may have.
+static bool find_dotted(finding* f, const char* text)
+{
+    char unit[200], name[200], both[401];
+    if (sscanf(text, "'%199[^']' has no variable '%199[^']'", unit, name) != 2) { return false; }
+    const int n = snprintf(both, sizeof both, "%s.%s", unit, name);
+    if (!find_word(f, both, (size_t)n)) { return false; }
+    f->column += strlen(unit) + 1;
+    f->width = strlen(name);
+    return true;
+}
+
+// "connection to motor.torque: ...": what stands behind an arrow, or behind to:
+static bool find_target(finding* f, const char* text)
+{
+    static const char before[] = "connection to ";
+    if (strncmp(text, before, sizeof before - 1) != 0) { return false; }
+    const char* name = text + sizeof before - 1;
+    const size_t n = strcspn(name, ":"), whole = f->from;
+    while (find_word(f, name, n)) {
+        size_t i = f->column;
+        while (i > 0 && strchr(" '\"", f->quoted[i - 1])) {
+            i--;
+        }
+        if (i > 0 && strchr(">:", f->quoted[i - 1])) { break; }
+        f->from = f->column + n;
+        f->width = 0;
+    }
+    f->from = whole;
+    return f->width > 0;
+}
+
 // What the sentence is about: its first word if it has a dot (a.y is in ...), then what stands in
 // quotes, then the key at the end of the path, else the whole line.
 static void find_column(finding* f)
@@ -139,7 +207,9 @@ static void find_column(finding* f)
     const char* text = f->text + f->place;
     const size_t first = strcspn(text, " :");
     if (!f->quoted) { return; }
+    find_item(f);
     if (memchr(text, '.', first) && text[first] == ' ' && find_word(f, text, first)) { return; }
+    if (find_dotted(f, text) || find_target(f, text)) { return; }
     const char* missing = strstr(text, "has no variable '");
     if (!missing) { missing = strstr(text, "has no connector '"); }
     const char* about = missing                           ? missing
@@ -160,7 +230,7 @@ static void find_column(finding* f)
         key--;
     }
     if (key && find_word(f, key, (size_t)(colon - key))) { return; }
-    size_t from = 0, to = f->length;
+    size_t from = f->from, to = f->to;
     while (from < to && strchr(" \t", f->quoted[from])) {
         from++;
     }
@@ -193,7 +263,8 @@ static void find_named(finding* f, const char* path, const crd_text* file, crd_a
     if (!placed) { return; }
     f->text = placed;
     find_line(f, path, file);
-    if (!f->quoted || !find_word(f, base, n)) { find_column(f); }
+    find_column(f); // and of the line, the file's name
+    if (f->quoted) { find_word(f, base, n); }
 }
 
 static int by_place(const void* a, const void* b)
