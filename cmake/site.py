@@ -11,6 +11,12 @@ self.XMLHttpRequest = class {
     send() { this.responseText = self.searchIndex; setTimeout(() => this.done.call(this)); }
 };
 """
+# What was typed before the index was there is looked for, too.
+WHEN_READY = """    worker.addEventListener("message", (e) => {
+        const query = document.getElementById("mkdocs-search-query");
+        if (e.data.allowSearch && query.value) { setTimeout(() => query.dispatchEvent(new Event("keyup"))); }
+    });
+"""
 LOADER = """if (location.protocol === "file:") {
     document.write('<script src="' + base_url + '/search/worker_inline.js"></' + "script>");
 }
@@ -29,5 +35,6 @@ def on_post_build(config, **_):
         f.write(LOADER)
     with open(os.path.join(folder, "worker_inline.js"), "w", encoding="utf-8") as f:
         f.write("const NetworkWorker = window.Worker;\nwindow.Worker = function () {\n"
-                "    return new NetworkWorker(URL.createObjectURL(new Blob([source], { type: \"text/javascript\" })));\n};\n"
+                "    const worker = new NetworkWorker(URL.createObjectURL(new Blob([source], { type: \"text/javascript\" })));\n"
+                f"{WHEN_READY}    return worker;\n}};\n"
                 f"const source = {json.dumps(worker)};\n")

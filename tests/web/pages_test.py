@@ -64,11 +64,6 @@ class Pages(BrowserTest):
         query = page.locator("#mkdocs-search-query")
         expect(query).to_be_visible()
         query.fill("PlotJuggler")
-        found = page.locator("#mkdocs-search-results a")
-        for _ in range(60):  # nothing is heard of a key before the index is there
-            query.press("Shift")
-            if found.count():
-                break
-            page.wait_for_timeout(500)
-        found.first.click()
+        query.press("Shift")  # before the index is there as well as afterwards
+        page.locator("#mkdocs-search-results a").first.click()
         expect(page.locator("body")).to_contain_text("PlotJuggler")
