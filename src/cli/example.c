@@ -5,6 +5,7 @@
 // in the source tree ("../../build/fmus/fmi2/x.fmu", "../circuits/x.cir"); in a copy all files lie
 // beside each other, and the names say so.
 #include "cli/cli.h"
+#include "shared/base_system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,12 +43,6 @@ static bool is_file(const char* path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static bool ends_in(const char* name, const char* ending)
-{
-    const size_t n = strlen(name), m = strlen(ending);
-    return n > m && strcmp(name + n - m, ending) == 0;
-}
-
 static crd_status find_root(example* e)
 {
     static const char* const places[] = {"/../share/cardan", "/share/cardan"};
@@ -71,11 +66,6 @@ static crd_status find_root(example* e)
 
 // ---- list --------------------------------------------------------------------------------------
 
-static int by_name(const struct dirent** a, const struct dirent** b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int visible(const struct dirent* d)
 {
     return d->d_name[0] != '.' && strcmp(d->d_name, "CMakeLists.txt") != 0;
@@ -96,7 +86,7 @@ static crd_status list(example* e, crdi_result* out)
     static const crdi_column columns[] = {{"", "name", NULL}, {"", "about", NULL}, {0}};
     struct dirent** found = NULL;
     const char* folder = worded(e, "%s/examples", e->root);
-    const int n = scandir(folder, &found, visible, by_name);
+    const int n = scandir(folder, &found, visible, crdi_by_entry);
     if (n < 0) { return crdi_file_fail(e->ctx, folder, errno); }
     crdi_result* rows = crdi_array(out, "examples");
     for (int i = 0; i < n; i++) {
@@ -176,7 +166,7 @@ fail:
 
 static bool is_translated(const char* name)
 {
-    return ends_in(name, ".yaml") || ends_in(name, ".cir");
+    return crdi_ends_with(name, ".yaml") || crdi_ends_with(name, ".cir");
 }
 
 // One file to DIR, or (NULL) only to see what it needs.
@@ -211,7 +201,7 @@ static crd_status choose_files(example* e, const char* name)
     struct dirent** found = NULL;
     const bool odd =
         !name[0] || name[0] == '.' || name[0] == '/' || (slash && strchr(slash + 1, '/'));
-    const int n = odd ? -1 : scandir(folder, &found, visible, by_name);
+    const int n = odd ? -1 : scandir(folder, &found, visible, crdi_by_entry);
     if (n <= 0 || (one && !is_file(one))) {
         st = crdi_fail(e->ctx, CRD_E_NOT_FOUND, "no example '%s'; 'cardan example list' shows them",
                        name);
@@ -220,7 +210,9 @@ static crd_status choose_files(example* e, const char* name)
     }
     for (int i = 0; i < n; i++) {
         const char* path = worded(e, "%s/%s", folder, found[i]->d_name);
-        if (st >= 0 && !one && is_file(path) && !ends_in(path, ".sh")) { st = add_file(e, path); }
+        if (st >= 0 && !one && is_file(path) && !crdi_ends_with(path, ".sh")) {
+            st = add_file(e, path);
+        }
         free(found[i]);
     }
     free((void*)found);
@@ -278,7 +270,7 @@ static crd_status copy(example* e, const char* name, const char* folder, crdi_re
         const bool here = strcmp(folder, ".") == 0;
         char head[4096];
         (void)crdi_file_head(e->files[i].from, head, sizeof head);
-        if (!ends_in(e->files[i].name, ".yaml") || !strstr(head, "\nunits:")) { continue; }
+        if (!crdi_ends_with(e->files[i].name, ".yaml") || !strstr(head, "\nunits:")) { continue; }
         crdi_say(out, "  cardan run %s%s%s\n", here ? "" : folder, here ? "" : "/",
                  e->files[i].name);
     }

@@ -14,6 +14,7 @@
 #include "fmi/description.h"
 #include "fmi/fmu_internal.h"
 #include "shared/archive.h"
+#include "shared/base_system.h"
 #include "shared/fmi_build.h"
 
 crd_fmu_options crd_fmu_defaults(void)
@@ -41,15 +42,10 @@ static crd_status fmu_add_name(crd_fmu* f, name_list* list, const char* name, si
     return CRD_OK;
 }
 
-static int by_text(const void* a, const void* b)
-{
-    return strcmp(*(const char* const*)a, *(const char* const*)b);
-}
-
 static void sort_unique(name_list* list)
 {
     if (list->count == 0) { return; }
-    qsort(list->names, list->count, sizeof *list->names, by_text);
+    qsort(list->names, list->count, sizeof *list->names, crdi_by_text);
     size_t kept = 1;
     for (size_t i = 1; i < list->count; i++) {
         if (strcmp(list->names[i], list->names[kept - 1]) != 0) {
@@ -447,12 +443,6 @@ fail:
     return st;
 }
 
-static bool fmu_ends_with(const char* text, const char* end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_options* opt,
                         crd_fmu** out)
 {
@@ -472,7 +462,7 @@ crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_option
         st = open_folder(f);
     } else if (!S_ISREG(info.st_mode)) {
         st = crdi_fail(ctx, CRD_E_FORMAT, "%s: neither a file nor a folder", path);
-    } else if (opt->description_only && fmu_ends_with(path, ".xml")) {
+    } else if (opt->description_only && crdi_ends_with(path, ".xml")) {
         st = fmu_read_file(f, f->path);
     } else {
         st = open_archive(f, opt);

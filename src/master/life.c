@@ -1,6 +1,7 @@
 // How a run begins, goes on and ends: initialisation, the loop from chunk to chunk, the end.
 #include "master/master.h"
 #include "shared/base_progress.h"
+#include "shared/base_system.h"
 
 #include <float.h>
 #include <math.h>
@@ -192,13 +193,6 @@ fail:
     return st;
 }
 
-static int64_t wall_clock(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 // A part of the initialisation, up to `stage`, or all of it.
 typedef struct {
     crd_master* m;
@@ -218,7 +212,7 @@ static crd_status life_start(crd_master* m, crd_stage stage, bool all)
     const int64_t begin = crdi_now_ns();
     if (!m->life.initialized) {
         m->life.initialized = true;
-        m->life.wall_start = wall_clock();
+        m->life.wall_start = crdi_clock_ns(CLOCK_REALTIME);
         crdi_tuning_measure_clock(m);
         if (m->plan->opt.guard_crashes) { crdi_crash_install(); }
     }

@@ -1,5 +1,6 @@
 // Benchmark circuits, simulated: errors and CPU time.
 #include "reproduce/circuits.h"
+#include "shared/base_system.h"
 
 #include <math.h>
 #include <time.h>
@@ -51,13 +52,6 @@ void crdi_samples_errors(const crdi_samples* a, const crdi_samples* exact, doubl
 
 // ---- time --------------------------------------------------------------------------------------
 
-static double cpu_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static unsigned flush_on(void)
 {
 #ifdef __SSE2__
@@ -82,7 +76,7 @@ static void flush_back(unsigned before)
 static crd_status block(const crdi_bench* b, crd_circuit* c, long steps, double* seconds)
 {
     volatile double read = 0;
-    const double before = cpu_time();
+    const int64_t before = crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (long i = 0; i < steps; i++) {
         const crd_status st = crd_circuit_step(c);
         if (st < 0) { return st; }
@@ -90,7 +84,7 @@ static crd_status block(const crdi_bench* b, crd_circuit* c, long steps, double*
         read = crd_circuit_current(c, b->part);
     }
     (void)read;
-    *seconds = cpu_time() - before;
+    *seconds = 1e-9 * (double)(crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
     return CRD_OK;
 }
 

@@ -1,6 +1,7 @@
 // Rodriguez Frade 2021, chapter 4: digital twins. Here what the parts share, and the entry.
 #include "reproduce/rodriguez2021_ch4.h"
 #include "reproduce/papers.h"
+#include "shared/base_system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,13 +106,6 @@ crd_status crdi_ch4_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_
     return crd_twin_tune(ctx, n, spec, &data, &o, arena, out);
 }
 
-static double cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // CPU time of all rows with a filter, s, the least of some repetitions.
 static crd_status cost_of(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                           const double* y, int64_t rows, double* seconds)
@@ -122,11 +116,11 @@ static crd_status cost_of(crd_context* ctx, const crd_netlist* n, const crd_twin
     *seconds = HUGE_VAL;
     for (int k = 0; k < REPEATS && st >= 0; k++) {
         st = crd_twin_begin(w, 0);
-        const double begin = cpu();
+        const int64_t begin = crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         for (int64_t i = 0; i < rows && st >= 0; i++) {
             st = crd_twin_step(w, y + i * spec->sensor_count);
         }
-        *seconds = fmin(*seconds, cpu() - begin);
+        *seconds = fmin(*seconds, 1e-9 * (double)(crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin));
     }
     crd_twin_destroy(w);
     return st;

@@ -3,6 +3,7 @@
 //   ID HD FH -> DG -> CG -> CN -> CN ...        one DG, CG and time channel per raster
 //                DG -> CG -> CN ...
 #include "results/mdf_write.h"
+#include "shared/base_system.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -339,9 +340,7 @@ static void add_history(builder* b, int64_t now)
 crd_status crdi_mdf_make_head(crd_context* ctx, const crd_recorder_options* opt,
                               const crdi_rows* rows, crdi_mdf_head* head, crd_text* out)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    const int64_t now = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    const int64_t now = crdi_clock_ns(CLOCK_REALTIME);
     builder b = {.ctx = ctx, .out = out};
     crdi_map_init(&b.units, ctx);
     add_zeros(&b, CRDI_MDF_ID_SIZE);

@@ -6,17 +6,10 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 // ---- which format ------------------------------------------------------------------------------
-
-static bool ends_in(const char* path, const char* ending)
-{
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcasecmp(path + n - m, ending) == 0;
-}
 
 static crdi_file_kind file_kind_of(const char* path, const char* head, size_t length)
 {
@@ -27,9 +20,10 @@ static crdi_file_kind file_kind_of(const char* path, const char* head, size_t le
     if (length >= 8 && (memcmp(head, "MATLAB ", 7) == 0 || memcmp(head, hdf, 8) == 0)) {
         return CRDI_FILE_MAT;
     }
-    if (ends_in(path, ".mat")) { return CRDI_FILE_MAT; } // level 4 has no mark of its own
+    if (crdi_ends_with(path, ".mat")) { return CRDI_FILE_MAT; } // level 4 has no mark of its own
     // A file of this name with other content: the reader says what it expected.
-    return ends_in(path, ".mf4") || ends_in(path, ".mdf") ? CRDI_FILE_MDF : CRDI_FILE_CSV;
+    return crdi_ends_with(path, ".mf4") || crdi_ends_with(path, ".mdf") ? CRDI_FILE_MDF
+                                                                        : CRDI_FILE_CSV;
 }
 
 crd_status crdi_recording_sniff(crd_context* ctx, const char* path, int* fd, crdi_file_kind* kind)

@@ -2,6 +2,7 @@
 // every signal is two passes: sizes of the differences, from which the order comes, and errors.
 #include "results/compare.h"
 #include "shared/base.h"
+#include "shared/base_system.h"
 
 #include <float.h>
 #include <math.h>
@@ -65,12 +66,6 @@ double crd_richardson_order(double coarse, double fine, double r1, double r2)
 
 // ---- rows that belong together -----------------------------------------------------------------
 
-static int ascending(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
 // The median distance of rows that are not at one time, NaN if there are none.
 static crd_status median_step(estimation* e, const double* time, int64_t rows, double* out)
 {
@@ -83,7 +78,7 @@ static crd_status median_step(estimation* e, const double* time, int64_t rows, d
         const double step = time[i] - time[i - 1];
         if (step > 0 && isfinite(step)) { d[n++] = step; }
     }
-    qsort(d, n, sizeof *d, ascending);
+    qsort(d, n, sizeof *d, crdi_by_value);
     *out = n ? d[n / 2] : (double)NAN;
     return CRD_OK;
 }

@@ -1,15 +1,10 @@
 // What many runs say together: means, quantiles, sensitivities, each with how sure it is.
+#include "shared/base_system.h"
 #include "study/study.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int by_number(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return x < y ? -1 : x > y;
-}
 
 // Student's t: the normal quantile with the expansion of Cornish and Fisher (Abramowitz 26.7.5),
 // exact for 1 and 2 degrees of freedom.
@@ -59,7 +54,7 @@ crd_status crdi_study_summarise(crd_context* ctx, const double* x, int64_t count
         s->quantiles[i] = NAN;
     }
     if (n > 0) {
-        qsort(y, (size_t)n, sizeof *y, by_number);
+        qsort(y, (size_t)n, sizeof *y, crdi_by_value);
         s->mean = mean;
         s->min = y[0];
         s->max = y[n - 1];

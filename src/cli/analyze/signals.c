@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 // ---- words -------------------------------------------------------------------------------------
 
@@ -295,12 +294,6 @@ static crd_status load_element(void* user, const char* text, crd_element** out)
     return crdi_load_element(user, text, out);
 }
 
-static bool has_ending(const char* path, const char* ending)
-{
-    const size_t n = strlen(path), k = strlen(ending);
-    return n > k && strcmp(path + n - k, ending) == 0;
-}
-
 // Is this a loop, or the description of a system?
 static crd_status is_loop(crd_context* ctx, const char* path, const crd_text* json, bool* out)
 {
@@ -333,7 +326,8 @@ crd_status crdi_loop_read(crd_context* ctx, const char* path, const crd_loop_opt
     crd_text_init(&json, ctx);
     o.load = load_element;
     o.load_user = ctx;
-    if (has_ending(path, ".yaml") || has_ending(path, ".yml") || has_ending(path, ".json")) {
+    if (crdi_ends_with(path, ".yaml") || crdi_ends_with(path, ".yml") ||
+        crdi_ends_with(path, ".json")) {
         CRD_TRY(crdi_file_read(ctx, path, &need, &file));
         CRD_TRY(crd_yaml_to_json(ctx, file.data, file.length, (crd_place){path, 1}, &json));
         CRD_TRY(is_loop(ctx, path, &json, &loop));

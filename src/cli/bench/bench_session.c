@@ -1,13 +1,13 @@
 // cardan bench session: who was in which state when, from records of sessions; as a table, as JSON,
 // and drawn as Rautenberg 2023, Figure 7.
 #include "cli/picture.h"
+#include "shared/base_system.h"
 #include "shared/board.h"
 #include "shared/dcp_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct session_options {
     crdi_common common;
@@ -303,15 +303,6 @@ static const char* security_of(const record* r)
     return strncmp(text, begin, sizeof begin - 1) == 0 ? text + sizeof begin - 1 : "";
 }
 
-static const char* bench_session_start_of(const record* r, char text[32])
-{
-    const time_t at = (time_t)fmin(fmax(r->begin, 0), 4e10);
-    struct tm tm;
-    gmtime_r(&at, &tm);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return text;
-}
-
 // ---- as a table --------------------------------------------------------------------------------
 
 static int by_moment(const void* a, const void* b)
@@ -330,12 +321,13 @@ static crd_status show_record(command* c, const record* r, crdi_result* out)
                                           {"phase", "phase", "%s"},
                                           {">for", "for", "s"},
                                           {0}};
-    char text[32];
+    char text[24];
     crd_status st = list_record(c, r, true);
     if (st < 0) { return st; }
     qsort(c->entries, (size_t)c->entry_count, sizeof *c->entries, by_moment);
-    crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file, bench_session_start_of(r, text),
-             r->end - r->begin, *note_of(r) ? ": " : "", note_of(r));
+    crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file,
+             crdi_utc((int64_t)fmin(fmax(r->begin, 0), 4e10), text), r->end - r->begin,
+             *note_of(r) ? ": " : "", note_of(r));
     if (*security_of(r)) { crdi_say(out, "links: %s\n", security_of(r)); }
     crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < c->entry_count; i++) {
@@ -384,10 +376,11 @@ static void put_changes(crdi_result* all, const record* r, int column)
 
 static crd_status put_record(command* c, const record* r, crdi_result* o)
 {
-    char text[32];
+    char text[24];
     const crd_status st = list_record(c, r, false); // sources have a list of their own
     if (st < 0) { return st; }
-    crdi_put(o, TEXT("file", r->file), TEXT("start", bench_session_start_of(r, text)),
+    crdi_put(o, TEXT("file", r->file),
+             TEXT("start", crdi_utc((int64_t)fmin(fmax(r->begin, 0), 4e10), text)),
              REAL("utc", r->begin), REAL("time", r->t->time[0] + r->offset),
              REAL("duration", r->end - r->begin), TEXT("note", note_of(r)),
              TEXT("security", security_of(r)));

@@ -8,6 +8,7 @@
 #include "cli/build/build.h"
 #include "cli/cli.h"
 #include "shared/archive.h"
+#include "shared/base_system.h"
 #include "shared/fmi_build.h"
 
 enum { DEEPEST = 32 };
@@ -40,11 +41,6 @@ typedef struct package {
     const binaries* made;
 } package;
 
-static int by_name(const struct dirent** a, const struct dirent** b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static bool is_replaced(const package* p, const char* name, int before)
 {
     for (int i = 0; i < before; i++) {
@@ -61,7 +57,7 @@ static crd_status add_folder(package* p, const char* name, int depth)
     if (depth == DEEPEST || snprintf(path, sizeof path, "%s/%s", p->folder, name) >= PATH_MAX) {
         return crdi_fail(p->ctx, CRD_E_UNSUPPORTED, "%s/%s: nested too deep", p->folder, name);
     }
-    const int n = scandir(path, &list, NULL, by_name);
+    const int n = scandir(path, &list, NULL, crdi_by_entry);
     crd_status st = n < 0 ? crdi_fail(p->ctx, CRD_E_IO, "%s: cannot be read", path) : CRD_OK;
     for (int i = 0; i < n; i++) {
         const char* own = list[i]->d_name;

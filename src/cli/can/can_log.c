@@ -3,6 +3,7 @@
 #include "cardan/results.h"
 #include "cli/cli.h"
 #include "shared/base_interrupt.h"
+#include "shared/base_system.h"
 #include "shared/dcptools_log.h"
 #include "shared/system.h"
 #include "shared/wire_can.h"
@@ -228,13 +229,6 @@ static crd_status say_listening(reader* r)
     return CRD_OK;
 }
 
-static int64_t wall_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static crd_status read_bus(reader* r)
 {
     crdi_can_bus* bus = NULL;
@@ -248,7 +242,9 @@ static crd_status read_bus(reader* r)
     while (st >= 0 && !enough(r, NULL)) {
         const double rest = r->o->duration - 1e-9 * (double)(crdi_now_ns() - begin);
         crdi_can_frame f;
-        if (last == INT64_MAX && (rest <= 0 || crdi_interrupted())) { last = wall_clock(); }
+        if (last == INT64_MAX && (rest <= 0 || crdi_interrupted())) {
+            last = crdi_clock_ns(CLOCK_REALTIME);
+        }
         if (crdi_can_bus_receive(bus, &f) && f.time <= last) {
             st = take_frame(r, r->source, strlen(r->source), &f);
             continue;

@@ -1,6 +1,7 @@
 // cardan circuit: the run from its first step to the table at the end.
 #include "cli/circuit/circuit.h"
 #include "shared/base_interrupt.h"
+#include "shared/base_system.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -85,13 +86,6 @@ static crd_status circuit_run_observe(run* r)
 }
 
 // ---- steps -------------------------------------------------------------------------------------
-
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void count_step(run* r, int64_t ns, double size)
 {
@@ -465,9 +459,9 @@ static crd_status attempt(run* r, bool* begun)
     *begun = true;
     r->clock_ns = crdi_clock_cost();
     r->begin_ns = r->shown_ns = crdi_now_ns();
-    const double cpu = cpu_seconds();
+    const int64_t cpu = crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     st = all_steps(r);
-    r->cpu = cpu_seconds() - cpu;
+    r->cpu = 1e-9 * (double)(crdi_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
     r->wall = 1e-9 * (double)(crdi_now_ns() - r->begin_ns);
 fail:
     return st;

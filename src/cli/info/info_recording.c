@@ -1,10 +1,10 @@
 // cardan info on a recording: CSV, MF4, MAT. The data are walked through once, however long.
 #include "cardan/results.h"
 #include "cli/info/info.h"
+#include "shared/base_system.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <time.h>
 
 typedef struct extent {
     double min, max;
@@ -84,26 +84,17 @@ static crd_status info_recording_walk(crd_context* ctx, crd_arena* arena, crd_re
 static const char* const event_names[CRD_EVENT_KIND_COUNT] = {"start",   "stop",  "warning",
                                                               "overrun", "error", "mark"};
 
-static const char* format_date(char out[40], int64_t ns)
-{
-    const time_t seconds = (time_t)(ns / 1000000000);
-    struct tm date;
-    if (!ns || !gmtime_r(&seconds, &date)) { return NULL; }
-    strftime(out, 40, "%Y-%m-%dT%H:%M:%SZ", &date);
-    return out;
-}
-
 // ---- what is in it -----------------------------------------------------------------------------
 
 static void info_recording_put_head(crdi_result* out, const survey* s)
 {
     const crd_recording_info* i = s->info;
     const bool any = i->group_count > 0;
-    char date[40];
-    const char* started = format_date(date, i->started);
+    char date[24];
+    const char* started = i->started ? crdi_utc(i->started / 1000000000, date) : "";
     crdi_put(
         out, TEXT("kind", "recording"), TEXT("file", i->path), TEXT("format", i->format),
-        TEXT("program", i->program), TEXT("comment", i->comment), TEXT("started", started),
+        TEXT("program", i->program), TEXT("comment", i->comment), TEXT_IF("started", started),
         BOOL("finished", !i->unfinished), INT("rows", any ? s->rows[0] : 0),
         REAL("start", any ? s->starts[0] : (double)NAN), // of the first group: a CSV has no other
         REAL("stop", any ? s->stops[0] : (double)NAN));

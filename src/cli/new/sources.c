@@ -1,6 +1,7 @@
 // What the arguments of `cardan new` are: files by their kind, folders by what is in them.
 #include "cli/new/new.h"
 #include "shared/base_path.h"
+#include "shared/base_system.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -108,11 +109,6 @@ static crd_status add_slave(collector* c, crdi_source* x, bool address)
 
 static crd_status add_file(collector* c, const char* path, bool from_folder);
 
-static int by_name(const void* a, const void* b)
-{
-    return strcmp(*(char* const*)a, *(char* const*)b);
-}
-
 // The files of a folder that a system can be made of, by name.
 static crd_status add_folder(collector* c, const char* path)
 {
@@ -134,7 +130,9 @@ static crd_status add_folder(collector* c, const char* path)
         if (ours) { st = file ? crdi_list_add(c->ctx, &names, file) : CRD_E_MEMORY; }
     }
     closedir(folder);
-    if (names.count > 1) { qsort(names.items, (size_t)names.count, sizeof *names.items, by_name); }
+    if (names.count > 1) {
+        qsort(names.items, (size_t)names.count, sizeof *names.items, crdi_by_text);
+    }
     for (int i = 0; i < names.count && st >= 0; i++) {
         st = add_file(c, names.items[i], true);
     }

@@ -1,5 +1,6 @@
 // Pictures of a study: what `study plot` draws, and `study report` has in it.
 #include "cli/study/pictures.h"
+#include "shared/base_system.h"
 #include "shared/results.h"
 
 #include <math.h>
@@ -114,12 +115,6 @@ fail:
     return st;
 }
 
-static int by_number(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return x < y ? -1 : x > y;
-}
-
 // The finite numbers of a column, sorted.
 static double* sorted(crdi_pictures* p, int c, int64_t* count)
 {
@@ -128,7 +123,7 @@ static double* sorted(crdi_pictures* p, int c, int64_t* count)
     for (int64_t i = 0; x && i < p->rows.count; i++) {
         if (isfinite(p->rows.numbers[c][i])) { x[(*count)++] = p->rows.numbers[c][i]; }
     }
-    if (x) { qsort(x, (size_t)*count, sizeof *x, by_number); }
+    if (x) { qsort(x, (size_t)*count, sizeof *x, crdi_by_value); }
     return x;
 }
 

@@ -1,6 +1,7 @@
 // cardan twin: description, netlist and measurements.
 #include "cardan/system.h"
 #include "cli/twin/twin.h"
+#include "shared/base_system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -301,12 +302,6 @@ static const crd_table_column* sensor_column(const crdi_twin_job* j, int sensor)
 }
 
 // The usual distance of rows: the median of the first some thousand.
-static int compare(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
 static double raster(const crd_table_column* c)
 {
     double d[1000];
@@ -314,7 +309,7 @@ static double raster(const crd_table_column* c)
     for (int i = 0; i < n; i++) {
         d[i] = c->time[i + 1] - c->time[i];
     }
-    qsort(d, (size_t)(n > 0 ? n : 0), sizeof *d, compare);
+    qsort(d, (size_t)(n > 0 ? n : 0), sizeof *d, crdi_by_value);
     return n > 0 ? d[n / 2] : NAN;
 }
 

@@ -2,6 +2,7 @@
 // has one address, which stands for all that are at it.
 #include "dcp/net/net.h"
 #include "shared/base.h"
+#include "shared/base_system.h"
 #include "shared/wire_can.h"
 
 #include <math.h>
@@ -22,16 +23,9 @@ typedef struct bus_net {
     uint8_t bytes[CRDI_CAN_PACKED]; // the last packet
 } bus_net;
 
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static double bus_now(const crd_dcp_net* n)
 {
-    return 1e-9 * (double)(clock_ns(CLOCK_MONOTONIC) + ((const bus_net*)n)->offset);
+    return 1e-9 * (double)(crdi_clock_ns(CLOCK_MONOTONIC) + ((const bus_net*)n)->offset);
 }
 
 static void bus_destroy(crd_dcp_net* n)
@@ -107,7 +101,7 @@ static bool bus_receive(crd_dcp_net* n, crd_dcp_packet* out)
     bus_net* b = (bus_net*)n;
     if (crdi_can_bus_receive(b->bus, &b->frame)) {
         // The kernel's clock may be set; what came is not of the future.
-        const int64_t ago = clock_ns(CLOCK_REALTIME) - b->frame.time;
+        const int64_t ago = crdi_clock_ns(CLOCK_REALTIME) - b->frame.time;
         const double age = b->frame.time && ago > 0 ? 1e-9 * (double)ago : 0;
         *out = (crd_dcp_packet){.from = bus_address,
                                 .at = bus_address,
@@ -159,7 +153,7 @@ crd_status crdi_dcp_net_bus(crd_context* ctx, crdi_can_bus* bus, crd_dcp_net** o
     }
     crdi_dcp_net_init(&b->base, ctx, &ops);
     b->bus = bus;
-    b->offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    b->offset = crdi_clock_ns(CLOCK_REALTIME) - crdi_clock_ns(CLOCK_MONOTONIC);
     *out = &b->base;
     return CRD_OK;
 }
@@ -184,5 +178,5 @@ void crdi_dcp_capture_frame(crd_dcp_capture* c, const crdi_can_frame* f)
 {
     uint8_t bytes[CRDI_CAN_PACKED];
     const size_t length = crdi_can_pack(f, bytes);
-    crdi_dcp_capture_can(c, f->time ? f->time : clock_ns(CLOCK_REALTIME), bytes, length);
+    crdi_dcp_capture_can(c, f->time ? f->time : crdi_clock_ns(CLOCK_REALTIME), bytes, length);
 }

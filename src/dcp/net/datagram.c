@@ -1,5 +1,6 @@
 // Datagrams of UDP: read and written several at once.
 #include "dcp/net/socket.h"
+#include "shared/base_system.h"
 
 #include <errno.h>
 #include <string.h>
@@ -123,7 +124,7 @@ void crdi_net_inbox_fill(crdi_socket_net* n, crdi_endpoint* e, int flags)
     in->next = 0;
     in->count = k > 0 ? k : 0;
     in->now = crdi_net_now(&n->base);
-    in->real_ns = crdi_net_clock_ns(CLOCK_REALTIME);
+    in->real_ns = crdi_clock_ns(CLOCK_REALTIME);
 }
 
 void crdi_net_inbox_take(crdi_socket_net* n, crd_dcp_packet* out)

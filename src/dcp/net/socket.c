@@ -5,6 +5,7 @@
 #include "dcp/net/socket.h"
 
 #include "shared/base.h"
+#include "shared/base_system.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,17 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int64_t crdi_net_clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 double crdi_net_now(const crd_dcp_net* base)
 {
     const crdi_socket_net* n = (const crdi_socket_net*)base;
-    return 1e-9 * (double)(crdi_net_clock_ns(CLOCK_MONOTONIC) + n->offset_ns);
+    return 1e-9 * (double)(crdi_clock_ns(CLOCK_MONOTONIC) + n->offset_ns);
 }
 
 struct sockaddr_in crdi_net_to_system(const crd_dcp_address* a)
@@ -652,7 +646,7 @@ crd_status crd_dcp_net_create(crd_context* ctx, crd_dcp_net** out)
     crdi_socket_net* n = crdi_new(ctx, sizeof *n);
     if (!n) { return CRD_E_MEMORY; }
     crdi_dcp_net_init(&n->base, ctx, &ops);
-    n->offset_ns = crdi_net_clock_ns(CLOCK_REALTIME) - crdi_net_clock_ns(CLOCK_MONOTONIC);
+    n->offset_ns = crdi_clock_ns(CLOCK_REALTIME) - crdi_clock_ns(CLOCK_MONOTONIC);
     n->epoll = epoll_create1(EPOLL_CLOEXEC);
     n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (n->epoll < 0) {

@@ -97,7 +97,6 @@ typedef struct crdi_socket_net {
     crdi_outbox out;
 } crdi_socket_net;
 
-int64_t crdi_net_clock_ns(clockid_t id);
 double crdi_net_now(const crd_dcp_net* base);
 struct sockaddr_in crdi_net_to_system(const crd_dcp_address* a);
 crd_dcp_address crdi_net_from_system(const struct sockaddr_in* s, uint8_t transport);

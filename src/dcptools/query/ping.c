@@ -1,5 +1,6 @@
 // How good the way to a peer is: round trips, losses, clocks.
 #include "dcptools/query/query.h"
+#include "shared/base_system.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -245,12 +246,6 @@ static void measure_link(ping* p)
 
 // ---- what it means -----------------------------------------------------------------------------
 
-static int by_value(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return x < y ? -1 : x > y;
-}
-
 static double quantile(const double* sorted, int n, double q)
 {
     return sorted[(int)(q * (n - 1))];
@@ -318,7 +313,7 @@ static void set_ways(ping* p, double* sorted, int n)
             const crdi_dcp_ping_sample* s = &p->samples[i];
             if (!isnan(s->round_trip)) { sorted[k++] = direction ? s->back : s->there; }
         }
-        qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+        qsort(sorted, (size_t)n, sizeof *sorted, crdi_by_value);
         const double tail = quantile(sorted, n, 0.999);
         if (direction == 1 && tail <= r->way_p999) { continue; }
         r->way_least = sorted[0];
@@ -355,7 +350,7 @@ static crd_status judge_samples(crd_context* ctx, ping* p, double* sorted)
     }
     r->deviation = sqrt(squares / n);
     r->jitter = pairs ? steps / pairs : 0;
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)n, sizeof *sorted, crdi_by_value);
     r->least = sorted[0];
     r->median = quantile(sorted, n, 0.5);
     r->p90 = quantile(sorted, n, 0.9);

@@ -9,6 +9,7 @@
 
 #include "fmi/build/build.h"
 #include "shared/archive.h"
+#include "shared/base_system.h"
 #include "shared/xml.h"
 
 enum { MOST_SOURCES = 4096, MOST_SETS = 64, MOST_OPTIONS = 512, LARGEST_XML = 64 << 20 };
@@ -327,11 +328,6 @@ static bool is_file(const crd_fmu* f, const char* name)
            stat(path, &s) == 0 && S_ISREG(s.st_mode);
 }
 
-static int by_name(const struct dirent** a, const struct dirent** b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int only_sources(const struct dirent* e)
 {
     return is_source(e->d_name);
@@ -355,7 +351,7 @@ static crd_status take_folder(crd_context* ctx, const crd_fmu* f, bool model_exc
     }
     crd_status st = CRD_OK;
     struct dirent** list = NULL;
-    const int n = scandir(path, &list, only_sources, by_name);
+    const int n = scandir(path, &list, only_sources, crdi_by_entry);
     for (int i = 0; i < n; i++) {
         const char* name = list[i]->d_name;
         if (st == CRD_OK && name[0] != '-' && is_file(f, name)) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fmi/build/build.h"
+#include "shared/base_system.h"
 
 enum { LARGEST_SOURCE = 256 << 20, DEEPEST = 16 };
 
@@ -44,11 +45,6 @@ static void hash_list(hash* h, const char* const* list)
     hash_text(h, NULL);
 }
 
-static int by_name(const struct dirent** a, const struct dirent** b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int no_dots(const struct dirent* e)
 {
     return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
@@ -68,7 +64,7 @@ static void hash_file(hash* h, const char* path)
 static void hash_folder(hash* h, const char* folder, int depth)
 {
     struct dirent** list = NULL;
-    const int n = scandir(folder, &list, no_dots, by_name);
+    const int n = scandir(folder, &list, no_dots, crdi_by_entry);
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
         struct stat s;

@@ -2,6 +2,7 @@
 // byte, so that the cycle thread has only to put them into effect. What it hands back is freed
 // here.
 #include "master/live/live.h"
+#include "shared/base_system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -457,8 +458,6 @@ static crd_status order_calibrate(crdi_live* l, const crdi_live_command* c, cons
     crd_status st = CRD_OK;
     double range = NAN;
     crdi_calibration made = {.gain = 1}, used;
-    const time_t now = time(NULL);
-    struct tm tm;
     if (!l->opt.calibration) {
         return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
                          "there is no file for calibrations; expected cardan bench desk with "
@@ -470,8 +469,7 @@ static crd_status order_calibrate(crdi_live* l, const crdi_live_command* c, cons
         made.reading[i] = (c->values[2 * i + 1] - used.offset) / used.gain;
     }
     crdi_live_copy_text(made.by, sizeof made.by, c->text ? c->text : "");
-    gmtime_r(&now, &tm);
-    strftime(made.date, sizeof made.date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    crdi_utc(time(NULL), made.date);
     CRD_TRY(crdi_calibration_make(l->ctx, &made, range));
     CRD_TRY(crdi_calibrations_store(l->ctx, l->opt.calibration, &made));
     o->action = CRDI_LIVE_MARK;

@@ -2,6 +2,7 @@
 // allocates, locks or formats, but for crdi_pacer_usage, which is for another thread. Of the
 // system: a sleep, and getrusage at the start and in the account.
 #include "shared/pace.h"
+#include "shared/base_system.h"
 
 #include <assert.h>
 #include <math.h>
@@ -22,23 +23,16 @@ enum {
 
 // ---- the system's clock ------------------------------------------------------------------------
 
-static int64_t read_clock(clockid_t id)
-{
-    struct timespec ts;
-    clock_gettime(id, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int64_t system_now(void* user)
 {
     (void)user;
-    return read_clock(CLOCK_MONOTONIC);
+    return crdi_now_ns();
 }
 
 static int64_t system_wall(void* user)
 {
     (void)user;
-    return read_clock(CLOCK_REALTIME);
+    return crdi_clock_ns(CLOCK_REALTIME);
 }
 
 static void system_sleep(void* user, int64_t ns)

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,12 +54,6 @@ static crd_status record_make_columns(crd_master* m, crd_arena* room, crd_record
     return CRD_OK;
 }
 
-static bool ends_in(const char* text, const char* end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcasecmp(text + n - k, end) == 0;
-}
-
 enum { MOST_BYTES = 16 * 1024 * 1024 }; // of a description that is attached
 
 // The description as it was read. A package or an FMU is no text, and what cannot be read is left
@@ -68,9 +61,9 @@ enum { MOST_BYTES = 16 * 1024 * 1024 }; // of a description that is attached
 crd_status crdi_record_read_description(crd_master* m, crd_attachment* out, char** bytes)
 {
     const char* path = m->plan->sys->file;
-    const bool xml = ends_in(path, ".ssd");
+    const bool xml = crdi_ends_with(path, ".ssd");
     struct stat info;
-    if (!xml && !ends_in(path, ".yaml") && !ends_in(path, ".yml")) { return CRD_OK; }
+    if (!xml && !crdi_ends_with(path, ".yaml") && !crdi_ends_with(path, ".yml")) { return CRD_OK; }
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) { return CRD_OK; }
     crd_status st = CRD_OK;
@@ -94,7 +87,7 @@ crd_status crdi_record_read_description(crd_master* m, crd_attachment* out, char
 // CSV has no room for anything but rows; then nothing is read, hashed or written down.
 static bool takes_attachments(const char* path)
 {
-    return ends_in(path, ".mf4") || ends_in(path, ".mat");
+    return crdi_ends_with(path, ".mf4") || crdi_ends_with(path, ".mat");
 }
 
 // ---- a full disk -------------------------------------------------------------------------------

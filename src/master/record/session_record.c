@@ -2,6 +2,7 @@
 // and Table 7), from the boards of the units. It is written after everything else, perhaps behind a
 // unit that crashed: nothing is allocated then.
 #include "master/master.h"
+#include "shared/base_system.h"
 #include "shared/board.h"
 #include "shared/dcp_bench.h"
 
@@ -233,13 +234,6 @@ static void put_rows(record* r, double end, const char* note)
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static double now_utc(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 // All times from the moment when the first board was made. How long ago that was.
 static double read_boards(record* r)
 {
@@ -261,7 +255,7 @@ static double read_boards(record* r)
         crdi_board_read(b->from, &b->board);
     }
     const double elapsed = 1e-9 * (double)(now - first);
-    r->utc = now_utc() - elapsed;
+    r->utc = 1e-9 * (double)crdi_clock_ns(CLOCK_REALTIME) - elapsed;
     return elapsed;
 }
 

@@ -1,5 +1,6 @@
 // `can`: messages of a CAN bus, by a DBC file.
 #include "shared/base.h"
+#include "shared/base_system.h"
 #include "shared/dcp.h"
 #include "shared/system.h"
 #include "shared/wire_can.h"
@@ -39,9 +40,7 @@ static void can_wait(crdi_wire_link* l, double seconds)
 // behind the last look at which nothing was there.
 static double arrival(const can_link* c)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    const int64_t ago = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - c->frame.time;
+    const int64_t ago = crdi_clock_ns(CLOCK_REALTIME) - c->frame.time;
     const double now = can_now(&c->base);
     return c->frame.time ? fmax(c->empty, fmin(now, now - 1e-9 * (double)ago)) : now;
 }

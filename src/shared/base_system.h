@@ -1,0 +1,11 @@
+/// What the system lends beside a heap: clocks, and orders for its qsort and scandir.
+#pragma once
+#include "cardan/base.h"
+
+int64_t crdi_clock_ns(int clock);                    ///< any: CLOCK_REALTIME, ...
+const char* crdi_utc(int64_t seconds, char out[24]); ///< "2026-01-31T12:00:00Z"; "": no date
+
+int crdi_by_value(const void* a, const void* b); ///< of doubles
+int crdi_by_text(const void* a, const void* b);  ///< of texts, by their bytes
+struct dirent;
+int crdi_by_entry(const struct dirent** a, const struct dirent** b); ///< by the bytes of names
