@@ -16,6 +16,7 @@
 //      to the end: u32 room, u32 words, of each u32 place, u32 kind, u64 value
 #include "master/state.h"
 #include "shared/archive.h"
+#include "shared/base_bytes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -225,19 +226,9 @@ static void addresses_clear(addresses* a)
 
 // ---- writing -----------------------------------------------------------------------------------
 
-static void put_u32(crd_text* t, uint32_t x)
-{
-    crdi_text_put(t, &x, sizeof x);
-}
-
-static void put_u64(crd_text* t, uint64_t x)
-{
-    crdi_text_put(t, &x, sizeof x);
-}
-
 static void put_text(crd_text* t, const char* text, size_t length)
 {
-    put_u32(t, (uint32_t)length);
+    crdi_put_u32(t, (uint32_t)length);
     crdi_text_put(t, text, length);
 }
 
@@ -281,8 +272,8 @@ static crd_status put_words(const addresses* a, int i, crd_text* out)
     const room* p = &a->r.list[i];
     const size_t head = out->length;
     uint32_t count = 0;
-    put_u32(out, (uint32_t)i);
-    put_u32(out, 0);
+    crdi_put_u32(out, (uint32_t)i);
+    crdi_put_u32(out, 0);
     for (size_t k = 0; 8 * k < p->size; k++) {
         uint32_t kind = WORD_NUMBER;
         uint64_t value = 0;
@@ -297,9 +288,9 @@ static crd_status put_words(const addresses* a, int i, crd_text* out)
                              i, k);
         }
         if (!moves) { value = w; }
-        put_u32(out, (uint32_t)k);
-        put_u32(out, kind);
-        put_u64(out, value);
+        crdi_put_u32(out, (uint32_t)k);
+        crdi_put_u32(out, kind);
+        crdi_put_u64(out, value);
         count++;
     }
     if (!out->failed) { memcpy(out->data + head + 4, &count, sizeof count); }
@@ -308,7 +299,7 @@ static crd_status put_words(const addresses* a, int i, crd_text* out)
 
 static crd_status put_units(crd_master* m, const crd_snapshot* s, crd_text* out)
 {
-    put_u32(out, (uint32_t)m->plan->member_count);
+    crdi_put_u32(out, (uint32_t)m->plan->member_count);
     for (int i = 0; i < m->plan->member_count; i++) {
         crd_unit* u = m->plan->members[i].unit;
         const crdi_unit_part* p = &s->units[i];
@@ -317,9 +308,9 @@ static crd_status put_units(crd_master* m, const crd_snapshot* s, crd_text* out)
         crdi_text_put(out, &p->waited, 8);
         crdi_text_put(out, &p->next_event, 8);
         crdi_text_put(out, &p->made, 8);
-        put_u32(out, p->wants_stop);
+        crdi_put_u32(out, p->wants_stop);
         const size_t at = out->length;
-        put_u64(out, 0);
+        crdi_put_u64(out, 0);
         m->running = i;
         const crd_status st =
             u->ops->state->write ? u->ops->state->write(u, out) : CRD_E_UNSUPPORTED;
@@ -367,12 +358,12 @@ static crd_status write_state(crd_master* m, const crd_snapshot* s, crd_text* ou
     put_text(out, crd_version(), strlen(crd_version()));
     put_text(out, print.data, print.length);
     crdi_text_put(out, &s->time, 8);
-    put_u32(out, (uint32_t)s->end);
-    put_u32(out, (uint32_t)s->end_member);
-    put_u32(out, s->wish);
-    put_u32(out, (uint32_t)a.r.count);
+    crdi_put_u32(out, (uint32_t)s->end);
+    crdi_put_u32(out, (uint32_t)s->end_member);
+    crdi_put_u32(out, s->wish);
+    crdi_put_u32(out, (uint32_t)a.r.count);
     for (int i = 0; i < a.r.count; i++) {
-        put_u64(out, a.r.list[i].size);
+        crdi_put_u64(out, a.r.list[i].size);
     }
     writing w = {m, s, out, CRD_OK};
     const int crash = crdi_life_catch(m, write_units, &w);
@@ -405,44 +396,10 @@ fail:
 
 // ---- reading -----------------------------------------------------------------------------------
 
-typedef struct reader {
-    const char* at;
-    size_t left;
-    bool failed; // there was less than was asked for, or it made no sense
-} reader;
-
-static const char* take(reader* r, uint64_t size)
+static crdi_state_text take_text(crdi_bytes* r)
 {
-    if (r->failed || size > r->left) {
-        r->failed = true;
-        return NULL;
-    }
-    const char* p = r->at;
-    r->at += size;
-    r->left -= size;
-    return p;
-}
-
-static uint32_t take_u32(reader* r)
-{
-    uint32_t x = 0;
-    const char* p = take(r, sizeof x);
-    if (p) { memcpy(&x, p, sizeof x); }
-    return x;
-}
-
-static uint64_t take_u64(reader* r)
-{
-    uint64_t x = 0;
-    const char* p = take(r, sizeof x);
-    if (p) { memcpy(&x, p, sizeof x); }
-    return x;
-}
-
-static crdi_state_text take_text(reader* r)
-{
-    const uint32_t length = take_u32(r);
-    const char* p = take(r, length);
+    const uint32_t length = crdi_take_u32(r);
+    const char* p = crdi_take(r, length);
     return (crdi_state_text){p ? p : "", p ? length : 0};
 }
 
@@ -456,10 +413,10 @@ static bool word_is_sane(const crdi_state_file* f, uint32_t kind, uint64_t value
 
 static bool words_are_sane(const crdi_state_file* f)
 {
-    reader r = {f->words, f->words_size, false};
+    crdi_bytes r = {f->words, f->words_size, false};
     while (r.left && !r.failed) {
-        const uint32_t i = take_u32(&r), count = take_u32(&r);
-        const char* p = take(&r, 16 * (uint64_t)count);
+        const uint32_t i = crdi_take_u32(&r), count = crdi_take_u32(&r);
+        const char* p = crdi_take(&r, 16 * (uint64_t)count);
         if (!p || i >= f->rooms) { return false; }
         const uint64_t size = crdi_state_room(f, i);
         for (uint32_t k = 0; k < count; k++, p += 16) {
@@ -486,19 +443,19 @@ uint64_t crdi_state_room(const crdi_state_file* f, uint32_t i)
 
 bool crdi_state_read(const char* data, size_t size, crdi_state_file* f)
 {
-    reader r = {data, size, false};
+    crdi_bytes r = {data, size, false};
     *f = (crdi_state_file){0};
-    const char* magic = take(&r, sizeof MAGIC);
+    const char* magic = crdi_take(&r, sizeof MAGIC);
     if (!magic || memcmp(magic, MAGIC, sizeof MAGIC) != 0) { return false; }
     f->version = take_text(&r);
     f->print = take_text(&r);
-    const uint64_t time = take_u64(&r);
+    const uint64_t time = crdi_take_u64(&r);
     memcpy(&f->time, &time, sizeof f->time);
-    f->end = take_u32(&r);
-    f->end_member = (int32_t)take_u32(&r);
-    f->wish = take_u32(&r) != 0;
-    f->rooms = take_u32(&r);
-    f->sizes = take(&r, 8 * (uint64_t)f->rooms);
+    f->end = crdi_take_u32(&r);
+    f->end_member = (int32_t)crdi_take_u32(&r);
+    f->wish = crdi_take_u32(&r) != 0;
+    f->rooms = crdi_take_u32(&r);
+    f->sizes = crdi_take(&r, 8 * (uint64_t)f->rooms);
     if (!f->sizes || f->rooms > INT32_MAX) { return false; }
     for (uint32_t i = 0, all = 0; i < f->rooms; i++) {
         const uint64_t one = crdi_state_room(f, i);
@@ -506,10 +463,10 @@ bool crdi_state_read(const char* data, size_t size, crdi_state_file* f)
         all += (uint32_t)one;
     }
     f->units = r.at;
-    f->unit_count = take_u32(&r);
+    f->unit_count = crdi_take_u32(&r);
     for (uint32_t i = 0; i < f->unit_count && !r.failed; i++) {
-        (void)take(&r, 44);
-        (void)take(&r, take_u64(&r));
+        (void)crdi_take(&r, 44);
+        (void)crdi_take(&r, crdi_take_u64(&r));
     }
     f->words = r.at;
     f->words_size = r.left;
@@ -587,13 +544,13 @@ static void apply_words(const addresses* a, const crdi_state_file* f)
     for (int i = 0; i < a->r.count; i++) { // what the file does not name is as at the start
         memcpy(a->r.list[i].at, a->r.list[i].first, a->r.list[i].size);
     }
-    reader r = {f->words, f->words_size, false};
+    crdi_bytes r = {f->words, f->words_size, false};
     while (r.left) {
-        const room* p = &a->r.list[take_u32(&r)];
-        for (uint32_t n = take_u32(&r); n > 0; n--) {
-            const size_t at = 8 * (size_t)take_u32(&r);
-            const uint32_t kind = take_u32(&r);
-            const uint64_t w = word_here(a, kind, take_u64(&r));
+        const room* p = &a->r.list[crdi_take_u32(&r)];
+        for (uint32_t n = crdi_take_u32(&r); n > 0; n--) {
+            const size_t at = 8 * (size_t)crdi_take_u32(&r);
+            const uint32_t kind = crdi_take_u32(&r);
+            const uint64_t w = word_here(a, kind, crdi_take_u64(&r));
             memcpy(p->at + at, &w, p->size - at < 8 ? p->size - at : 8);
         }
     }
@@ -601,13 +558,13 @@ static void apply_words(const addresses* a, const crdi_state_file* f)
 
 static crd_status apply_units(crd_master* m, const crdi_state_file* f)
 {
-    reader r = {f->units, (size_t)(f->words - f->units), false};
-    for (uint32_t i = 0, n = take_u32(&r); i < n; i++) {
+    crdi_bytes r = {f->units, (size_t)(f->words - f->units), false};
+    for (uint32_t i = 0, n = crdi_take_u32(&r); i < n; i++) {
         crd_unit* u = m->plan->members[i].unit;
-        const char* p = take(&r, 40);
-        const bool wants_stop = take_u32(&r) != 0;
-        const uint64_t size = take_u64(&r);
-        const char* own = take(&r, size);
+        const char* p = crdi_take(&r, 40);
+        const bool wants_stop = crdi_take_u32(&r) != 0;
+        const uint64_t size = crdi_take_u64(&r);
+        const char* own = crdi_take(&r, size);
         m->running = (int)i;
         const crd_status st =
             u->ops->state->read ? u->ops->state->read(u, own, (size_t)size)

@@ -1,4 +1,5 @@
 #include "study/chunk.h"
+#include "shared/base_bytes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,54 +11,30 @@ enum { FRAME = 1 << 16 };
 
 static void put_text(crd_text* t, const char* text)
 {
-    const uint32_t n = (uint32_t)strlen(text);
-    crdi_text_put(t, &n, sizeof n);
+    const size_t n = strlen(text);
+    crdi_put_u32(t, (uint32_t)n);
     crdi_text_put(t, text, n);
 }
 
-typedef struct source {
-    const char* p;
-    size_t left;
-    bool failed;
-} source;
-
-static const char* take(source* s, size_t n)
+static const char* take_text(crdi_bytes* s, crd_arena* arena)
 {
-    const char* p = s->p;
-    s->failed = s->failed || n > s->left;
-    if (s->failed) { return NULL; }
-    s->p += n;
-    s->left -= n;
-    return p;
-}
-
-static uint32_t take_number(source* s)
-{
-    uint32_t n = 0;
-    const char* p = take(s, sizeof n);
-    if (p) { memcpy(&n, p, sizeof n); }
-    return n;
-}
-
-static const char* take_text(source* s, crd_arena* arena)
-{
-    const uint32_t n = take_number(s);
-    const char* p = take(s, n);
+    const uint32_t n = crdi_take_u32(s);
+    const char* p = crdi_take(s, n);
     if (p && memchr(p, 0, n)) { s->failed = true; }
     const char* text = p && !s->failed ? crdi_arena_text(arena, p, n) : "";
     return text ? text : "";
 }
 
 // Its first line and the mark of this kind of machine.
-static crd_status take_head(crd_context* ctx, const char* name, source* s, const char* head,
+static crd_status take_head(crd_context* ctx, const char* name, crdi_bytes* s, const char* head,
                             const char* what)
 {
-    const char* p = take(s, strlen(head));
+    const char* p = crdi_take(s, strlen(head));
     if (!p || memcmp(p, head, strlen(head)) != 0) {
         return crdi_fail(ctx, CRD_E_FORMAT, "%s: expected %s, which begins with '%.*s'", name, what,
                          (int)strlen(head) - 1, head);
     }
-    const uint32_t theirs = take_number(s);
+    const uint32_t theirs = crdi_take_u32(s);
     if (!s->failed && theirs != mark) {
         return crdi_fail(ctx, CRD_E_FORMAT,
                          "%s: %s of a machine with another order of bytes; all machines of a study "
@@ -73,37 +50,37 @@ crd_status study_chunk_encode(crd_context* ctx, const study_stamp* stamp, const 
     char point[FRAME];
     const uint32_t number = (uint32_t)count;
     crdi_text_add(out, "%s", chunk_head);
-    crdi_text_put(out, &mark, sizeof mark);
+    crdi_put_u32(out, mark);
     put_text(out, stamp->identity);
     put_text(out, stamp->path);
     put_text(out, stamp->text);
     put_text(out, stamp->describe);
-    crdi_text_put(out, &number, sizeof number);
+    crdi_put_u32(out, number);
     for (int i = 0; i < count; i++) {
         const uint32_t n = (uint32_t)crdi_study_encode_point(f, &runs[i], point, sizeof point);
         if (!n) {
             return crdi_fail(ctx, CRD_E_RANGE, "run %lld: its values are too long for a chunk",
                              (long long)runs[i].id);
         }
-        crdi_text_put(out, &n, sizeof n);
+        crdi_put_u32(out, n);
         crdi_text_put(out, point, n);
     }
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }
 
-static crd_status take_runs(crd_context* ctx, const char* name, source* s, crd_arena* arena,
+static crd_status take_runs(crd_context* ctx, const char* name, crdi_bytes* s, crd_arena* arena,
                             study_chunk* out)
 {
     const crdi_study_file* f = &out->f;
-    const uint32_t count = take_number(s);
+    const uint32_t count = crdi_take_u32(s);
     if (s->failed || count > s->left / sizeof(uint32_t)) {
         return crdi_fail(ctx, CRD_E_FORMAT, "%s: it ends before its last run", name);
     }
     out->runs = crdi_arena_new(arena, count, sizeof *out->runs);
     for (uint32_t i = 0; i < count; i++) {
         crdi_study_run* r = out->runs ? &out->runs[i] : NULL;
-        const uint32_t n = take_number(s);
-        const char* p = take(s, n);
+        const uint32_t n = crdi_take_u32(s);
+        const char* p = crdi_take(s, n);
         // Values that are texts point into what they are read from.
         const char* copy = p ? crdi_arena_text(arena, p, n) : NULL;
         if (!p) { return crdi_fail(ctx, CRD_E_FORMAT, "%s: it ends before its last run", name); }
@@ -125,7 +102,7 @@ crd_status study_chunk_decode(crd_context* ctx, const char* name, const char* by
                               crd_arena* arena, study_chunk* out)
 {
     crd_status st = CRD_OK;
-    source s = {bytes, length, false};
+    crdi_bytes s = {bytes, length, false};
     *out = (study_chunk){0};
     CRD_TRY(take_head(ctx, name, &s, chunk_head, "a chunk of a study"));
     out->stamp.identity = take_text(&s, arena);
@@ -207,7 +184,7 @@ static uint64_t check_of(const char* bytes, size_t n)
 void study_rows_begin(crd_text* out, const char* identity)
 {
     crdi_text_add(out, "%s", rows_head);
-    crdi_text_put(out, &mark, sizeof mark);
+    crdi_put_u32(out, mark);
     put_text(out, identity);
 }
 
@@ -218,8 +195,8 @@ crd_status study_rows_add(crd_context* ctx, crd_text* out, const crdi_study_file
     const uint32_t n = (uint32_t)crdi_study_encode_result(f, r, bytes, sizeof bytes);
     if (!n) { return crdi_fail(ctx, CRD_E_RANGE, "run %lld: too much is kept", (long long)r->id); }
     const uint64_t check = check_of(bytes, n);
-    crdi_text_put(out, &n, sizeof n);
-    crdi_text_put(out, &check, sizeof check);
+    crdi_put_u32(out, n);
+    crdi_put_u64(out, check);
     crdi_text_put(out, bytes, n);
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }
@@ -227,14 +204,14 @@ crd_status study_rows_add(crd_context* ctx, crd_text* out, const crdi_study_file
 crd_status study_rows_open(crd_context* ctx, const char* name, const char* bytes, size_t length,
                            const char* identity, size_t* at)
 {
-    source s = {bytes, length, false};
+    crdi_bytes s = {bytes, length, false};
     const size_t n = strlen(rows_head);
     *at = 0;
     if (length < n && memcmp(bytes, rows_head, length) == 0) { return CRD_OK; } // not written yet
     const crd_status st = take_head(ctx, name, &s, rows_head, "results of a chunk");
     if (st < 0) { return st; }
-    const uint32_t m = take_number(&s);
-    const char* p = take(&s, m);
+    const uint32_t m = crdi_take_u32(&s);
+    const char* p = crdi_take(&s, m);
     if (!p) { return CRD_OK; }
     if (m != strlen(identity) || memcmp(p, identity, m) != 0) {
         return crdi_fail(ctx, CRD_E_DIFFERENT,
@@ -247,11 +224,11 @@ crd_status study_rows_open(crd_context* ctx, const char* name, const char* bytes
 bool study_rows_next(const crdi_study_file* f, const char* bytes, size_t length, size_t* at,
                      crdi_study_run* r)
 {
-    source s = {bytes + *at, length - *at, false};
+    crdi_bytes s = {bytes + *at, length - *at, false};
     uint64_t check = 0;
-    const uint32_t n = take_number(&s);
-    const char* c = take(&s, sizeof check);
-    const char* p = take(&s, n);
+    const uint32_t n = crdi_take_u32(&s);
+    const char* c = crdi_take(&s, sizeof check);
+    const char* p = crdi_take(&s, n);
     if (!p) { return false; }
     memcpy(&check, c, sizeof check);
     if (check != check_of(p, n) || !crdi_study_decode_result(f, r, p, n)) { return false; }

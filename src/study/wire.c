@@ -2,6 +2,7 @@
 // memory, texts with their length.
 //   point:  i64 id, u64 seed, of each factor f64 x and, unless it is numeric, u16 length, text
 //   result: i64 id, u8 state, f64 seconds, f64 of each kept, u16 length, reason
+#include "shared/base_bytes.h"
 #include "study/study.h"
 
 #include <string.h>
@@ -30,34 +31,16 @@ static void put_text(sink* b, const char* text)
     put(b, "", 1);
 }
 
-typedef struct source {
-    const char* p;
-    size_t left;
-    bool failed;
-} source;
-
-static void take(source* s, void* to, size_t n)
-{
-    s->failed = s->failed || n > s->left;
-    if (s->failed) {
-        memset(to, 0, n);
-        return;
-    }
-    memcpy(to, s->p, n);
-    s->p += n;
-    s->left -= n;
-}
-
-static const char* take_text(source* s)
+static const char* take_text(crdi_bytes* s)
 {
     uint16_t length = 0;
-    take(s, &length, sizeof length);
-    const char* text = s->p;
+    crdi_take_to(s, &length, sizeof length);
+    const char* text = s->at;
     if (s->failed || s->left < (size_t)length + 1 || text[length] != 0 || memchr(text, 0, length)) {
         s->failed = true;
         return "";
     }
-    s->p += length + 1;
+    s->at += length + 1;
     s->left -= (size_t)length + 1;
     return text;
 }
@@ -78,11 +61,11 @@ size_t crdi_study_encode_point(const crdi_study_file* f, const crdi_study_run* r
 bool crdi_study_decode_point(const crdi_study_file* f, crdi_study_run* r, const char* bytes,
                              size_t length)
 {
-    source s = {bytes, length, false};
-    take(&s, &r->id, sizeof r->id);
-    take(&s, &r->seed, sizeof r->seed);
+    crdi_bytes s = {bytes, length, false};
+    crdi_take_to(&s, &r->id, sizeof r->id);
+    crdi_take_to(&s, &r->seed, sizeof r->seed);
     for (int i = 0; i < f->factor_count; i++) {
-        take(&s, &r->values[i].x, sizeof r->values[i].x);
+        crdi_take_to(&s, &r->values[i].x, sizeof r->values[i].x);
         r->values[i].text = f->factors[i].numeric ? NULL : take_text(&s);
     }
     return !s.failed && s.left == 0;
@@ -104,12 +87,12 @@ size_t crdi_study_encode_result(const crdi_study_file* f, const crdi_study_run* 
 bool crdi_study_decode_result(const crdi_study_file* f, crdi_study_run* r, const char* bytes,
                               size_t length)
 {
-    source s = {bytes, length, false};
+    crdi_bytes s = {bytes, length, false};
     uint8_t state = 0;
-    take(&s, &r->id, sizeof r->id);
-    take(&s, &state, 1);
-    take(&s, &r->seconds, sizeof r->seconds);
-    take(&s, r->kept, (size_t)f->kept_count * sizeof *r->kept);
+    crdi_take_to(&s, &r->id, sizeof r->id);
+    crdi_take_to(&s, &state, 1);
+    crdi_take_to(&s, &r->seconds, sizeof r->seconds);
+    crdi_take_to(&s, r->kept, (size_t)f->kept_count * sizeof *r->kept);
     const char* reason = take_text(&s);
     const size_t n = strlen(reason);
     if (s.failed || s.left || state < CRDI_RUN_DONE || state >= CRDI_RUN_STATES || r->id < 1 ||
