@@ -417,24 +417,12 @@ static void write_value(crdi_json_writer* w, const crdi_value* v)
         }
         crdi_json_end(w);
         break;
-    case CRDI_VALUE_BOOL:
-        crdi_json_put_bool(w, v->key, v->truth);
-        break;
-    case CRDI_VALUE_INT:
-        crdi_json_put_integer(w, v->key, v->integer);
-        break;
-    case CRDI_VALUE_REAL:
-        crdi_json_put_number(w, v->key, v->real);
-        break;
-    case CRDI_VALUE_TEXT:
-        if (v->text) {
-            crdi_json_put_text(w, v->key, v->text);
-        } else {
-            crdi_json_put_null(w, v->key);
-        }
-        break;
     case CRDI_VALUE_NULL:
-        crdi_json_put_null(w, v->key);
+    case CRDI_VALUE_BOOL:
+    case CRDI_VALUE_INT:
+    case CRDI_VALUE_REAL:
+    case CRDI_VALUE_TEXT:
+        crdi_json_put(w, v->kind == CRDI_VALUE_TEXT && !v->text ? NONE(v->key) : *v);
         break;
     case CRDI_VALUE_SAID:
     case CRDI_VALUE_VIEW:

@@ -19,42 +19,8 @@
 // NULL, all functions take NULL, and the printer says it. Nor does a result that is not whole get
 // printed: what could not be put spoils it, and that is the failure of the command.
 #pragma once
-#include "shared/base.h"
+#include "shared/base_values.h"
 
-typedef enum crdi_value_kind {
-    CRDI_VALUE_END, // of a list of values
-    CRDI_VALUE_NULL,
-    CRDI_VALUE_BOOL,
-    CRDI_VALUE_INT,
-    CRDI_VALUE_REAL, // null in JSON unless finite; NaN is "-" in a table
-    CRDI_VALUE_TEXT, // NULL: null
-    CRDI_VALUE_OBJECT,
-    CRDI_VALUE_ARRAY,
-    CRDI_VALUE_SAID, // text only: as it stands
-    CRDI_VALUE_VIEW, // text only: a table of an array
-} crdi_value_kind;
-
-typedef struct crdi_value {
-    crdi_value_kind kind;
-    bool only_text; // JSON does not have it
-    bool only_json; // a row that tables do not have
-    const char* key;
-    const char* shown; // what a table has instead of it, NULL: its column says
-    union {
-        bool truth;
-        int64_t integer;
-        double real;
-        const char* text;
-    };
-    struct crdi_value* next;
-} crdi_value;
-
-// Members of crdi_put.
-#define BOOL(name, x) ((crdi_value){.kind = CRDI_VALUE_BOOL, .key = (name), .truth = (x)})
-#define INT(name, x) ((crdi_value){.kind = CRDI_VALUE_INT, .key = (name), .integer = (int64_t)(x)})
-#define REAL(name, x) ((crdi_value){.kind = CRDI_VALUE_REAL, .key = (name), .real = (x)})
-#define TEXT(name, x) ((crdi_value){.kind = CRDI_VALUE_TEXT, .key = (name), .text = (x)})
-#define NONE(name) ((crdi_value){.kind = CRDI_VALUE_NULL, .key = (name)})
 // The value, null unless `there`.
 #define ONLY_IF(there, value) crdi_value_if((there), (value))
 // A value that looks otherwise in a table.

@@ -1,5 +1,6 @@
 // A learned cycle as a file: JSON, docs/how-to/cycles.md says what is in it. Readers take it for
 // hostile.
+#include "shared/base_values.h"
 #include "shared/learn_cycle.h"
 
 #include <math.h>
@@ -22,26 +23,12 @@ static void put_series(crdi_json_writer* w, const char* key, const double* x, in
     crdi_json_end(w);
 }
 
-static void put_lines(crdi_json_writer* w, const char* key, const char* const* lines, int count)
-{
-    crdi_json_begin_list(w, key);
-    for (int i = 0; i < count; i++) {
-        crdi_json_put_text(w, NULL, lines[i]);
-    }
-    crdi_json_end(w);
-}
-
 static void put_signal(crdi_json_writer* w, const crdi_repeat_signal* s, int count)
 {
     crdi_json_begin_object(w, NULL);
-    crdi_json_put_text(w, "from", s->from);
-    crdi_json_put_text(w, "to", s->to);
-    crdi_json_put_text(w, "unit", s->unit);
-    crdi_json_put_number(w, "scale", s->scale);
-    crdi_json_put_number(w, "min", s->min);
-    crdi_json_put_number(w, "max", s->max);
-    crdi_json_put_number(w, "latency", s->latency);
-    crdi_json_put_number(w, "steady", s->steady);
+    crdi_json_put(w, TEXT("from", s->from), TEXT("to", s->to), TEXT("unit", s->unit),
+                  REAL("scale", s->scale), REAL("min", s->min), REAL("max", s->max),
+                  REAL("latency", s->latency), REAL("steady", s->steady));
     put_series(w, "correction", s->correction, count);
     put_series(w, "sent", s->sent, count);
     crdi_json_end(w);
@@ -50,11 +37,8 @@ static void put_signal(crdi_json_writer* w, const crdi_repeat_signal* s, int cou
 static void put_figure(crdi_json_writer* w, const crdi_repeat_figure* f)
 {
     crdi_json_begin_object(w, NULL);
-    crdi_json_put_text(w, "what", f->what);
-    crdi_json_put_number(w, "error", f->error);
-    crdi_json_put_number(w, "gain", f->gain);
-    crdi_json_put_bool(w, "kept", f->kept);
-    crdi_json_put_integer(w, "limited", f->limited);
+    crdi_json_put(w, TEXT("what", f->what), REAL("error", f->error), REAL("gain", f->gain),
+                  BOOL("kept", f->kept), INT("limited", f->limited));
     crdi_json_end(w);
 }
 
@@ -63,15 +47,11 @@ void crdi_repeat_write(const crdi_repeat* c, crd_text* out)
     crdi_json_writer w;
     crdi_json_writer_init(&w, out, CRDI_JSON_ROWS);
     crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "format", format);
-    crdi_json_put_integer(&w, "version", CRDI_REPEAT_VERSION);
-    crdi_json_put_number(&w, "start", c->start);
-    crdi_json_put_number(&w, "step", c->step);
-    crdi_json_put_integer(&w, "count", c->count);
-    crdi_json_put_number(&w, "first_error", c->first);
-    crdi_json_put_number(&w, "error", c->best);
-    put_lines(&w, "cycle", c->cycle, c->cycle_lines);
-    put_lines(&w, "link", c->link, c->link_lines);
+    crdi_json_put(&w, TEXT("format", format), INT("version", CRDI_REPEAT_VERSION),
+                  REAL("start", c->start), REAL("step", c->step), INT("count", c->count),
+                  REAL("first_error", c->first), REAL("error", c->best));
+    crdi_json_put_texts(&w, "cycle", c->cycle, c->cycle_lines);
+    crdi_json_put_texts(&w, "link", c->link, c->link_lines);
     crdi_json_begin_list(&w, "signals");
     for (int i = 0; i < c->signal_count; i++) {
         put_signal(&w, &c->signals[i], c->count);
@@ -80,8 +60,7 @@ void crdi_repeat_write(const crdi_repeat* c, crd_text* out)
     crdi_json_begin_list(&w, "driven");
     for (int i = 0; i < c->driven_count; i++) {
         crdi_json_begin_object(&w, NULL);
-        crdi_json_put_text(&w, "name", c->driven[i].name);
-        crdi_json_put_number(&w, "scale", c->driven[i].scale);
+        crdi_json_put(&w, TEXT("name", c->driven[i].name), REAL("scale", c->driven[i].scale));
         put_series(&w, "samples", c->driven[i].samples, c->count);
         crdi_json_end(&w);
     }

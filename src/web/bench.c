@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cardan/dcp.h"
+#include "shared/base_values.h"
 #include "shared/dcp_bench.h"
 
 // ---- what happened -----------------------------------------------------------------------------
@@ -157,10 +158,8 @@ static void bench_put_limits(crdi_json_writer* w, const crdi_board_state* b)
         const char* side = crdi_web_margin(q, &distance, &percent);
         crdi_json_begin_object(w, NULL);
         crdi_web_put_fields(w, q, fields);
-        crdi_json_put_number(w, "margin", percent);
-        crdi_json_put_number(w, "distance", distance);
-        crdi_json_put_text(w, "side", side);
-        crdi_json_put_bool(w, "clamped", q->clamped);
+        crdi_json_put(w, REAL("margin", percent), REAL("distance", distance), TEXT("side", side),
+                      BOOL("clamped", q->clamped));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -177,11 +176,7 @@ static void put_standby(crdi_json_writer* w, const crdi_board_state* b)
         {0},
     };
     const bool known = b->source >= CRDI_BOARD_BENCH && b->source <= CRDI_BOARD_COMING;
-    if (!b->has_standby) {
-        crdi_json_put_null(w, "standby");
-        return;
-    }
-    crdi_json_begin_object(w, "standby");
+    if (!crdi_json_begin_object_if(w, "standby", b->has_standby)) { return; }
     crdi_json_put_text(w, "source", known ? sources[b->source] : "");
     crdi_web_put_fields(w, b, fields);
     crdi_json_end(w);
@@ -198,12 +193,8 @@ static void put_story(crdi_json_writer* w, const crdi_board_state* b)
     } else {
         bench_put_times(w, "stop", s.stop, CRDI_WEB_STOP_STEPS, s.stop[0]);
     }
-    if (isnan(s.heat_first)) {
-        crdi_json_put_null(w, "heat");
-    } else {
-        crdi_json_begin_object(w, "heat");
-        crdi_json_put_number(w, "first", s.heat_first);
-        crdi_json_put_number(w, "now", s.heat_now);
+    if (crdi_json_begin_object_if(w, "heat", !isnan(s.heat_first))) {
+        crdi_json_put(w, REAL("first", s.heat_first), REAL("now", s.heat_now));
         crdi_json_end(w);
     }
 }
@@ -223,16 +214,13 @@ void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
     crdi_json_writer w;
     crdi_json_writer_init(&w, t, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "unit", unit);
-    crdi_json_put_number(&w, "now", b->now);
-    crdi_json_put_integer(&w, "state", b->state);
-    crdi_json_put_text(&w, "state_name", crd_dcp_state_name(b->state));
-    crdi_json_put_bool(&w, "extension", known);
-    crdi_json_put_integer(&w, "phase", known ? b->phase : -1);
-    crdi_json_put_text(&w, "phase_name", known ? crd_dcp_bench_phase_name(b->phase) : "");
-    crdi_json_put_integer(&w, "reason", known ? b->reason : 0);
-    crdi_json_put_text(&w, "reason_name",
-                       known && b->reason ? crd_dcp_bench_reason_name(b->reason) : "");
+    crdi_json_put(
+        &w, TEXT("unit", unit), REAL("now", b->now), INT("state", b->state),
+        TEXT("state_name", crd_dcp_state_name(b->state)), BOOL("extension", known),
+        INT("phase", known ? b->phase : -1),
+        TEXT("phase_name", known ? crd_dcp_bench_phase_name(b->phase) : ""),
+        INT("reason", known ? b->reason : 0),
+        TEXT("reason_name", known && b->reason ? crd_dcp_bench_reason_name(b->reason) : ""));
     crdi_web_put_fields(&w, b, link);
     crdi_json_put_integer(&w, "gap", b->gap);
     crdi_web_put_fields(&w, b, texts);
@@ -241,11 +229,8 @@ void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
     for (int i = 0; i < b->calibrations.count; i++) {
         const crdi_calibration* c = &b->calibrations.of[i];
         crdi_json_begin_object(&w, NULL);
-        crdi_json_put_text(&w, "name", c->name);
-        crdi_json_put_number(&w, "gain", c->gain);
-        crdi_json_put_number(&w, "offset", c->offset);
-        crdi_json_put_text(&w, "date", c->date);
-        crdi_json_put_text(&w, "by", c->by);
+        crdi_json_put(&w, TEXT("name", c->name), REAL("gain", c->gain), REAL("offset", c->offset),
+                      TEXT("date", c->date), TEXT("by", c->by));
         crdi_json_end(&w);
     }
     crdi_json_end(&w);

@@ -7,6 +7,7 @@
 #include "cardan/results.h"
 #include "shared/base_findings.h"
 #include "shared/base_path.h"
+#include "shared/base_values.h"
 #include "shared/system_edit.h"
 
 #include <stdio.h>
@@ -120,14 +121,12 @@ static void put_findings(const crdi_draw* d, crdi_json_writer* w)
         const char* text =
             sentence(d, error ? r->errors.texts[i] : r->warnings.texts[i - r->errors.count], &line);
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_text(w, NULL, error ? "error" : "warning");
-        crdi_json_put_integer(w, NULL, line);
-        crdi_json_put_text(w, NULL, text);
+        crdi_json_put(w, TEXT(NULL, error ? "error" : "warning"), INT(NULL, line),
+                      TEXT(NULL, text));
         crdi_json_end(w);
     }
     crdi_json_end(w);
-    crdi_json_put_integer(w, "errors", r->errors.count);
-    crdi_json_put_integer(w, "warnings", r->warnings.count);
+    crdi_json_put(w, INT("errors", r->errors.count), INT("warnings", r->warnings.count));
 }
 
 static bool is_saved(const crdi_draw* d)
@@ -146,11 +145,8 @@ static void put_connections(const crdi_draw* d, crdi_json_writer* w)
         const crd_connection_spec* c = &s->connections[i];
         const bool own = c->place.file && strcmp(c->place.file, d->path) == 0;
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_integer(w, NULL, c->from_unit);
-        crdi_json_put_text(w, NULL, c->from);
-        crdi_json_put_integer(w, NULL, c->to_unit);
-        crdi_json_put_text(w, NULL, c->to);
-        crdi_json_put_integer(w, NULL, own ? c->place.line : 0);
+        crdi_json_put(w, INT(NULL, c->from_unit), TEXT(NULL, c->from), INT(NULL, c->to_unit),
+                      TEXT(NULL, c->to), INT(NULL, own ? c->place.line : 0));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -170,12 +166,9 @@ static crd_status tell_state(crdi_draw* d)
     crdi_json_put_integer(&w, "version", d->version);
     put_connections(d, &w);
     put_findings(d, &w);
-    crdi_json_put_number(&w, "step", s->run.step);
-    crdi_json_put_number(&w, "stop", s->run.stop);
-    crdi_json_put_text(&w, "results", results);
-    crdi_json_put_integer(&w, "undo", d->now);
-    crdi_json_put_integer(&w, "redo", d->count - d->now - 1);
-    crdi_json_put_bool(&w, "saved", is_saved(d));
+    crdi_json_put(&w, REAL("step", s->run.step), REAL("stop", s->run.stop),
+                  TEXT("results", results), INT("undo", d->now), INT("redo", d->count - d->now - 1),
+                  BOOL("saved", is_saved(d)));
     crdi_json_end(&w);
     return d->state.failed ? CRD_E_MEMORY : CRD_OK;
 }
@@ -193,17 +186,12 @@ static void put_port(crdi_json_writer* w, const crd_endpoint* p)
                  x->mol, x->cd);
     }
     crdi_json_begin_list(w, NULL);
-    crdi_json_put_integer(w, NULL, p->unit);
-    crdi_json_put_text(w, NULL, p->name);
-    crdi_json_put_bool(w, NULL, p->causality == CRD_OUTPUT);
-    crdi_json_put_text(w, NULL, p->measure);
-    crdi_json_put_text(w, NULL,
-                       p->type == CRD_ENUMERATION ? "enumeration"
-                       : p->type == CRD_BOOLEAN   ? "boolean"
-                                                  : kinds[kind]);
-    crdi_json_put_text(w, NULL, exponents);
-    crdi_json_put_integer(w, NULL, p->size);
-    crdi_json_put_bool(w, NULL, p->taken);
+    crdi_json_put(w, INT(NULL, p->unit), TEXT(NULL, p->name),
+                  BOOL(NULL, p->causality == CRD_OUTPUT), TEXT(NULL, p->measure),
+                  TEXT(NULL, p->type == CRD_ENUMERATION ? "enumeration"
+                             : p->type == CRD_BOOLEAN   ? "boolean"
+                                                        : kinds[kind]),
+                  TEXT(NULL, exponents), INT(NULL, p->size), BOOL(NULL, p->taken));
     crdi_json_end(w);
 }
 
@@ -213,17 +201,14 @@ static crd_status tell_hello(crdi_draw* d)
     const crd_ports* p = d->ports;
     crdi_json_writer_init(&w, &d->hello, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "is", "hello");
-    crdi_json_put_text(&w, "version", crd_version());
-    crdi_json_put_text(&w, "path", d->path);
-    crdi_json_put_text(&w, "title", d->read->system->title);
-    crdi_json_put_bool(&w, "draft", d->draft);
+    crdi_json_put(&w, TEXT("is", "hello"), TEXT("version", crd_version()), TEXT("path", d->path),
+                  TEXT("title", d->read->system->title), BOOL("draft", d->draft));
     crdi_json_begin_list(&w, "units"); // [name, kind, why it could not be opened]
     for (int i = 0; i < p->unit_count; i++) {
         crdi_json_begin_list(&w, NULL);
-        crdi_json_put_text(&w, NULL, p->units[i].name);
-        crdi_json_put_text(&w, NULL, p->opened[i] ? p->opened[i]->info.kind : "");
-        crdi_json_put_text(&w, NULL, p->failures[i]);
+        crdi_json_put(&w, TEXT(NULL, p->units[i].name),
+                      TEXT(NULL, p->opened[i] ? p->opened[i]->info.kind : ""),
+                      TEXT(NULL, p->failures[i]));
         crdi_json_end(&w);
     }
     crdi_json_end(&w);
@@ -236,10 +221,8 @@ static crd_status tell_hello(crdi_draw* d)
     for (int i = 0; i < d->proposal_count; i++) {
         const crd_proposal* x = &d->proposals[i];
         crdi_json_begin_list(&w, NULL);
-        crdi_json_put_integer(&w, NULL, x->from);
-        crdi_json_put_integer(&w, NULL, x->to);
-        crdi_json_put_text(&w, NULL, crd_sureness_name(x->sure));
-        crdi_json_put_text(&w, NULL, x->why);
+        crdi_json_put(&w, INT(NULL, x->from), INT(NULL, x->to),
+                      TEXT(NULL, crd_sureness_name(x->sure)), TEXT(NULL, x->why));
         crdi_json_end(&w);
     }
     crdi_json_end(&w);

@@ -1,4 +1,5 @@
 // A picture that a program makes anew as it goes. Pages ask every second whether there is another.
+#include "shared/base_values.h"
 #include "web/server.h"
 
 #include <string.h>
@@ -66,9 +67,7 @@ crd_status crdi_web_put_sheet(crdi_web* w, const char* title, const char* line,
     }
     crdi_json_writer_init(&j, &s->about, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&j, NULL);
-    crdi_json_put_integer(&j, "number", s->number);
-    crdi_json_put_text(&j, "title", title);
-    crdi_json_put_text(&j, "line", line);
+    crdi_json_put(&j, INT("number", s->number), TEXT("title", title), TEXT("line", line));
     crdi_json_end(&j);
     const bool failed = s->picture.failed || s->about.failed;
     if (failed) {

@@ -6,6 +6,7 @@
 
 #include "cardan/coupling.h"
 #include "cardan/results.h"
+#include "shared/base_values.h"
 
 static void begin_message(crdi_json_writer* w, crd_text* t, const char* is)
 {
@@ -84,19 +85,14 @@ static void put_seats(crdi_json_writer* w, const crdi_live_info* info)
     for (int i = 0; i < info->seat_count; i++) {
         const crd_driver_spec* d = info->seats[i]->driver;
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "unit", info->seats[i]->name);
-        crdi_json_put_number(w, "silence", d->silence);
-        crdi_json_put_bool(w, "stop", d->stop);
+        crdi_json_put(w, TEXT("unit", info->seats[i]->name), REAL("silence", d->silence),
+                      BOOL("stop", d->stop));
         crdi_json_begin_list(w, "levers");
         for (int k = 0; k < d->lever_count; k++) {
             const crd_lever_spec* l = &d->levers[k];
             crdi_json_begin_object(w, NULL);
             crdi_web_put_fields(w, l, lever_fields);
-            crdi_json_begin_list(w, "items");
-            for (int j = 0; j < l->item_count; j++) {
-                crdi_json_put_text(w, NULL, l->items[j]);
-            }
-            crdi_json_end(w);
+            crdi_json_put_texts(w, "items", l->items, l->item_count);
             crdi_json_end(w);
         }
         crdi_json_end(w);
@@ -112,8 +108,8 @@ static void put_seat_states(crdi_json_writer* w, const crdi_live_info* info)
     for (int i = 0; i < info->seat_count; i++) {
         crdi_seat* s = info->seats[i];
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_bool(w, "taken", atomic_load(&s->holder) != 0);
-        crdi_json_put_integer(w, "lost", atomic_load(&s->lost));
+        crdi_json_put(w, BOOL("taken", atomic_load(&s->holder) != 0),
+                      INT("lost", atomic_load(&s->lost)));
         crdi_json_begin_list(w, "targets");
         for (int k = 0; k < s->driver->lever_count; k++) {
             crdi_json_put_number(w, NULL, atomic_load(&s->goals[k].target));
@@ -145,8 +141,7 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
                          bond_fields);
     crdi_web_put_objects(&w, "ports", info->ports, sizeof *info->ports, info->port_count,
                          port_fields);
-    crdi_json_put_bool(&w, "desk", info->desk);
-    crdi_json_put_bool(&w, "calibrates", info->calibrates);
+    crdi_json_put(&w, BOOL("desk", info->desk), BOOL("calibrates", info->calibrates));
     put_seats(&w, info);
     web_show_put_words(&w);
     crdi_json_end(&w);
@@ -161,12 +156,10 @@ void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outc
     begin_message(&w, t, "wait");
     crdi_json_put_text(&w, "version", crd_version());
     crdi_web_put_fields(&w, info, name_fields);
-    crdi_json_put_bool(&w, "read_only", read_only || info->read_only);
-    crdi_json_put_text(&w, "state", crdi_web_state_name(o->state));
-    crdi_json_put_text(&w, "end", crdi_web_end_name(o->end));
-    crdi_json_put_text(&w, "message", o->message);
-    crdi_json_put_bool(&w, "desk", info->desk);
-    crdi_json_put_bool(&w, "asks", o->asks);
+    crdi_json_put(&w, BOOL("read_only", read_only || info->read_only),
+                  TEXT("state", crdi_web_state_name(o->state)),
+                  TEXT("end", crdi_web_end_name(o->end)), TEXT("message", o->message),
+                  BOOL("desk", info->desk), BOOL("asks", o->asks));
     crdi_json_end(&w);
 }
 
@@ -196,10 +189,9 @@ const char* crdi_web_end_name(crd_end end)
 static void put_quantiles(crdi_json_writer* w, const char* name, const crd_histogram* h)
 {
     crdi_json_begin_object(w, name);
-    crdi_json_put_number(w, "p50", crdi_histogram_claim(h, 0.5));
-    crdi_json_put_number(w, "p99", crdi_histogram_claim(h, 0.99));
-    crdi_json_put_number(w, "p9999", crdi_histogram_claim(h, 0.9999));
-    crdi_json_put_number(w, "max", (double)h->max / 1e9);
+    crdi_json_put(
+        w, REAL("p50", crdi_histogram_claim(h, 0.5)), REAL("p99", crdi_histogram_claim(h, 0.99)),
+        REAL("p9999", crdi_histogram_claim(h, 0.9999)), REAL("max", (double)h->max / 1e9));
     crdi_json_end(w);
 }
 
@@ -215,8 +207,7 @@ static void put_buckets(crdi_json_writer* w, const char* name, const crd_histogr
         }
         if (count == 0) { continue; }
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_number(w, NULL, (double)crd_histogram_edge(b) / 1e9);
-        crdi_json_put_integer(w, NULL, count);
+        crdi_json_put(w, REAL(NULL, (double)crd_histogram_edge(b) / 1e9), INT(NULL, count));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -348,12 +339,9 @@ static void put_unit_states(crdi_json_writer* w, const crdi_live_unit_state* uni
     for (int i = 0; i < count; i++) {
         crdi_json_begin_object(w, NULL);
         crdi_web_put_fields(w, &units[i], unit_state_fields);
-        if (units[i].has_link) {
-            crdi_json_begin_object(w, "link");
+        if (crdi_json_begin_object_if(w, "link", units[i].has_link)) {
             crdi_web_put_fields(w, &units[i].link, stats_fields);
             crdi_json_end(w);
-        } else {
-            crdi_json_put_null(w, "link");
         }
         crdi_json_end(w);
     }
@@ -378,13 +366,11 @@ void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_inf
     };
     crdi_json_writer w;
     begin_message(&w, t, "status");
-    crdi_json_put_integer(&w, "number", s->number);
-    crdi_json_put_text(&w, "state", crdi_web_state_name(s->state));
-    crdi_json_put_text(&w, "end", crdi_web_end_name(s->end));
+    crdi_json_put(&w, INT("number", s->number), TEXT("state", crdi_web_state_name(s->state)),
+                  TEXT("end", crdi_web_end_name(s->end)));
     crdi_web_put_fields(&w, s, progress);
-    crdi_json_put_integer(&w, "lost_rows", lost_rows);
-    crdi_json_put_integer(&w, "warnings", s->warnings);
-    crdi_json_put_integer(&w, "readers", readers);
+    crdi_json_put(&w, INT("lost_rows", lost_rows), INT("warnings", s->warnings),
+                  INT("readers", readers));
     web_show_put_pace(&w, &s->pace);
     put_unit_states(&w, s->units, info->unit_count);
     crdi_web_put_objects(&w, "links", s->links, sizeof *s->links, info->link_count,
@@ -409,10 +395,8 @@ void crdi_web_event(crd_text* t, const crdi_live_event* e)
     const bool known = e->kind >= 0 && e->kind < CRD_EVENT_KIND_COUNT;
     crdi_json_writer w;
     begin_message(&w, t, "event");
-    crdi_json_put_integer(&w, "number", e->number);
-    crdi_json_put_number(&w, "time", e->time);
-    crdi_json_put_text(&w, "kind", known ? kinds[e->kind] : "mark");
-    crdi_json_put_text(&w, "text", e->text);
+    crdi_json_put(&w, INT("number", e->number), REAL("time", e->time),
+                  TEXT("kind", known ? kinds[e->kind] : "mark"), TEXT("text", e->text));
     crdi_json_end(&w);
 }
 
@@ -420,8 +404,7 @@ void crdi_web_reply(crd_text* t, const crdi_web_request* r, const char* error)
 {
     crdi_json_writer w;
     begin_message(&w, t, "reply");
-    crdi_json_put_number(&w, "id", r->has_id ? r->id : (double)NAN);
-    crdi_json_put_bool(&w, "ok", !error);
+    crdi_json_put(&w, REAL("id", r->has_id ? r->id : (double)NAN), BOOL("ok", !error));
     if (error) { crdi_json_put_text(&w, "error", error); }
     crdi_json_end(&w);
 }

@@ -1,5 +1,6 @@
 // Recordings for the viewer: what is told about them, answers, the layout beside the first file.
 #include "shared/base_units.h"
+#include "shared/base_values.h"
 #include "shared/results.h"
 #include "web/view_object.h"
 
@@ -36,9 +37,7 @@ static void list_unit(unit_list* u, const char* name)
     u->factors[u->count] = d.factor;
     u->offsets[u->count++] = d.offset;
     crdi_json_begin_list(u->w, NULL);
-    crdi_json_put_text(u->w, NULL, name);
-    crdi_json_put_number(u->w, NULL, d.factor);
-    crdi_json_put_number(u->w, NULL, d.offset);
+    crdi_json_put(u->w, TEXT(NULL, name), REAL(NULL, d.factor), REAL(NULL, d.offset));
     if (u->count == 1) {
         char dimension[48];
         snprintf(dimension, sizeof dimension, "%d %d %d %d %d %d %d %d", d.kg, d.m, d.s, d.A, d.K,
@@ -105,8 +104,7 @@ static const char* signal_type(const crd_signal_info* s)
 static void put_label(crdi_json_writer* w, int64_t value, const char* text)
 {
     crdi_json_begin_list(w, NULL);
-    crdi_json_put_integer(w, NULL, value);
-    crdi_json_put_text(w, NULL, text);
+    crdi_json_put(w, INT(NULL, value), TEXT(NULL, text));
     crdi_json_end(w);
 }
 
@@ -115,11 +113,8 @@ static void put_signal(crdi_json_writer* w, const crd_signal_info* s, const char
                        const char* const* texts, int text_count)
 {
     crdi_json_begin_list(w, NULL);
-    crdi_json_put_text(w, NULL, name);
-    crdi_json_put_text(w, NULL, s->unit);
-    crdi_json_put_text(w, NULL, signal_type(s));
-    crdi_json_put_integer(w, NULL, s->group);
-    crdi_json_put_text(w, NULL, s->description);
+    crdi_json_put(w, TEXT(NULL, name), TEXT(NULL, s->unit), TEXT(NULL, signal_type(s)),
+                  INT(NULL, s->group), TEXT(NULL, s->description));
     if (s->label_count || text_count) {
         crdi_json_begin_list(w, NULL);
         for (int i = 0; i < s->label_count; i++) {
@@ -142,9 +137,7 @@ static void put_events(crdi_json_writer* w, const crd_recording_info* info)
     for (int i = 0; i < info->event_count && i < MOST; i++) {
         const crd_event_info* e = &info->events[i];
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_number(w, NULL, e->time);
-        crdi_json_put_text(w, NULL, kinds[e->kind]);
-        crdi_json_put_text(w, NULL, e->text);
+        crdi_json_put(w, REAL(NULL, e->time), TEXT(NULL, kinds[e->kind]), TEXT(NULL, e->text));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -156,15 +149,12 @@ static void put_file(crdi_view* v, crdi_json_writer* w, int f, const crdi_view_c
 {
     const crd_recording_info* info = crd_recording_describe(v->files[f]);
     crdi_json_begin_object(w, NULL);
-    crdi_json_put_text(w, "path", v->paths[f]);
-    crdi_json_put_text(w, "format", info->format);
-    crdi_json_put_text(w, "program", info->program);
-    crdi_json_put_bool(w, "unfinished", info->unfinished);
+    crdi_json_put(w, TEXT("path", v->paths[f]), TEXT("format", info->format),
+                  TEXT("program", info->program), BOOL("unfinished", info->unfinished));
     crdi_json_begin_list(w, "groups");
     for (int i = 0; i < info->group_count; i++) {
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_text(w, NULL, info->groups[i].name);
-        crdi_json_put_integer(w, NULL, info->groups[i].rows);
+        crdi_json_put(w, TEXT(NULL, info->groups[i].name), INT(NULL, info->groups[i].rows));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -193,12 +183,11 @@ crd_status crdi_view_describe(crdi_view* v, const crdi_view_choice* only, crd_te
     crdi_json_writer w;
     crdi_json_writer_init(&w, out, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "is", "hello");
-    crdi_json_put_text(&w, "version", crd_version());
+    crdi_json_put(&w, TEXT("is", "hello"), TEXT("version", crd_version()));
     double first = 0, last = 0;
     const bool any = crdi_overview_span(v->overview, &first, &last);
-    crdi_json_put_number(&w, "start", any ? first : (double)NAN);
-    crdi_json_put_number(&w, "stop", any ? last : (double)NAN);
+    crdi_json_put(&w, REAL("start", any ? first : (double)NAN),
+                  REAL("stop", any ? last : (double)NAN));
     crdi_json_begin_list(&w, "files");
     for (int f = 0; f < v->file_count; f++) {
         put_file(v, &w, f, only);
@@ -296,8 +285,7 @@ static crd_status answer_at(crdi_view* v, const crdi_view_request* q, crdi_json_
             if (st < 0) { return st; }
             crdi_json_begin_list(w, NULL);
             for (int n = 0; n < 2; n++) {
-                crdi_json_put_number(w, NULL, t[n]);
-                crdi_json_put_number(w, NULL, x[n]);
+                crdi_json_put(w, REAL(NULL, t[n]), REAL(NULL, x[n]));
             }
             crdi_json_end(w);
         }
@@ -311,11 +299,7 @@ static void answer_texts(crdi_view* v, const crdi_view_request* q, crdi_json_wri
 {
     int count = 0;
     const char* const* texts = crdi_overview_texts(v->overview, &q->tracks[0], &count);
-    crdi_json_begin_list(w, "texts");
-    for (int i = 0; i < count; i++) {
-        crdi_json_put_text(w, NULL, texts[i]);
-    }
-    crdi_json_end(w);
+    crdi_json_put_texts(w, "texts", texts, count);
 }
 
 static crd_status save_layout(crdi_view* v, const crdi_view_request* q)
@@ -359,8 +343,7 @@ void crdi_view_answer(crdi_view* v, const crdi_view_request* q, crd_arena* arena
         crdi_json_writer w;
         crdi_json_writer_init(&w, out, CRDI_JSON_COMPACT);
         crdi_json_begin_object(&w, NULL);
-        crdi_json_put_text(&w, "is", "reply");
-        crdi_json_put_number(&w, "id", q->id);
+        crdi_json_put(&w, TEXT("is", "reply"), REAL("id", q->id));
         if (q->verb == CRDI_VIEW_AT) { st = answer_at(v, q, &w); }
         if (q->verb == CRDI_VIEW_TEXTS) { answer_texts(v, q, &w); }
         crdi_json_end(&w);

@@ -1,5 +1,6 @@
 #include "check.h"
-#include "shared/base.h"
+#include "shared/base_bytes.h"
+#include "shared/base_values.h"
 
 #include <float.h>
 
@@ -104,19 +105,52 @@ static void write_sample(crdi_json_writer* w)
         crdi_json_begin_object(w, NULL);
         crdi_json_put_integer(w, "i", i);
         crdi_json_begin_list(w, "of");
-        crdi_json_put_number(w, NULL, 0.1);
-        crdi_json_put_bool(w, NULL, i == 0);
+        crdi_json_put(w, REAL(NULL, 0.1), BOOL(NULL, i == 0));
         crdi_json_end(w);
         crdi_json_end(w);
     }
     crdi_json_end(w);
-    crdi_json_begin_object(w, "none");
+    check(crdi_json_begin_object_if(w, "none", true));
     crdi_json_end(w);
     crdi_json_begin_list(w, "empty");
     crdi_json_end(w);
-    crdi_json_put_text_or_null(w, "unit", "");
+    check(!crdi_json_begin_object_if(w, "unit", false));
     crdi_json_put_raw(w, "raw", "[1]");
     crdi_json_end(w);
+}
+
+static void values_are_put_as_one_by_one(void** state)
+{
+    static const char* const items[] = {"a", "b"};
+    crd_text t;
+    crdi_json_writer w;
+    crd_text_init(&t, *state);
+    crdi_json_writer_init(&w, &t, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(&w, NULL);
+    crdi_json_put(&w, TEXT("text", "x"), TEXT("none", NULL), TEXT_IF("if", ""), TEXT_IF("is", "y"),
+                  INT("int", -3), REAL("real", 0.5), REAL("nan", (double)NAN), BOOL("bool", true),
+                  NONE("null"));
+    crdi_json_put_texts(&w, "items", items, 2);
+    crdi_json_end(&w);
+    check_text(t.data, "{\"text\":\"x\",\"none\":\"\",\"if\":null,\"is\":\"y\",\"int\":-3,"
+                       "\"real\":0.5,\"nan\":null,\"bool\":true,\"null\":null,"
+                       "\"items\":[\"a\",\"b\"]}");
+    crd_text_clear(&t);
+}
+
+static void bytes_beyond_the_end_are_not_taken(void** state)
+{
+    crd_text t;
+    crd_text_init(&t, *state);
+    crdi_put_u32(&t, 7);
+    crdi_put_u64(&t, 8);
+    crdi_bytes b = {t.data, t.length, false};
+    check_int(crdi_take_u32(&b), 7);
+    check_int((int64_t)crdi_take_u64(&b), 8);
+    check(!b.failed && b.left == 0 && crdi_take(&b, 0) && !b.failed);
+    check_int(crdi_take_u32(&b), 0);
+    check(b.failed && !crdi_take(&b, 0));
+    crd_text_clear(&t);
 }
 
 static void one_writer_has_four_styles(void** state)
@@ -236,6 +270,8 @@ int main(void)
         cmocka_unit_test(members_are_found_by_their_names_and_kinds),
         cmocka_unit_test(trees_are_equal_whatever_the_order_of_their_keys),
         cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
+        cmocka_unit_test(values_are_put_as_one_by_one),
+        cmocka_unit_test(bytes_beyond_the_end_are_not_taken),
         cmocka_unit_test(one_writer_has_four_styles),
         cmocka_unit_test(reals_of_commands_have_a_point),
         cmocka_unit_test(running_out_of_memory_is_remembered_by_the_text),

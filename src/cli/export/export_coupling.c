@@ -129,9 +129,7 @@ static crd_status export_pair(crdi_cli* cli, const crdi_export_options* o, const
     CRD_TRY(name && output ? CRD_OK : CRD_E_MEMORY);
     crdi_json_writer_init(&w, &json, CRDI_JSON_COMPACT);
     crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "pair", side);
-    crdi_json_put_text(&w, "name", name);
-    crdi_json_put_number(&w, "step", o->step);
+    crdi_json_put(&w, TEXT("pair", side), TEXT("name", name), REAL("step", o->step));
     crdi_json_end(&w);
     CRD_TRY(write_with(cli->ctx, &json, version, o->platforms, "--name", output));
     char step[32];

@@ -1,3 +1,4 @@
+#include "shared/base_values.h"
 #include "shared/dcp_calibration.h"
 
 #include <math.h>
@@ -219,8 +220,7 @@ crd_status crdi_calibrations_load(crd_context* ctx, const char* path, crdi_calib
 static void put_point(crdi_json_writer* w, double reference, double reading)
 {
     crdi_json_begin_list(w, NULL);
-    crdi_json_put_number(w, NULL, reference);
-    crdi_json_put_number(w, NULL, reading);
+    crdi_json_put(w, REAL(NULL, reference), REAL(NULL, reading));
     crdi_json_end(w);
 }
 
@@ -234,16 +234,13 @@ static void put_all(crd_text* t, const crdi_calibrations* all)
     for (int i = 0; i < all->count; i++) {
         const crdi_calibration* c = &all->of[i];
         crdi_json_begin_object(&w, NULL);
-        crdi_json_put_text(&w, "name", c->name);
-        crdi_json_put_text(&w, "unit", c->unit);
+        crdi_json_put(&w, TEXT("name", c->name), TEXT("unit", c->unit));
         crdi_json_begin_list(&w, "points");
         put_point(&w, c->reference[0], c->reading[0]);
         put_point(&w, c->reference[1], c->reading[1]);
         crdi_json_end(&w);
-        crdi_json_put_number(&w, "gain", c->gain);
-        crdi_json_put_number(&w, "offset", c->offset);
-        crdi_json_put_text(&w, "date", c->date);
-        crdi_json_put_text(&w, "by", c->by);
+        crdi_json_put(&w, REAL("gain", c->gain), REAL("offset", c->offset), TEXT("date", c->date),
+                      TEXT("by", c->by));
         crdi_json_end(&w);
     }
     crdi_json_end(&w);

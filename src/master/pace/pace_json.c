@@ -1,5 +1,6 @@
 // The account of a run on the clock as JSON, for the verdict in a recording and for reports.
 #include "cardan/unit.h"
+#include "shared/base_values.h"
 #include "shared/pace.h"
 
 #include <math.h>
@@ -29,9 +30,9 @@ static void put_histogram(crdi_json_writer* w, const char* name, const crd_histo
         {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
     const double none = NAN;
     crdi_json_begin_object(w, name);
-    crdi_json_put_integer(w, "count", h->count);
-    crdi_json_put_number(w, "mean", h->count ? pace_json_seconds(h->sum) / (double)h->count : none);
-    crdi_json_put_number(w, "min", h->count ? pace_json_seconds(h->min) : none);
+    crdi_json_put(w, INT("count", h->count),
+                  REAL("mean", h->count ? pace_json_seconds(h->sum) / (double)h->count : none),
+                  REAL("min", h->count ? pace_json_seconds(h->min) : none));
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
         crdi_json_put_number(w, quantiles[i].name, crdi_histogram_claim(h, quantiles[i].q));
     }
@@ -40,8 +41,8 @@ static void put_histogram(crdi_json_writer* w, const char* name, const crd_histo
     for (int i = 0; i < CRD_HISTOGRAM_BUCKETS; i++) {
         if (h->buckets[i] == 0) { continue; }
         crdi_json_begin_list(w, NULL);
-        crdi_json_put_number(w, NULL, pace_json_seconds(crd_histogram_edge(i)));
-        crdi_json_put_integer(w, NULL, h->buckets[i]);
+        crdi_json_put(w, REAL(NULL, pace_json_seconds(crd_histogram_edge(i))),
+                      INT(NULL, h->buckets[i]));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -53,15 +54,10 @@ static void put_overrun(crdi_json_writer* w, const char* key, const crd_overrun_
 {
     const bool known = names && o->unit >= 0 && o->unit < count;
     crdi_json_begin_object(w, key);
-    crdi_json_put_integer(w, "cycle", o->cycle);
-    crdi_json_put_number(w, "time", o->time);
-    crdi_json_put_number(w, "late", pace_json_seconds(o->late_ns));
-    crdi_json_put_number(w, "busy", pace_json_seconds(o->busy_ns));
-    if (known) {
-        crdi_json_put_text(w, "unit", names[o->unit]);
-    } else {
-        crdi_json_put_null(w, "unit");
-    }
+    crdi_json_put(w, INT("cycle", o->cycle), REAL("time", o->time),
+                  REAL("late", pace_json_seconds(o->late_ns)),
+                  REAL("busy", pace_json_seconds(o->busy_ns)),
+                  known ? TEXT("unit", names[o->unit]) : NONE("unit"));
     crdi_json_end(w);
 }
 
@@ -74,9 +70,9 @@ static void pace_json_put_overruns(crdi_json_writer* w, const crd_pace_report* p
     } else {
         crdi_json_put_null(w, "worst");
     }
-    crdi_json_put_integer(w, "burst", p->burst);
-    crdi_json_put_number(w, "burst_time", p->burst > 0 ? p->burst_time : (double)NAN);
-    crdi_json_put_integer(w, "skipped", p->skipped);
+    crdi_json_put(w, INT("burst", p->burst),
+                  REAL("burst_time", p->burst > 0 ? p->burst_time : (double)NAN),
+                  INT("skipped", p->skipped));
     crdi_json_begin_list(w, "overruns");
     for (int i = 0; i < p->kept_count; i++) {
         put_overrun(w, NULL, &p->kept[i], names, count);
@@ -87,32 +83,22 @@ static void pace_json_put_overruns(crdi_json_writer* w, const crd_pace_report* p
 void crdi_pace_put_json(crdi_json_writer* w, const char* key, const crd_pace_report* p,
                         const char* const* unit_names, int unit_count)
 {
-    if (!p->on) {
-        crdi_json_put_null(w, key);
-        return;
-    }
-    crdi_json_begin_object(w, key);
-    crdi_json_put_bool(w, "on", true);
-    crdi_json_put_number(w, "factor", p->factor);
-    crdi_json_put_number(w, "period", p->period > 0 ? p->period : (double)NAN);
-    crdi_json_put_integer(w, "cycles", p->cycles);
+    if (!crdi_json_begin_object_if(w, key, p->on)) { return; }
+    crdi_json_put(w, BOOL("on", true), REAL("factor", p->factor),
+                  REAL("period", p->period > 0 ? p->period : (double)NAN),
+                  INT("cycles", p->cycles));
     put_histogram(w, "lateness", &p->lateness);
     put_histogram(w, "busy", &p->busy);
     pace_json_put_overruns(w, p, unit_names, unit_count);
-    crdi_json_put_number(w, "moved", pace_json_seconds(p->moved_ns));
-    crdi_json_put_number(w, "paused", pace_json_seconds(p->paused_ns));
-    crdi_json_put_number(w, "drift", pace_json_seconds(p->drift_ns));
-    crdi_json_put_integer(w, "minor_faults", p->minor_faults);
-    crdi_json_put_integer(w, "major_faults", p->major_faults);
-    crdi_json_put_integer(w, "voluntary_switches", p->voluntary);
-    crdi_json_put_integer(w, "involuntary_switches", p->involuntary);
-    crdi_json_put_integer(w, "clock_steps", p->clock_steps);
-    crdi_json_put_number(w, "clock_step", pace_json_seconds(p->clock_step_ns));
-    crdi_json_put_bool(w, "fifo", p->fifo);
-    crdi_json_put_number(w, "priority", p->fifo ? p->priority : (double)NAN);
-    crdi_json_put_bool(w, "locked", p->locked);
-    crdi_json_put_number(w, "cpu", p->pinned ? p->cpu : (double)NAN);
-    crdi_json_put_bool(w, "awake", p->awake);
+    crdi_json_put(w, REAL("moved", pace_json_seconds(p->moved_ns)),
+                  REAL("paused", pace_json_seconds(p->paused_ns)),
+                  REAL("drift", pace_json_seconds(p->drift_ns)),
+                  INT("minor_faults", p->minor_faults), INT("major_faults", p->major_faults),
+                  INT("voluntary_switches", p->voluntary),
+                  INT("involuntary_switches", p->involuntary), INT("clock_steps", p->clock_steps),
+                  REAL("clock_step", pace_json_seconds(p->clock_step_ns)), BOOL("fifo", p->fifo),
+                  REAL("priority", p->fifo ? p->priority : (double)NAN), BOOL("locked", p->locked),
+                  REAL("cpu", p->pinned ? p->cpu : (double)NAN), BOOL("awake", p->awake));
     crdi_json_begin_list(w, "notes");
     for (int i = 0; i < p->note_count; i++) {
         crdi_json_put_text(w, NULL, p->notes[i]);
@@ -133,31 +119,13 @@ size_t crdi_pace_json_size(size_t longest_name)
 
 void crdi_link_put_json(crdi_json_writer* w, const char* key, const crd_link_stats* l)
 {
-    if (!l) {
-        crdi_json_put_null(w, key);
-        return;
-    }
-    const struct {
-        const char* name;
-        int64_t value;
-    } counts[] = {{"in", l->in},
-                  {"out", l->out},
-                  {"lost", l->lost},
-                  {"duplicates", l->duplicates},
-                  {"reordered", l->reordered},
-                  {"bad", l->bad},
-                  {"foreign", l->foreign},
-                  {"late", l->late}};
-    crdi_json_begin_object(w, key);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        crdi_json_put_integer(w, counts[i].name, counts[i].value);
-    }
-    crdi_json_put_number(w, "age", l->age);
-    crdi_json_put_number(w, "age_mean", l->age_mean);
-    crdi_json_put_number(w, "age_max", l->age_max);
-    crdi_json_put_number(w, "round_trip", l->round_trip);
-    crdi_json_put_number(w, "round_trip_max", l->round_trip_max);
-    crdi_json_put_text(w, "state", l->state_name);
+    if (!crdi_json_begin_object_if(w, key, l)) { return; }
+    crdi_json_put(w, INT("in", l->in), INT("out", l->out), INT("lost", l->lost),
+                  INT("duplicates", l->duplicates), INT("reordered", l->reordered),
+                  INT("bad", l->bad), INT("foreign", l->foreign), INT("late", l->late),
+                  REAL("age", l->age), REAL("age_mean", l->age_mean), REAL("age_max", l->age_max),
+                  REAL("round_trip", l->round_trip), REAL("round_trip_max", l->round_trip_max),
+                  TEXT("state", l->state_name));
     if (l->security) { crdi_json_put_text(w, "security", l->security); }
     crdi_json_end(w);
 }

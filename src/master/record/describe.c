@@ -1,5 +1,7 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
 #include "master/verdict/judge.h"
+#include "shared/base_system.h"
+#include "shared/base_values.h"
 #include "shared/master_cycle.h"
 #include "shared/system.h"
 
@@ -52,14 +54,9 @@ static crd_status record_describe_put_parameters(crd_master* m, crdi_json_writer
         if (!differs) { continue; }
         const crd_variable* v = &u->info.variables[variable];
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", v->name);
-        crdi_json_put_text(w, "value", value.data);
-        if (start.data) {
-            crdi_json_put_text(w, "start", start.data);
-        } else {
-            crdi_json_put_null(w, "start");
-        }
-        crdi_json_put_text_or_null(w, "unit", v->unit);
+        crdi_json_put(w, TEXT("name", v->name), TEXT("value", value.data),
+                      start.data ? TEXT("start", start.data) : NONE("start"),
+                      TEXT_IF("unit", v->unit));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -84,19 +81,14 @@ static crd_status record_describe_put_unit(crd_master* m, crdi_json_writer* w, c
         inputs += info->variables[i].causality == CRD_INPUT;
         outputs += info->variables[i].causality == CRD_OUTPUT;
     }
-    crdi_json_put_text(w, "name", p->unit->name);
-    crdi_json_put_text(w, "kind", info->kind);
-    crdi_json_put_text_or_null(w, "file", is_file ? short_path(m, spec->path) : NULL);
-    crdi_json_put_text_or_null(w, "sha256", hash);
+    crdi_json_put(w, TEXT("name", p->unit->name), TEXT("kind", info->kind),
+                  TEXT_IF("file", is_file ? short_path(m, spec->path) : NULL),
+                  TEXT_IF("sha256", hash));
     const bool named = stand_in && stand_in->path && stand_in->path[0];
-    crdi_json_put_text_or_null(w, "standby", named ? short_path(m, stand_in->path) : NULL);
-    crdi_json_put_text_or_null(w, "model", info->model);
-    crdi_json_put_text_or_null(w, "version", info->model_version);
-    crdi_json_put_text_or_null(w, "tool", info->tool);
-    crdi_json_put_text_or_null(w, "date", info->date);
-    crdi_json_put_number(w, "step", p->step);
-    crdi_json_put_integer(w, "inputs", inputs);
-    crdi_json_put_integer(w, "outputs", outputs);
+    crdi_json_put(w, TEXT_IF("standby", named ? short_path(m, stand_in->path) : NULL),
+                  TEXT_IF("model", info->model), TEXT_IF("version", info->model_version),
+                  TEXT_IF("tool", info->tool), TEXT_IF("date", info->date), REAL("step", p->step),
+                  INT("inputs", inputs), INT("outputs", outputs));
     return record_describe_put_parameters(m, w, p->unit);
 }
 
@@ -112,34 +104,23 @@ static void put_end(const crd_master* m, crdi_json_writer* w, const char* name, 
 static void record_describe_put_coupling(crd_master* m, crdi_json_writer* w,
                                          const crdi_connection* k)
 {
-    if (!k || !k->spec->coupling) {
-        crdi_json_put_null(w, "coupling");
-        return;
-    }
+    if (!crdi_json_begin_object_if(w, "coupling", k && k->spec->coupling)) { return; }
     const crdi_coupled* c = &m->connections.coupled[k->couple];
     const crd_channel_spec* h = c->channel;
-    crdi_json_begin_object(w, "coupling");
-    crdi_json_put_text(w, "algorithm", c->estimators[0].label);
-    crdi_json_put_number(w, "step", c->interval);
-    crdi_json_put_number(w, "latency", c->estimators[0].latency);
+    crdi_json_put(w, TEXT("algorithm", c->estimators[0].label), REAL("step", c->interval),
+                  REAL("latency", c->estimators[0].latency));
     crdi_json_begin_list(w, "shadows");
     for (int i = 1; i < c->estimator_count; i++) {
         crdi_json_put_text(w, NULL, c->estimators[i].label);
     }
     crdi_json_end(w);
-    if (h) {
+    if (crdi_json_begin_object_if(w, "channel", h)) {
         char seed[24];
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)h->seed);
-        crdi_json_begin_object(w, "channel");
-        crdi_json_put_number(w, "delay", h->delay);
-        crdi_json_put_number(w, "jitter", h->jitter);
-        crdi_json_put_number(w, "loss", h->loss);
-        crdi_json_put_integer(w, "burst", h->burst);
-        crdi_json_put_number(w, "duplicate", h->duplicate);
+        crdi_json_put(w, REAL("delay", h->delay), REAL("jitter", h->jitter), REAL("loss", h->loss),
+                      INT("burst", h->burst), REAL("duplicate", h->duplicate));
         crdi_json_put_raw(w, "seed", seed);
         crdi_json_end(w);
-    } else {
-        crdi_json_put_null(w, "channel");
     }
     crdi_json_end(w);
 }
@@ -162,10 +143,9 @@ static crd_status record_describe_put_connections(crd_master* m, crdi_json_write
         const crd_unit* to = m->plan->members[c->to_unit].unit;
         crdi_json_put_text_or_null(w, "unit", k ? to->info.variables[k->to.variable].unit : NULL);
         const char* predict = crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD);
-        crdi_json_put_text(w, "predict", k && k->paired ? "wave pair" : predict);
-        crdi_json_put_number(w, "gain", k ? k->gain : 1);
-        crdi_json_put_number(w, "offset", k ? k->offset : 0);
-        crdi_json_put_bool(w, "mapped", k && k->mapping);
+        crdi_json_put(w, TEXT("predict", k && k->paired ? "wave pair" : predict),
+                      REAL("gain", k ? k->gain : 1), REAL("offset", k ? k->offset : 0),
+                      BOOL("mapped", k && k->mapping));
         record_describe_put_coupling(m, w, k);
         crdi_json_end(w);
     }
@@ -179,10 +159,10 @@ static crd_status record_describe_put_system(crd_master* m, crdi_json_writer* w)
     const crd_status st = crdi_record_hash(m, m->plan->sys->file, &hash);
     if (st < 0) { return st; }
     crdi_json_begin_object(w, "system");
-    crdi_json_put_text(w, "file", m->plan->sys->file);
-    crdi_json_put_text(w, "title", m->plan->sys->title ? m->plan->sys->title : "");
-    crdi_json_put_text_or_null(w, "sha256", hash);
-    crdi_json_put_text(w, "base", m->plan->sys->base ? m->plan->sys->base : "");
+    crdi_json_put(w, TEXT("file", m->plan->sys->file),
+                  TEXT("title", m->plan->sys->title ? m->plan->sys->title : ""),
+                  TEXT_IF("sha256", hash),
+                  TEXT("base", m->plan->sys->base ? m->plan->sys->base : ""));
     crdi_json_end(w);
     return CRD_OK;
 }
@@ -190,18 +170,14 @@ static crd_status record_describe_put_system(crd_master* m, crdi_json_writer* w)
 static void put_machine(const crd_master* m, crdi_json_writer* w)
 {
     struct utsname name;
-    struct tm utc;
-    char at[64] = "", os[256] = "";
-    const time_t seconds =
-        m->life.wall_start ? (time_t)(m->life.wall_start / 1000000000) : time(NULL);
-    if (gmtime_r(&seconds, &utc)) { strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc); }
+    char at[24], os[256] = "";
+    const int64_t wall = m->life.wall_start;
     if (uname(&name) == 0) {
         snprintf(os, sizeof os, "%.80s %.80s %.80s", name.sysname, name.release, name.machine);
     }
-    crdi_json_put_text_or_null(w, "started", at);
+    crdi_json_put_text_or_null(w, "started", crdi_utc(wall ? wall / 1000000000 : time(NULL), at));
     crdi_json_begin_object(w, "machine");
-    crdi_json_put_text_or_null(w, "os", os);
-    crdi_json_put_integer(w, "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    crdi_json_put(w, TEXT_IF("os", os), INT("processors", sysconf(_SC_NPROCESSORS_ONLN)));
     crdi_json_end(w);
 }
 
@@ -209,29 +185,19 @@ static void put_machine(const crd_master* m, crdi_json_writer* w)
 static void put_control_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_control_spec* c = &m->plan->sys->run.control;
-    if (!m->plan->controlled) {
-        crdi_json_put_null(w, "control");
-        return;
-    }
-    crdi_json_begin_object(w, "control");
-    crdi_json_put_text(w, "method", c->method == CRD_STEP_PI ? "pi" : "h211b");
-    crdi_json_put_number(w, "tolerance", c->tolerance);
-    crdi_json_put_bool(w, "absolute", c->absolute);
-    crdi_json_put_number(w, "reject", c->reject);
+    if (!crdi_json_begin_object_if(w, "control", m->plan->controlled)) { return; }
+    crdi_json_put(w, TEXT("method", c->method == CRD_STEP_PI ? "pi" : "h211b"),
+                  REAL("tolerance", c->tolerance), BOOL("absolute", c->absolute),
+                  REAL("reject", c->reject));
     crdi_json_end(w);
 }
 
 static void put_iterate_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_iterate_spec* s = &m->plan->sys->run.iterate;
-    if (!m->plan->iterated) {
-        crdi_json_put_null(w, "iterate");
-        return;
-    }
-    crdi_json_begin_object(w, "iterate");
-    crdi_json_put_text(w, "acceleration", crd_accel_name(s->acceleration));
-    crdi_json_put_number(w, "tolerance", s->tolerance);
-    crdi_json_put_integer(w, "sweeps", s->sweeps);
+    if (!crdi_json_begin_object_if(w, "iterate", m->plan->iterated)) { return; }
+    crdi_json_put(w, TEXT("acceleration", crd_accel_name(s->acceleration)),
+                  REAL("tolerance", s->tolerance), INT("sweeps", s->sweeps));
     crdi_json_end(w);
 }
 
@@ -239,19 +205,12 @@ static void put_iterate_settings(const crd_master* m, crdi_json_writer* w)
 static void put_pace_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_pace_spec* p = &m->plan->sys->run.pace;
-    if (!m->plan->paced) {
-        crdi_json_put_null(w, "pace");
-        return;
-    }
-    crdi_json_begin_object(w, "pace");
-    crdi_json_put_number(w, "factor", p->factor);
-    crdi_json_put_text(w, "overrun", crd_overrun_name(p->overrun));
-    crdi_json_put_number(w, "slack", p->slack);
-    crdi_json_put_number(w, "spin", p->spin);
-    crdi_json_put_number(w, "priority", p->priority > 0 ? (double)p->priority : (double)NAN);
-    crdi_json_put_number(w, "cpu", p->cpu >= 0 ? (double)p->cpu : (double)NAN);
-    crdi_json_put_bool(w, "lock", p->lock);
-    crdi_json_put_bool(w, "required", p->required);
+    if (!crdi_json_begin_object_if(w, "pace", m->plan->paced)) { return; }
+    crdi_json_put(w, REAL("factor", p->factor), TEXT("overrun", crd_overrun_name(p->overrun)),
+                  REAL("slack", p->slack), REAL("spin", p->spin),
+                  REAL("priority", p->priority > 0 ? (double)p->priority : (double)NAN),
+                  REAL("cpu", p->cpu >= 0 ? (double)p->cpu : (double)NAN), BOOL("lock", p->lock),
+                  BOOL("required", p->required));
     crdi_json_end(w);
 }
 
@@ -263,10 +222,9 @@ static void put_grid(const crd_master* m, crdi_json_writer* w)
         [CRD_SCHEME_GAUSS_SEIDEL] = "gauss-seidel",
         [CRD_SCHEME_GROUPS] = "groups",
     };
-    crdi_json_put_number(w, "start", m->plan->times.start);
-    crdi_json_put_number(w, "step", m->plan->times.tick);
-    crdi_json_put_number(w, "tolerance", m->plan->times.tolerance);
-    crdi_json_put_text(w, "scheme", schemes[m->plan->sys->run.scheme]);
+    crdi_json_put(w, REAL("start", m->plan->times.start), REAL("step", m->plan->times.tick),
+                  REAL("tolerance", m->plan->times.tolerance),
+                  TEXT("scheme", schemes[m->plan->sys->run.scheme]));
     put_control_settings(m, w);
     put_iterate_settings(m, w);
 }
@@ -275,10 +233,9 @@ static void record_describe_put_run(const crd_master* m, crdi_json_writer* w)
 {
     crdi_json_begin_object(w, "run");
     put_grid(m, w);
-    crdi_json_put_number(w, "stop", m->plan->times.stop);
-    crdi_json_put_number(w, "threads",
-                         m->plan->sys->run.threads > 0 ? (double)m->plan->sys->run.threads
-                                                       : (double)NAN);
+    crdi_json_put(w, REAL("stop", m->plan->times.stop),
+                  REAL("threads", m->plan->sys->run.threads > 0 ? (double)m->plan->sys->run.threads
+                                                                : (double)NAN));
     put_pace_settings(m, w);
     crdi_json_end(w);
 }
@@ -289,11 +246,9 @@ static void put_bonds(const crd_master* m, crdi_json_writer* w)
     for (int i = 0; i < m->energy.bond_count; i++) {
         const crdi_bond* p = &m->energy.bonds[i];
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", p->name);
-        crdi_json_put_text(w, "action", p->action_name);
-        crdi_json_put_text(w, "flow", p->flow_name);
-        crdi_json_put_text(w, "correct", crd_correction_name(p->bond.correction));
-        crdi_json_put_number(w, "mu", p->bond.mu);
+        crdi_json_put(
+            w, TEXT("name", p->name), TEXT("action", p->action_name), TEXT("flow", p->flow_name),
+            TEXT("correct", crd_correction_name(p->bond.correction)), REAL("mu", p->bond.mu));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -331,8 +286,7 @@ crd_status crd_master_describe_run(crd_master* m, crd_text* out)
     crdi_json_writer writer, *w = &writer;
     crdi_json_writer_init(w, out, CRDI_JSON_ROWS);
     crdi_json_begin_object(w, NULL);
-    crdi_json_put_integer(w, "format", 1);
-    crdi_json_put_text(w, "cardan", crd_version());
+    crdi_json_put(w, INT("format", 1), TEXT("cardan", crd_version()));
     CRD_TRY(record_describe_put_system(m, w));
     put_machine(m, w);
     record_describe_put_run(m, w);
@@ -351,9 +305,8 @@ crd_status crd_master_describe_run(crd_master* m, crd_text* out)
     crdi_json_begin_list(w, "rasters");
     for (int i = 0; i < m->record.raster_count; i++) {
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", m->record.rasters[i].name);
-        crdi_json_put_number(w, "interval",
-                             (double)m->record.rasters[i].ticks * m->plan->times.tick);
+        crdi_json_put(w, TEXT("name", m->record.rasters[i].name),
+                      REAL("interval", (double)m->record.rasters[i].ticks * m->plan->times.tick));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -368,38 +321,24 @@ fail:
 
 static void put_unit_times(crdi_json_writer* w, const crd_unit_report* r)
 {
-    crdi_json_put_text(w, "name", r->name);
-    crdi_json_put_text(w, "kind", r->kind);
-    crdi_json_put_integer(w, "steps", r->steps);
-    crdi_json_put_number(w, "step_size", r->step_size);
-    crdi_json_put_number(w, "time_step", r->time_step);
-    crdi_json_put_number(w, "time_get", r->time_get);
-    crdi_json_put_number(w, "time_set", r->time_set);
-    crdi_json_put_number(w, "worst_step", r->worst_step);
-    crdi_json_put_integer(w, "measured", r->measured);
-    crdi_json_put_number(w, "budget", r->budget);
-    crdi_json_put_integer(w, "late", r->late);
-    crdi_json_put_integer(w, "worker", r->worker);
+    crdi_json_put(w, TEXT("name", r->name), TEXT("kind", r->kind), INT("steps", r->steps),
+                  REAL("step_size", r->step_size), REAL("time_step", r->time_step),
+                  REAL("time_get", r->time_get), REAL("time_set", r->time_set),
+                  REAL("worst_step", r->worst_step), INT("measured", r->measured),
+                  REAL("budget", r->budget), INT("late", r->late), INT("worker", r->worker));
     crdi_link_put_json(w, "link", r->link);
-    if (r->standby) {
-        crdi_json_begin_object(w, "standby");
-        crdi_json_put_integer(w, "takeovers", r->standby->takeovers);
-        crdi_json_put_integer(w, "returns", r->standby->returns);
-        crdi_json_put_number(w, "stood_in", r->standby->stood_in);
+    if (crdi_json_begin_object_if(w, "standby", r->standby)) {
+        crdi_json_put(w, INT("takeovers", r->standby->takeovers),
+                      INT("returns", r->standby->returns), REAL("stood_in", r->standby->stood_in));
         crdi_json_end(w);
-    } else {
-        crdi_json_put_null(w, "standby");
     }
 }
 
 static void record_describe_put_loop(crdi_json_writer* w, const crd_loop_report* l)
 {
-    crdi_json_put_text(w, "text", l->text);
-    crdi_json_put_integer(w, "size", l->size);
-    crdi_json_put_integer(w, "iterations", l->iterations);
-    crdi_json_put_number(w, "residual", l->residual);
-    crdi_json_put_bool(w, "newton", l->newton);
-    crdi_json_put_bool(w, "converged", l->converged);
+    crdi_json_put(w, TEXT("text", l->text), INT("size", l->size), INT("iterations", l->iterations),
+                  REAL("residual", l->residual), BOOL("newton", l->newton),
+                  BOOL("converged", l->converged));
 }
 
 static void put_commands(crdi_json_writer* w, const crd_coupling_report* of,
@@ -410,9 +349,8 @@ static void put_commands(crdi_json_writer* w, const crd_coupling_report* of,
     crdi_json_begin_list(w, "commands");
     for (int i = 0; i < c->count && i < of->command_count; i++) {
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", of->commands[i]);
-        crdi_json_put_number(w, "part", 100 * c->part[i]);
-        crdi_json_put_integer(w, "changes", c->changes[i]);
+        crdi_json_put(w, TEXT("name", of->commands[i]), REAL("part", 100 * c->part[i]),
+                      INT("changes", c->changes[i]));
         crdi_json_end(w);
     }
     crdi_json_end(w);
@@ -420,43 +358,27 @@ static void put_commands(crdi_json_writer* w, const crd_coupling_report* of,
 
 static void put_tap(crdi_json_writer* w, const crd_coupling_report* of, const crd_tap_report* r)
 {
-    crdi_json_put_text(w, "algorithm", r->label);
-    crdi_json_put_integer(w, "scored", r->scored);
+    crdi_json_put(w, TEXT("algorithm", r->label), INT("scored", r->scored));
     crdi_json_put_number(w, "C", 100 * r->metrics.C); // %
-    crdi_json_put_number(w, "M", 100 * r->metrics.M);
-    crdi_json_put_number(w, "P", 100 * r->metrics.P);
-    crdi_json_put_number(w, "rms", r->metrics.rms);
-    crdi_json_put_number(w, "worst", r->metrics.worst);
+    crdi_json_put(w, REAL("M", 100 * r->metrics.M), REAL("P", 100 * r->metrics.P),
+                  REAL("rms", r->metrics.rms), REAL("worst", r->metrics.worst));
     put_commands(w, of, &r->commands);
 }
 
 static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
 {
     const crd_coupling_counts* n = &r->taps[0].counts;
-    crdi_json_put_text(w, "from", r->from);
-    crdi_json_put_text(w, "to", r->to);
-    crdi_json_put_number(w, "step", r->step);
+    crdi_json_put(w, TEXT("from", r->from), TEXT("to", r->to), REAL("step", r->step));
     put_tap(w, r, &r->taps[0]);
-    crdi_json_put_number(w, "scale", r->scale > 0 ? r->scale : (double)NAN);
-    crdi_json_put_number(w, "relative", r->relative);
-    crdi_json_put_number(w, "signal_rms", r->signal_rms);
-    crdi_json_put_number(w, "error_rms", r->error_rms);
-    crdi_json_put_number(w, "k_mean", r->k_mean);
-    crdi_json_put_integer(w, "k_max", r->k_max);
-    crdi_json_put_integer(w, "sent", r->sent);
-    crdi_json_put_integer(w, "lost", r->lost);
-    crdi_json_put_integer(w, "repeated", r->repeated);
-    crdi_json_put_integer(w, "filled", n->filled);
-    crdi_json_put_integer(w, "late", n->late);
-    crdi_json_put_integer(w, "too_late", n->too_late);
-    crdi_json_put_integer(w, "duplicates", n->duplicates);
-    crdi_json_put_integer(w, "not_finite", n->not_finite);
-    crdi_json_put_integer(w, "beyond", n->beyond);
-    crdi_json_put_integer(w, "limited", n->limited);
-    crdi_json_put_integer(w, "jumps", n->jumps);
-    crdi_json_put_integer(w, "restarts", n->restarts);
-    crdi_json_put_integer(w, "swaps", n->swaps);
-    crdi_json_put_integer(w, "rollbacks", n->rollbacks);
+    crdi_json_put(w, REAL("scale", r->scale > 0 ? r->scale : (double)NAN),
+                  REAL("relative", r->relative), REAL("signal_rms", r->signal_rms),
+                  REAL("error_rms", r->error_rms), REAL("k_mean", r->k_mean),
+                  INT("k_max", r->k_max), INT("sent", r->sent), INT("lost", r->lost),
+                  INT("repeated", r->repeated), INT("filled", n->filled), INT("late", n->late),
+                  INT("too_late", n->too_late), INT("duplicates", n->duplicates),
+                  INT("not_finite", n->not_finite), INT("beyond", n->beyond),
+                  INT("limited", n->limited), INT("jumps", n->jumps), INT("restarts", n->restarts),
+                  INT("swaps", n->swaps), INT("rollbacks", n->rollbacks));
     crdi_json_begin_list(w, "shadows");
     for (int i = 1; i < r->tap_count; i++) {
         crdi_json_begin_object(w, NULL);
@@ -470,105 +392,60 @@ static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
 
 static void put_flow(crdi_json_writer* w, const crd_flow_report* r)
 {
-    crdi_json_put_text(w, "from", r->from);
-    crdi_json_put_text(w, "to", r->to);
-    crdi_json_put_text(w, "unit", r->unit);
-    crdi_json_put_text(w, "predict", crd_prediction_name(r->predict));
-    crdi_json_put_text(w, "used", r->used);
-    crdi_json_put_number(w, "share", r->share);
-    crdi_json_put_integer(w, "order", r->order);
-    crdi_json_put_bool(w, "constant", r->hold_only);
-    crdi_json_put_number(w, "step", r->step);
-    crdi_json_put_number(w, "scale", r->scale);
-    crdi_json_put_number(w, "defect_rms", r->rms);
-    crdi_json_put_number(w, "defect_max", r->max);
-    crdi_json_put_number(w, "defect_max_time", r->max_time);
-    crdi_json_put_number(w, "output_defect_rms", r->output_rms);
-    crdi_json_put_number(w, "relative", r->relative);
-    crdi_json_put_number(w, "signal_rms", r->signal_rms);
-    crdi_json_put_number(w, "error_rms", r->error_rms);
-    crdi_json_put_number(w, "error_max", r->error_max);
-    crdi_json_put_number(w, "error_bound", r->error_bound);
-    crdi_json_put_number(w, "solver_rms", r->solver_rms);
-    crdi_json_put_integer(w, "jumps", r->jumps);
-    crdi_json_put_integer(w, "switches", r->switches);
+    crdi_json_put(w, TEXT("from", r->from), TEXT("to", r->to), TEXT("unit", r->unit),
+                  TEXT("predict", crd_prediction_name(r->predict)), TEXT("used", r->used),
+                  REAL("share", r->share), INT("order", r->order), BOOL("constant", r->hold_only),
+                  REAL("step", r->step), REAL("scale", r->scale), REAL("defect_rms", r->rms),
+                  REAL("defect_max", r->max), REAL("defect_max_time", r->max_time),
+                  REAL("output_defect_rms", r->output_rms), REAL("relative", r->relative),
+                  REAL("signal_rms", r->signal_rms), REAL("error_rms", r->error_rms),
+                  REAL("error_max", r->error_max), REAL("error_bound", r->error_bound),
+                  REAL("solver_rms", r->solver_rms), INT("jumps", r->jumps),
+                  INT("switches", r->switches));
 }
 
 static void record_describe_put_bond(crdi_json_writer* w, const crd_bond_report* r)
 {
-    crdi_json_put_text(w, "name", r->name);
-    crdi_json_put_text(w, "action", r->action);
-    crdi_json_put_text(w, "flow", r->flow);
-    crdi_json_put_text(w, "correct", crd_correction_name(r->correct));
-    crdi_json_put_number(w, "mu", r->mu);
-    crdi_json_put_number(w, "energy", r->energy);
-    crdi_json_put_number(w, "residual", r->residual);
-    crdi_json_put_number(w, "work", r->work);
-    crdi_json_put_number(w, "transferred", r->transferred);
-    crdi_json_put_number(w, "relative", r->relative);
-    crdi_json_put_number(w, "power_min", r->power_min);
-    crdi_json_put_number(w, "power_max", r->power_max);
+    crdi_json_put(w, TEXT("name", r->name), TEXT("action", r->action), TEXT("flow", r->flow),
+                  TEXT("correct", crd_correction_name(r->correct)), REAL("mu", r->mu),
+                  REAL("energy", r->energy), REAL("residual", r->residual), REAL("work", r->work),
+                  REAL("transferred", r->transferred), REAL("relative", r->relative),
+                  REAL("power_min", r->power_min), REAL("power_max", r->power_max));
 }
 
 static void record_describe_put_side(crdi_json_writer* w, const crd_pair_report* p,
                                      const crd_pair_side_report* s)
 {
-    crdi_json_put_text(w, "name", p->name);
-    crdi_json_put_text(w, "unit", s->unit);
-    crdi_json_put_text(w, "own", s->own);
-    crdi_json_put_number(w, "inner", s->inner);
-    crdi_json_put_text(w, "port", s->state.strict ? "strict" : "inner steps");
-    crdi_json_put_number(w, "impedance", s->state.impedance);
-    crdi_json_put_number(w, "delay", s->state.delay);
-    crdi_json_put_number(w, "tank", s->state.tank);
-    crdi_json_put_number(w, "absorbed", s->state.absorbed);
-    crdi_json_put_number(w, "spent", s->state.spent);
-    crdi_json_put_number(w, "granted", s->state.granted);
-    crdi_json_put_number(w, "dumped", s->state.dumped);
-    crdi_json_put_integer(w, "limited", s->state.limited);
-    crdi_json_put_integer(w, "predicted", s->predicted);
-    crdi_json_put_integer(w, "sent", s->sent);
-    crdi_json_put_integer(w, "lost", s->lost);
+    crdi_json_put(w, TEXT("name", p->name), TEXT("unit", s->unit), TEXT("own", s->own),
+                  REAL("inner", s->inner), TEXT("port", s->state.strict ? "strict" : "inner steps"),
+                  REAL("impedance", s->state.impedance), REAL("delay", s->state.delay),
+                  REAL("tank", s->state.tank), REAL("absorbed", s->state.absorbed),
+                  REAL("spent", s->state.spent), REAL("granted", s->state.granted),
+                  REAL("dumped", s->state.dumped), INT("limited", s->state.limited),
+                  INT("predicted", s->predicted), INT("sent", s->sent), INT("lost", s->lost));
 }
 
 // null: steps were not controlled
 static void record_describe_put_control(crdi_json_writer* w, const crd_control_report* r)
 {
-    if (!r->on) {
-        crdi_json_put_null(w, "control");
-        return;
-    }
-    crdi_json_begin_object(w, "control");
-    crdi_json_put_number(w, "tolerance", r->tolerance);
-    crdi_json_put_number(w, "first", r->first);
-    crdi_json_put_number(w, "shortest", r->shortest);
-    crdi_json_put_number(w, "longest", r->longest);
-    crdi_json_put_number(w, "mean", r->mean);
-    crdi_json_put_number(w, "worst", r->worst);
-    crdi_json_put_text(w, "worst_connection", r->worst_flow);
-    crdi_json_put_integer(w, "beyond", r->beyond);
-    crdi_json_put_text(w, "forward_only", r->forward_only);
-    crdi_json_put_integer(w, "rejected", r->rejected);
-    crdi_json_put_integer(w, "at_floor", r->at_floor);
-    crdi_json_put_integer(w, "at_ceiling", r->at_ceiling);
-    crdi_json_put_integer(w, "events", r->events);
+    if (!crdi_json_begin_object_if(w, "control", r->on)) { return; }
+    crdi_json_put(w, REAL("tolerance", r->tolerance), REAL("first", r->first),
+                  REAL("shortest", r->shortest), REAL("longest", r->longest), REAL("mean", r->mean),
+                  REAL("worst", r->worst), TEXT("worst_connection", r->worst_flow),
+                  INT("beyond", r->beyond), TEXT("forward_only", r->forward_only),
+                  INT("rejected", r->rejected), INT("at_floor", r->at_floor),
+                  INT("at_ceiling", r->at_ceiling), INT("events", r->events));
     crdi_json_end(w);
 }
 
 // null: steps were not iterated
 static void record_describe_put_iteration(crdi_json_writer* w, const crd_iteration_report* r)
 {
-    if (!r->on) {
-        crdi_json_put_null(w, "iteration");
-        return;
-    }
-    crdi_json_begin_object(w, "iteration");
-    crdi_json_put_integer(w, "steps", r->steps);
-    crdi_json_put_integer(w, "sweeps", r->sweeps);
-    crdi_json_put_integer(w, "most", r->most);
-    crdi_json_put_integer(w, "failed", r->failed);
-    crdi_json_put_number(w, "failed_time", r->failed ? r->failed_time : (double)NAN);
-    crdi_json_put_text_or_null(w, "failed_connection", r->failed_flow);
+    if (!crdi_json_begin_object_if(w, "iteration", r->on)) { return; }
+    crdi_json_put(w, INT("steps", r->steps), INT("sweeps", r->sweeps), INT("most", r->most),
+                  INT("failed", r->failed),
+                  REAL("failed_time", r->failed ? r->failed_time : (double)NAN),
+                  TEXT_IF("failed_connection", r->failed_flow));
     crdi_json_begin_list(w, "residuals");
     for (int i = 0; i < r->residual_count; i++) {
         crdi_json_put_number(w, NULL, r->residuals[i]);
@@ -581,34 +458,21 @@ static void record_describe_put_iteration(crdi_json_writer* w, const crd_iterati
 static void put_learned(const crd_master* m, crdi_json_writer* w)
 {
     crdi_learned_use use;
-    if (!crdi_learning_use(m, &use)) {
-        crdi_json_put_null(w, "learned");
-        return;
-    }
-    crdi_json_begin_object(w, "learned");
-    crdi_json_put_text(w, "file", short_path(m, use.path));
-    crdi_json_put_integer(w, "signals", use.signals);
-    crdi_json_put_number(w, "error", use.error);
-    crdi_json_put_number(w, "first_error", use.first);
-    crdi_json_put_number(w, "best_error", use.best);
-    crdi_json_put_integer(w, "limited", use.limited);
-    crdi_json_put_number(w, "until", use.until);
+    if (!crdi_json_begin_object_if(w, "learned", crdi_learning_use(m, &use))) { return; }
+    crdi_json_put(w, TEXT("file", short_path(m, use.path)), INT("signals", use.signals),
+                  REAL("error", use.error), REAL("first_error", use.first),
+                  REAL("best_error", use.best), INT("limited", use.limited),
+                  REAL("until", use.until));
     crdi_json_end(w);
 }
 
 static void put_guard(crdi_json_writer* w, const crd_guard_report* g)
 {
     crdi_json_begin_object(w, "guard");
-    crdi_json_put_text(w, "state", crd_guard_state_name(g->state));
-    crdi_json_put_bool(w, "stopped", g->stopped);
-    crdi_json_put_bool(w, "exploded", g->exploded);
-    crdi_json_put_number(w, "time", g->time);
-    crdi_json_put_number(w, "growth", g->growth);
-    crdi_json_put_text(w, "text", g->text);
-    crdi_json_put_text(w, "help", g->help);
-    crdi_json_put_text(w, "note", g->note);
-    crdi_json_put_integer(w, "loops", g->loops);
-    crdi_json_put_integer(w, "mapped", g->mapped);
+    crdi_json_put(w, TEXT("state", crd_guard_state_name(g->state)), BOOL("stopped", g->stopped),
+                  BOOL("exploded", g->exploded), REAL("time", g->time), REAL("growth", g->growth),
+                  TEXT("text", g->text), TEXT("help", g->help), TEXT("note", g->note),
+                  INT("loops", g->loops), INT("mapped", g->mapped));
     crdi_json_end(w);
 }
 
@@ -639,19 +503,12 @@ static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_mast
     record_describe_put_iteration(w, &r->iteration);
     put_guard(w, &r->guard);
     put_learned(m, w);
-    crdi_json_put_number(w, "defect_goal", crdi_defect_goal(m));
-    crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
-    crdi_json_put_number(w, "worst_defect", r->worst_defect);
-    crdi_json_put_number(w, "worst_error", r->worst_error);
-    crdi_json_put_number(w, "worst_part", r->worst_part);
-    crdi_json_put_text(w, "trust", crd_trust_name(r->trust));
-    crdi_json_put_number(w, "worst_energy", r->worst_energy);
-    crdi_json_put_text(w, "error_note", r->error_note);
-    crdi_json_begin_list(w, "advice");
-    for (int i = 0; i < r->advice_count; i++) {
-        crdi_json_put_text(w, NULL, r->advice[i]);
-    }
-    crdi_json_end(w);
+    crdi_json_put(w, REAL("defect_goal", crdi_defect_goal(m)),
+                  REAL("energy_goal", crdi_energy_goal(m)), REAL("worst_defect", r->worst_defect),
+                  REAL("worst_error", r->worst_error), REAL("worst_part", r->worst_part),
+                  TEXT("trust", crd_trust_name(r->trust)), REAL("worst_energy", r->worst_energy),
+                  TEXT("error_note", r->error_note));
+    crdi_json_put_texts(w, "advice", r->advice, r->advice_count);
 }
 
 static const char* end_text(const crd_master* m)
@@ -671,17 +528,11 @@ crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
     const crd_master_report* r = crd_master_get_report(m);
     crdi_json_writer_init(w, out, CRDI_JSON_ROWS);
     crdi_json_begin_object(w, NULL);
-    crdi_json_put_integer(w, "format", 1);
-    crdi_json_put_text_or_null(w, "end", end_text(m));
-    crdi_json_put_text(w, "unit", r->end_unit);
-    crdi_json_put_text(w, "message", m->life.message);
-    crdi_json_put_number(w, "time", r->time);
-    crdi_json_put_integer(w, "steps", r->steps);
-    crdi_json_put_number(w, "wall_time", r->wall_time);
-    crdi_json_put_number(w, "initialization_time", r->initialization_time);
-    crdi_json_put_integer(w, "rows", r->rows);
-    crdi_json_put_integer(w, "threads", r->threads);
-    crdi_json_put_text_or_null(w, "isolation", r->isolation);
+    crdi_json_put(w, INT("format", 1), TEXT_IF("end", end_text(m)), TEXT("unit", r->end_unit),
+                  TEXT("message", m->life.message), REAL("time", r->time), INT("steps", r->steps),
+                  REAL("wall_time", r->wall_time),
+                  REAL("initialization_time", r->initialization_time), INT("rows", r->rows),
+                  INT("threads", r->threads), TEXT_IF("isolation", r->isolation));
     crdi_json_begin_list(w, "units");
     for (int i = 0; i < r->unit_count; i++) {
         crdi_json_begin_object(w, NULL);
