@@ -59,6 +59,30 @@ typedef struct row {
     bool any;           // may hold anything else
 } row;
 
+// The types of connectors and dictionary entries (C_...) and of parameters (V_...), with what their
+// elements have besides their names.
+// clang-format off
+#define VALUE_TYPES(X)                                                                             \
+    X(REAL, "Real", A(unit_attribute), A(real_value))                                              \
+    X(FLOAT64, "Float64", A(unit_attribute), A(real_value))                                        \
+    X(FLOAT32, "Float32", A(unit_attribute), A(real_value))                                        \
+    X(INTEGER, "Integer", NONE, A(int32_value))                                                    \
+    X(INT8, "Int8", NONE, A(int8_value))                                                           \
+    X(UINT8, "UInt8", NONE, A(uint8_value))                                                        \
+    X(INT16, "Int16", NONE, A(int16_value))                                                        \
+    X(UINT16, "UInt16", NONE, A(uint16_value))                                                     \
+    X(INT32, "Int32", NONE, A(int32_value))                                                        \
+    X(UINT32, "UInt32", NONE, A(uint32_value))                                                     \
+    X(INT64, "Int64", NONE, A(int64_value))                                                        \
+    X(UINT64, "UInt64", NONE, A(uint64_value))                                                     \
+    X(BOOLEAN, "Boolean", NONE, A(boolean_value))                                                  \
+    X(STRING, "String", NONE, BOTH(string_value, text_values))                                     \
+    X(ENUMERATION, "Enumeration", A(type_name_attribute), BOTH(enumeration_value, text_values))    \
+    X(BINARY, "Binary", A(mime_attribute), BOTH(binary_value, hex_values))
+#define C_TYPE(type, name, attributes, value) C_##type,
+#define V_TYPE(type, name, attributes, value) V_##type,
+// clang-format on
+
 enum {
     SSD,
     SYSTEM,
@@ -103,46 +127,14 @@ enum {
     INTEGER_ENTRY,
     ENUMERATION_MAP,
     ENUMERATION_ENTRY,
-    C_REAL,
-    C_FLOAT64,
-    C_FLOAT32,
-    C_INTEGER,
-    C_INT8,
-    C_UINT8,
-    C_INT16,
-    C_UINT16,
-    C_INT32,
-    C_UINT32,
-    C_INT64,
-    C_UINT64,
-    C_BOOLEAN,
-    C_STRING,
-    C_ENUMERATION,
-    C_BINARY,
-    C_CLOCK,
+    VALUE_TYPES(C_TYPE) C_CLOCK,
     SSV,
     PARAMETERS,
     PARAMETER,
     SSV_ENUMERATIONS,
     SSV_UNITS,
     SSV_ANNOTATIONS,
-    V_REAL,
-    V_FLOAT64,
-    V_FLOAT32,
-    V_INTEGER,
-    V_INT8,
-    V_UINT8,
-    V_INT16,
-    V_UINT16,
-    V_INT32,
-    V_UINT32,
-    V_INT64,
-    V_UINT64,
-    V_BOOLEAN,
-    V_STRING,
-    V_ENUMERATION,
-    V_BINARY,
-    TEXT_VALUE,
+    VALUE_TYPES(V_TYPE) TEXT_VALUE,
     HEX_VALUE,
     SSM,
     MAPPING_ENTRY,
@@ -299,12 +291,9 @@ static const attribute mapping_entry_attributes[] = {{"source", TEXT, REQUIRED},
 #define META                                                                                       \
     {METADATA, MANY},                                                                              \
     {SIGNATURE, MANY}
-#define TYPES(how)                                                                                 \
-    {C_REAL, how}, {C_FLOAT64, how}, {C_FLOAT32, how}, {C_INTEGER, how}, {C_INT8, how},            \
-        {C_UINT8, how}, {C_INT16, how}, {C_UINT16, how}, {C_INT32, how}, {C_UINT32, how},          \
-        {C_INT64, how}, {C_UINT64, how}, {C_BOOLEAN, how}, {C_STRING, how}, {C_ENUMERATION, how},  \
-        {C_BINARY, how},                                                                           \
-    {C_CLOCK, how}
+#define C_ONE_OF(type, name, attributes, value) {C_##type, ONE_OF},
+#define C_NEEDED(type, name, attributes, value) {C_##type, NEEDS_ONE_OF},
+#define V_NEEDED(type, name, attributes, value) {V_##type, NEEDS_ONE_OF},
 #define TRANSFORMATIONS                                                                            \
     {LINEAR, ONE_OF}, {BOOLEAN_MAP, ONE_OF}, {INTEGER_MAP, ONE_OF},                                \
     {ENUMERATION_MAP, ONE_OF}
@@ -324,7 +313,7 @@ static const child system_children[] = {ELEMENT,
 static const child element_children[] = {ELEMENT}; // of Component, SignalDictionaryReference
 static const child elements_children[] = {{COMPONENT, MANY}, {REFERENCE, MANY}, {SYSTEM, MANY}};
 static const child connectors_children[] = {{CONNECTOR, MANY}};
-static const child connector_children[] = {TYPES(ONE_OF),
+static const child connector_children[] = {VALUE_TYPES(C_ONE_OF){C_CLOCK, ONE_OF},
                                            {DIMENSION, MANY},
                                            {CONNECTOR_CLOCK, MANY},
                                            {CONNECTOR_GEOMETRY, ONCE},
@@ -357,13 +346,8 @@ static const child ssv_children[] = {{PARAMETERS, NEEDED},
                                      {SSV_ANNOTATIONS, ONCE},
                                      META};
 static const child parameters_children[] = {{PARAMETER, MANY}};
-static const child parameter_children[] = {
-    {V_REAL, NEEDS_ONE_OF},    {V_FLOAT64, NEEDS_ONE_OF}, {V_FLOAT32, NEEDS_ONE_OF},
-    {V_INTEGER, NEEDS_ONE_OF}, {V_INT8, NEEDS_ONE_OF},    {V_UINT8, NEEDS_ONE_OF},
-    {V_INT16, NEEDS_ONE_OF},   {V_UINT16, NEEDS_ONE_OF},  {V_INT32, NEEDS_ONE_OF},
-    {V_UINT32, NEEDS_ONE_OF},  {V_INT64, NEEDS_ONE_OF},   {V_UINT64, NEEDS_ONE_OF},
-    {V_BOOLEAN, NEEDS_ONE_OF}, {V_STRING, NEEDS_ONE_OF},  {V_ENUMERATION, NEEDS_ONE_OF},
-    {V_BINARY, NEEDS_ONE_OF},  {DIMENSION, MANY},         {SSV_ANNOTATIONS, ONCE}};
+static const child parameter_children[] = {VALUE_TYPES(V_NEEDED){DIMENSION, MANY},
+                                           {SSV_ANNOTATIONS, ONCE}};
 static const child text_values[] = {{TEXT_VALUE, MANY}};
 static const child hex_values[] = {{HEX_VALUE, MANY}};
 static const child ssm_children[] = {{MAPPING_ENTRY, MANY}, {SSM_ANNOTATIONS, ONCE}, META};
@@ -374,15 +358,15 @@ static const child ssb_children[] = {{DICTIONARY_ENTRY, MANY},
                                      {SSB_ANNOTATIONS, ONCE},
                                      META};
 static const child dictionary_entry_children[] = {
-    TYPES(NEEDS_ONE_OF), {DIMENSION, MANY}, {SSB_ANNOTATIONS, ONCE}};
+    VALUE_TYPES(C_NEEDED){C_CLOCK, NEEDS_ONE_OF}, {DIMENSION, MANY}, {SSB_ANNOTATIONS, ONCE}};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 #define A(a) .attributes = a, .attribute_count = COUNT(a)
 #define C(c) .children = c, .child_count = COUNT(c)
-#define LEAF(s, n)                                                                                 \
-    {                                                                                              \
-        .space = s, .name = n                                                                      \
-    }
+#define BOTH(a, c) A(a), C(c)
+#define NONE .any = false
+#define C_ROW(type, text, a, value) [C_##type] = {CRDI_SSC, text, a},
+#define V_ROW(type, text, a, value) [V_##type] = {CRDI_SSV, text, value},
 
 static const row rows[ROW_COUNT] = {
     [SSD] = {CRDI_SSD, "SystemStructureDescription", A(named_top_attributes), C(ssd_children)},
@@ -436,23 +420,7 @@ static const row rows[ROW_COUNT] = {
     [ENUMERATION_MAP] = {CRDI_SSC, "EnumerationMappingTransformation", C(enumeration_map_children),
                          .unique = "source"},
     [ENUMERATION_ENTRY] = {CRDI_SSC, "MapEntry", A(text_entry)},
-    [C_REAL] = {CRDI_SSC, "Real", A(unit_attribute)},
-    [C_FLOAT64] = {CRDI_SSC, "Float64", A(unit_attribute)},
-    [C_FLOAT32] = {CRDI_SSC, "Float32", A(unit_attribute)},
-    [C_INTEGER] = LEAF(CRDI_SSC, "Integer"),
-    [C_INT8] = LEAF(CRDI_SSC, "Int8"),
-    [C_UINT8] = LEAF(CRDI_SSC, "UInt8"),
-    [C_INT16] = LEAF(CRDI_SSC, "Int16"),
-    [C_UINT16] = LEAF(CRDI_SSC, "UInt16"),
-    [C_INT32] = LEAF(CRDI_SSC, "Int32"),
-    [C_UINT32] = LEAF(CRDI_SSC, "UInt32"),
-    [C_INT64] = LEAF(CRDI_SSC, "Int64"),
-    [C_UINT64] = LEAF(CRDI_SSC, "UInt64"),
-    [C_BOOLEAN] = LEAF(CRDI_SSC, "Boolean"),
-    [C_STRING] = LEAF(CRDI_SSC, "String"),
-    [C_ENUMERATION] = {CRDI_SSC, "Enumeration", A(type_name_attribute)},
-    [C_BINARY] = {CRDI_SSC, "Binary", A(mime_attribute)},
-    [C_CLOCK] = {CRDI_SSC, "Clock", A(clock_attributes)},
+    VALUE_TYPES(C_ROW)[C_CLOCK] = {CRDI_SSC, "Clock", A(clock_attributes)},
     [SSV] = {CRDI_SSV, "ParameterSet", A(named_top_attributes), C(ssv_children)},
     [PARAMETERS] = {CRDI_SSV, "Parameters", C(parameters_children), .unique = "name",
                     .forgives = true},
@@ -460,23 +428,7 @@ static const row rows[ROW_COUNT] = {
     [SSV_ENUMERATIONS] = {CRDI_SSV, "Enumerations", C(enumerations_children), .unique = "name"},
     [SSV_UNITS] = {CRDI_SSV, "Units", C(units_children), .unique = "name"},
     [SSV_ANNOTATIONS] = {CRDI_SSV, "Annotations", C(annotations_children)},
-    [V_REAL] = {CRDI_SSV, "Real", A(real_value)},
-    [V_FLOAT64] = {CRDI_SSV, "Float64", A(real_value)},
-    [V_FLOAT32] = {CRDI_SSV, "Float32", A(real_value)},
-    [V_INTEGER] = {CRDI_SSV, "Integer", A(int32_value)},
-    [V_INT8] = {CRDI_SSV, "Int8", A(int8_value)},
-    [V_UINT8] = {CRDI_SSV, "UInt8", A(uint8_value)},
-    [V_INT16] = {CRDI_SSV, "Int16", A(int16_value)},
-    [V_UINT16] = {CRDI_SSV, "UInt16", A(uint16_value)},
-    [V_INT32] = {CRDI_SSV, "Int32", A(int32_value)},
-    [V_UINT32] = {CRDI_SSV, "UInt32", A(uint32_value)},
-    [V_INT64] = {CRDI_SSV, "Int64", A(int64_value)},
-    [V_UINT64] = {CRDI_SSV, "UInt64", A(uint64_value)},
-    [V_BOOLEAN] = {CRDI_SSV, "Boolean", A(boolean_value)},
-    [V_STRING] = {CRDI_SSV, "String", A(string_value), C(text_values)},
-    [V_ENUMERATION] = {CRDI_SSV, "Enumeration", A(enumeration_value), C(text_values)},
-    [V_BINARY] = {CRDI_SSV, "Binary", A(binary_value), C(hex_values)},
-    [TEXT_VALUE] = {CRDI_SSV, "Value", A(one_text)},
+    VALUE_TYPES(V_ROW)[TEXT_VALUE] = {CRDI_SSV, "Value", A(one_text)},
     [HEX_VALUE] = {CRDI_SSV, "Value", A(one_hex)},
     [SSM] = {CRDI_SSM, "ParameterMapping", A(top_attributes), C(ssm_children), .unique = "target"},
     [MAPPING_ENTRY] = {CRDI_SSM, "MappingEntry", A(mapping_entry_attributes),
