@@ -172,8 +172,6 @@ double crdi_dae_change(crdi_dae* d, const double* x, const double* delta, int32_
 // Whether a residual (count rows, n per stage) is finite; if not, worst says whose it is.
 bool crdi_dae_finite(crdi_dae* d, const double* f, int32_t count);
 
-// For tests and tables: x' of a node or of a part's current, |Phi_x x' + Phi_t|, and the rank of
-// [Phi_x; A] at the present state.
+// For tests: x' of a node or of a part's current, and |Phi_x x' + Phi_t|.
 double crdi_dae_node_rate(const crd_circuit* c, int32_t node);
 double crdi_dae_drift(crd_circuit* c);
-int crdi_dae_rank(crd_circuit* c);

@@ -368,15 +368,6 @@ double crdi_dae_drift(crd_circuit* c)
     return sqrt(sum);
 }
 
-int crdi_dae_rank(crd_circuit* c)
-{
-    crdi_dae* d = c->self;
-    crdi_dae_eval(d, d->x[0], crdi_circuit_time(c, 0), NULL, d->residual);
-    dae_begin_gather(d, &d->tangent);
-    d->projected = false;
-    return crdi_least_rank(&d->tangent.least, d->tangent.value);
-}
-
 static bool is_carried(const crd_circuit* c)
 {
     return c->form == &crdi_form_dae && c->opt.method == CRD_METHOD_TR_CARRIED;

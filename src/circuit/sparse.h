@@ -58,6 +58,3 @@ void crdi_least_clear(crdi_least* l);
 crd_status crdi_least_factor(crdi_least* l, const double* values, double penalty);
 // r (rows) stays, x (columns) is written.
 void crdi_least_solve(crdi_least* l, const double* r, double* x);
-// Rank by Gaussian elimination with complete pivoting on a dense copy; for small matrices and
-// reports. -1: out of memory.
-int crdi_least_rank(crdi_least* l, const double* values);

@@ -519,11 +519,6 @@ static void fill_map(crdi_macro* m, double* map, double* z)
     }
 }
 
-void crdi_macro_map(crdi_macro* m, double* map)
-{
-    fill_map(m, map, map + macro_product(crdi_macro_size(m), crdi_macro_size(m)));
-}
-
 static crd_status map_modes(crdi_macro* m, int n, double* map)
 {
     double* re = map + macro_product(n, n);

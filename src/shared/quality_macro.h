@@ -95,8 +95,6 @@ void crdi_macro_step(crdi_macro* m, crdi_macro_state* s, const crd_poly* delta);
 int crdi_macro_size(const crdi_macro* m);
 void crdi_macro_pack(const crdi_macro* m, const crdi_macro_state* s, double* z);
 void crdi_macro_unpack(const crdi_macro* m, const double* z, crdi_macro_state* s);
-/// The map by columns, (size x size) row-major, and room for size numbers behind it.
-void crdi_macro_map(crdi_macro* m, double* map);
 /// ln of the spectral radius of the map per tick, -INFINITY: all 0. CRD_E_CONVERGENCE,
 /// CRD_E_MEMORY.
 crd_status crdi_macro_ln_rho(crdi_macro* m, double* out);

@@ -64,7 +64,7 @@ typedef struct pool {
     bool exhausted; // there was nothing to claim
     bool asked;     // whether there is more, and nothing could be claimed since
     double seconds; // of a run, mean of late
-    int64_t put_at, shown_at, begin, counted_at;
+    int64_t put_at, shown_at, begin;
     int64_t finished, failed, total, here;
     bool killed; // a worker ended before it could clean up
     crd_status fatal;

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEASE = 60, FORMAT = 1, HOST = 256 }; // s
+enum { LEASE = 60, HOST = 256 }; // s
 
 const char* const crdi_run_states[] = {"open",     "claimed", "done", "limit", "failed",
                                        "diverged", "crashed", "hung", NULL};

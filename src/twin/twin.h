@@ -53,7 +53,7 @@ struct crd_twin {
     double *q, *q_before, *theta0;
     crdi_ud p_now, p_before;
     double *f, *d0, *d1, *df, *dd0, *dd1, *work; // discretisation, at theta0
-    double *dt, *db, *db2;                       // (k x variables x p), (k x variables x r)
+    double *dt, *db;                             // (k x variables x p), (k x variables x r)
     double* phi;                                 // (n x n) transition of q
     double* steady;                              // (p) KALMAN: what sources that stand still add
     double *noise_g, *noise_q, *noise_columns;   // (n x w), (w), scratch

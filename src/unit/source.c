@@ -15,6 +15,14 @@ crd_status crdi_source_set(crd_unit* u, const crd_binding* b, const crd_values* 
     return crdi_fail(u->ctx, CRD_E_UNSUPPORTED, "a %s has no inputs", u->info.kind);
 }
 
+int32_t crdi_source_find(const crd_unit* u, const char* name)
+{
+    for (int32_t i = 0; i < u->info.variable_count; i++) {
+        if (strcmp(u->info.variables[i].name, name) == 0) { return i; }
+    }
+    return -1;
+}
+
 crd_status crdi_source_save(crd_unit* u, void** state)
 {
     if (!*state) { *state = crdi_new(u->ctx, sizeof(double)); }

@@ -107,6 +107,7 @@ typedef struct crdi_source {
 
 crd_status crdi_source_nothing(crd_unit* u);
 crd_status crdi_source_set(crd_unit* u, const crd_binding* b, const crd_values* v);
+int32_t crdi_source_find(const crd_unit* u, const char* name);
 crd_status crdi_source_save(crd_unit* u, void** state); // the state is the time, a double
 void crdi_source_free_state(crd_unit* u, void** state);
 crd_status crdi_source_write(crd_unit* u, crd_text* out);

@@ -35,16 +35,61 @@ static void variables_and_constraints_are_counted_as_in_the_thesis(void** state)
     check_counts(*state, 49, 40, 9);
 }
 
+// Of [Phi_x; A], by elimination with complete pivoting after rows and columns are scaled to 1.
+static int rank_of(const crd_circuit* c)
+{
+    enum { MOST = 32 };
+    const crdi_dae* d = c->self;
+    const crdi_least* l = &d->tangent.least;
+    double a[MOST][MOST] = {0};
+    check(l->rows <= MOST && l->columns <= MOST);
+    for (size_t k = 0; k < l->count; k++) {
+        a[l->row[k]][l->column[k]] += d->tangent.value[k];
+    }
+    for (int pass = 0; pass < 2 * MOST; pass++) { // a row, a column
+        const int i = pass / 2;
+        double large = 0;
+        for (int j = 0; j < MOST; j++) {
+            large = fmax(large, fabs(pass % 2 ? a[j][i] : a[i][j]));
+        }
+        for (int j = 0; j < MOST && large > 0; j++) {
+            *(pass % 2 ? &a[j][i] : &a[i][j]) /= large;
+        }
+    }
+    int rank = 0;
+    for (bool used[MOST] = {false};; rank++) {
+        int row = -1, column = -1;
+        double top = 1e-12;
+        for (int i = 0; i < MOST; i++) {
+            for (int j = 0; j < MOST && !used[i]; j++) {
+                if (fabs(a[i][j]) > top) {
+                    top = fabs(a[i][j]);
+                    row = i;
+                    column = j;
+                }
+            }
+        }
+        if (row < 0) { return rank; }
+        used[row] = true;
+        for (int i = 0; i < MOST; i++) {
+            const double f = a[i][column] / a[row][column];
+            for (int j = 0; j < MOST && !used[i]; j++) {
+                a[i][j] -= f * a[row][j];
+            }
+        }
+    }
+}
+
 static void parallel_capacitors_leave_rank_7_of_8(void** state)
 {
     build_rlc(&b);
     crd_circuit* c = create_of(*state);
-    check_int(crdi_dae_rank(c), 7);
+    check_int(rank_of(c), 7);
     run_step(*state, c); // and yet it runs
     crd_circuit_destroy(c);
     build_scalable(&b, 2);
     c = create_of(*state);
-    check_int(crdi_dae_rank(c), 13);
+    check_int(rank_of(c), 13);
     crd_circuit_destroy(c);
 }
 

@@ -25,7 +25,6 @@ void crdi_emit_integers(crd_text* out, const char* name, const int32_t* v, size_
 crdi_emit_cost crdi_emit_count(const crd_text* text, size_t from);
 
 // emit_laws.c: functions of the file
-bool crdi_emit_has_waves(const crd_netlist* n, crd_waveform_kind kind);
 void crdi_emit_tables(crdi_emit* e);   // waveforms, expressions
 void crdi_emit_laws(crdi_emit* e);     // [Phi; b] and what moves of its derivative
 void crdi_emit_rates(crdi_emit* e);    // b alone

@@ -185,14 +185,6 @@ static void put_expression(crdi_emit* e, const crd_expression* x, const char* to
 
 // ---- tables ------------------------------------------------------------------------------------
 
-bool crdi_emit_has_waves(const crd_netlist* n, crd_waveform_kind kind)
-{
-    for (int i = 0; i < n->wave_count; i++) {
-        if (n->waves[i].kind == kind) { return true; }
-    }
-    return false;
-}
-
 static void put_points(crdi_emit* e, const crd_expression* x)
 {
     int last = 0;

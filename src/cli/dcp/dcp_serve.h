@@ -14,11 +14,6 @@ typedef struct crdi_served {
     crdi_list set, parameters, pairs;
 } crdi_served;
 
-#define CRDI_SERVED_DEFAULTS                                                                       \
-    {                                                                                              \
-        .common = CRDI_COMMON_DEFAULTS, .resolution = NAN, .heartbeat = NAN, .max_size = -1        \
-    }
-
 // The rows of both.
 #define CRDI_SERVED_OPTIONS                                                                        \
     OPT_TIME(crdi_served, resolution, "resolution", CRDI_POSITIVE,                                 \

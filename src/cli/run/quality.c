@@ -216,29 +216,17 @@ static int rows_shown(int count)
     return count <= MOST_ROWS + 1 ? count : MOST_ROWS;
 }
 
+// clang-format off
+#define FLOW {"connection", "connection", "%s"}, {"predict", "used", "%s"}, \
+    {">defect RMS", "defect_rms", "%.3g"}, {">max", "defect_max", "%.3g"}, \
+    {"unit", "short unit", "%s"}, {">of scale", "relative", "100*%.2g %%"}
+#define ERROR {">est. error", "error_rms", "%.3g"}
+// clang-format on
+
 static void show_flows(crdi_result* aside, const crd_master_report* r, const crdi_result* flows)
 {
-    static const crdi_column with_errors[] = {
-        {"connection", "connection", "%s"},    {"predict", "used", "%s"},
-        {">defect RMS", "defect_rms", "%.3g"}, {">max", "defect_max", "%.3g"},
-        {"unit", "short unit", "%s"},          {">of scale", "relative", "100*%.2g %%"},
-        {">est. error", "error_rms", "%.3g"},  {0}};
-    static const crdi_column without[] = {{"connection", "connection", "%s"},
-                                          {"predict", "used", "%s"},
-                                          {">defect RMS", "defect_rms", "%.3g"},
-                                          {">max", "defect_max", "%.3g"},
-                                          {"unit", "short unit", "%s"},
-                                          {">of scale", "relative", "100*%.2g %%"},
-                                          {0}};
-    static const crdi_column with_solvers[] = {{"connection", "connection", "%s"},
-                                               {"predict", "used", "%s"},
-                                               {">defect RMS", "defect_rms", "%.3g"},
-                                               {">max", "defect_max", "%.3g"},
-                                               {"unit", "short unit", "%s"},
-                                               {">of scale", "relative", "100*%.2g %%"},
-                                               {">solver", "solver_rms", "%.3g"},
-                                               {">est. error", "error_rms", "%.3g"},
-                                               {0}};
+    static const crdi_column without[] = {FLOW, {0}}, with_errors[] = {FLOW, ERROR, {0}},
+                             with_solvers[] = {FLOW, {">solver", "solver_rms", "%.3g"}, ERROR, {0}};
     const int shown = rows_shown(r->flow_count);
     bool errors = false, solvers = false;
     for (int i = 0; i < shown; i++) {

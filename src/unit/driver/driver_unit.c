@@ -103,18 +103,10 @@ static void driver_destroy(crd_unit* unit)
     crd_free(unit->ctx, u);
 }
 
-static int32_t driver_find(const crd_unit* unit, const char* name)
-{
-    for (int32_t i = 0; i < unit->info.variable_count; i++) {
-        if (strcmp(unit->info.variables[i].name, name) == 0) { return i; }
-    }
-    return -1;
-}
-
 static const crd_unit_ops ops = {
     CRDI_SOURCE_OPS,           .enter_initialization = driver_enter_initialization,
     .get = driver_get,         .step = driver_step,
-    .destroy = driver_destroy, .find = driver_find,
+    .destroy = driver_destroy, .find = crdi_source_find,
 };
 
 // Discrete: between two steps a hand is where it was, nobody guesses where it goes.

@@ -74,14 +74,6 @@ static void signal_destroy(crd_unit* unit)
     crd_free(unit->ctx, u);
 }
 
-static int32_t signal_find(const crd_unit* unit, const char* name)
-{
-    for (int32_t i = 0; i < unit->info.variable_count; i++) {
-        if (strcmp(unit->info.variables[i].name, name) == 0) { return i; }
-    }
-    return -1;
-}
-
 static const crd_unit_state_ops state_ops = {
     crdi_source_save, signal_restore, crdi_source_free_state, crdi_source_write, crdi_source_read};
 static const crd_unit_derivative_ops derivative_ops = {.get = signal_get_derivatives};
@@ -89,7 +81,7 @@ static const crd_unit_derivative_ops derivative_ops = {.get = signal_get_derivat
 static const crd_unit_ops ops = {
     CRDI_SOURCE_OPS,           .enter_initialization = signal_enter_initialization,
     .get = signal_get,         .step = signal_step,
-    .destroy = signal_destroy, .find = signal_find,
+    .destroy = signal_destroy, .find = crdi_source_find,
     .state = &state_ops,       .derivatives = &derivative_ops,
 };
 
@@ -109,7 +101,7 @@ static crd_status signal_describe(signal_unit* u, crd_place* place)
     for (int i = 0; i < spec->signal_count; i++) {
         const crd_signal_spec* s = &spec->signals[i];
         if (s->place.file && s->place.file[0]) { *place = s->place; }
-        if (signal_find(&u->source.base, s->name) >= 0) {
+        if (crdi_source_find(&u->source.base, s->name) >= 0) {
             return crdi_fail(u->source.base.ctx, CRD_E_RANGE, "two signals are called '%s'",
                              s->name);
         }
