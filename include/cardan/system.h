@@ -630,10 +630,9 @@ CRD_API crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t
                                       const char* path, crd_system_base* base, crd_system** out);
 /// What a YAML with `system:` says beyond it, applied to a system that is there already: keys as in
 /// a description, all optional, `cardan:` and `system:` not needed. Units and connections that
-/// exist are changed (options and parameters, not what they are; but signals and recordings may be
-/// given anew), new ones are added. The annotation of an SSP holds such a text, so new units may
-/// have any name; `first_line` is where it begins in `path`, 0: unknown. After a failure the system
-/// may be changed in part.
+/// exist are changed (options, parameters, another file of the same kind), new ones are added. The
+/// annotation of an SSP holds such a text, so new units may have any name; `first_line` is where it
+/// begins in `path`, 0: unknown. After a failure the system may be changed in part.
 CRD_API crd_status crd_system_amend(crd_system* s, const char* text, size_t length,
                                     const char* path, int first_line);
 /// A system of one FMU, for running it as it is.

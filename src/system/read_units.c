@@ -234,7 +234,6 @@ typedef struct unit_kind {
     crdi_unit_kind known;     // what others ask about it
     uint64_t said_by;         // keys that say that a unit is one
     uint64_t takes;           // keys that mean something for it, but not for every kind
-    bool may_change;          // a unit that is there already may name another one
     const crdi_table* solver; // of its key `solver`
     size_t solver_at;         // in crd_unit_spec
     // A new one, all keys read; may be NULL.
@@ -290,20 +289,17 @@ static const unit_kind kinds[] = {
                       .solver = &crdi_solver_table,
                       .solver_at = offsetof(crd_unit_spec, solver)},
     [CRD_UNIT_SIGNAL] = {.known = {.key = "signal", .what = "a signal generator"},
-                         .said_by = BIT(U_SIGNAL) | BIT(U_SIGNALS),
-                         .may_change = true},
+                         .said_by = BIT(U_SIGNAL) | BIT(U_SIGNALS)},
     [CRD_UNIT_REPLAY] = {.known = {"replay", "a recording", .is_file = true},
                          .said_by = BIT(U_REPLAY),
                          .takes = BIT(U_INTERPOLATION) | BIT(U_COLUMNS) | BIT(U_TIME_OFFSET) |
-                                  BIT(U_REPEAT),
-                         .may_change = true},
+                                  BIT(U_REPEAT)},
     [CRD_UNIT_NATIVE] = {.known = {NULL, "a model inside a program", .is_model = true}},
     [CRD_UNIT_DCP] = {.known = {"dcp", "a DCP slave", "makes an FMU that stands for it",
                                 .is_file = true, .is_remote = true},
                       .said_by = BIT(U_DCP),
                       .takes =
                           BIT(U_PARAMETERS) | BIT(U_DESCRIPTION) | BIT(U_SESSION) | BIT(U_BENCH),
-                      .may_change = true,
                       .complete = complete_dcp},
     [CRD_UNIT_CIRCUIT] = {.known = {"circuit", "a circuit", "makes an FMU of it", .is_file = true,
                                     .is_model = true},
@@ -319,18 +315,15 @@ static const unit_kind kinds[] = {
                                    .is_remote = true},
                          .said_by = BIT(U_FRAMES),
                          .takes = BIT(U_PARAMETERS) | BIT(U_LAYOUT) | BIT(U_LINK),
-                         .may_change = true,
                          .complete = complete_frames},
     [CRD_UNIT_CAN] = {.known = {"can", "a CAN bus", .is_file = true, .is_remote = true},
                       .said_by = BIT(U_CAN),
                       .takes = BIT(U_PARAMETERS) | BIT(U_DBC) | BIT(U_SEND) | BIT(U_RECEIVE) |
                                BIT(U_LINK),
-                      .may_change = true,
                       .complete = complete_can},
     [CRD_UNIT_DRIVER] = {.known = {.key = "driver", .what = "a driver", .by_hand = true},
                          .said_by = BIT(U_DRIVER),
                          .takes = BIT(U_SILENCE) | BIT(U_ON_SILENCE),
-                         .may_change = true,
                          .complete = complete_driver},
 };
 
@@ -396,14 +389,14 @@ static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t give
                           "more than one of the keys %s, expected one of them", names.text);
 }
 
-// A unit that is there already stays what it is; generators and recordings may be exchanged.
+// A unit that is there already stays of its kind; which FMU, recording ... it is may change.
 static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t given,
                                     const crd_unit_spec* old)
 {
     const uint64_t is = given & kind_keys();
     const unit_kind* kind = &kinds[old->source];
     if (is & (is - 1)) { return check_source(r, n, given); }
-    if (is == 0 || (kind->may_change && (is & kind->said_by))) { return CRD_OK; }
+    if (is == 0 || (is & kind->said_by)) { return CRD_OK; }
     int k = 0;
     while (!(is & BIT(k))) {
         k++;
@@ -793,6 +786,7 @@ static crd_status read_units_read_unit(crdi_reader* r, const crdi_node* n, crd_s
     CRD_TRY(crdi_read_mapping(r, n, &crdi_unit_table, &u, &given));
     CRD_TRY(check_same_source(r, n, given, old));
     CRD_TRY(check_unit_keys(r, n, given, old->source));
+    if (given & kind_keys()) { u.spec.shown = NULL; } // the name of what it was
     CRD_TRY(read_unit_parts(r, &u));
     *old = u.spec;
     crdi_path_leave(r, mark);
