@@ -78,6 +78,7 @@ static crd_context* context_create(const crd_context_options* o, size_t size)
     ctx->opt = *o;
     ctx->error = ctx->own;
     ctx->findings = NULL;
+    ctx->reads = NULL;
     ctx->progress = NULL;
     ctx->progress_user = NULL;
     ctx->size = size;

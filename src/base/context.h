@@ -16,5 +16,6 @@ struct crd_context {
                      const char* unit); // crdi_progress_sink; NULL: nobody looks
     void* progress_user;
     struct crdi_findings* findings; // NULL: the first failure is the end
+    struct crd_text* reads;         // crdi_file_note_reads; NULL: nobody asks
     char own[];                     // what `error` is, until it needs more
 };

@@ -1,5 +1,6 @@
 // Whole files: read from anywhere and of any size that is allowed, written completely or not at
 // all.
+#include "base/context.h"
 #include "shared/base.h"
 
 #include <errno.h>
@@ -81,12 +82,18 @@ crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_ne
     return *fd >= 0 ? CRD_OK : crdi_file_fail(ctx, shown_name(path, need), errno);
 }
 
+void crdi_file_note_reads(crd_context* ctx, crd_text* names)
+{
+    ctx->reads = names;
+}
+
 crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
                           crd_text* out)
 {
     int fd = -1;
     crd_status st = crdi_file_open(ctx, path, need, &fd);
     if (st < 0) { return st; }
+    if (ctx->reads) { crdi_text_put(ctx->reads, path, strlen(path) + 1); }
     st = crdi_file_read_from(ctx, fd, path, need, out);
     close(fd);
     return st;

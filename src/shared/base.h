@@ -125,6 +125,9 @@ typedef struct crdi_file_need {
 /// CRD_E_IO: it cannot be read; CRD_E_FORMAT: a folder, no regular file, or too large.
 crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
                           crd_text* out);
+/// From now on the path of every file that crdi_file_read reads goes into `names`, each with a zero
+/// behind it; NULL: no more.
+void crdi_file_note_reads(crd_context* ctx, crd_text* names);
 /// The first half of it, for who reads piece by piece: CRD_E_NOT_FOUND or CRD_E_IO.
 crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_need* need, int* fd);
 /// The second half, of what is open already, standard input for one.

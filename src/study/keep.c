@@ -226,11 +226,22 @@ static crd_status look(study_keep* k, crd_master* m)
     return CRD_OK;
 }
 
+static crd_status check_cost(study_keep* k, crd_master* m, int index)
+{
+    const crd_master_report* r = crd_master_get_report(m);
+    const crdi_study_text* t = &k->f->kept[index];
+    for (int i = 0; i < r->coupling_count; i++) {
+        if (strcmp(r->couplings[i].to, k->list[index].input) == 0) { return CRD_OK; }
+    }
+    return bad(k, t, "an input that a connection with coupling leads to");
+}
+
 crd_status study_keep_check(study_keep* k, crd_master* m)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < k->f->kept_count && st >= 0; i++) {
         const kept* p = &k->list[i];
+        if (p->what == COST) { st = check_cost(k, m, i); }
         if (p->what > FIRST) { continue; }
         int handle = 0;
         st = crd_master_find(m, k->signals[p->signal].name, &handle);
@@ -267,7 +278,11 @@ crd_status study_keep_begin(study_keep* k, crd_master* m)
         const double y = p->what <= FIRST && k->signal_count ? k->signals[p->signal].now : 0;
         p->sum = 0;
         const bool there = p->what == FIRST && (p->below ? y < p->mark : y > p->mark);
-        p->value = p->what == AT      ? (k->time >= p->mark ? y : NAN)
+        const double past = k->time - p->mark;
+        if (p->what == AT && past > 1e-9 * fmax(1, fabs(k->time))) {
+            return bad(k, &k->f->kept[i], "a time that the run comes to: it begins behind it");
+        }
+        p->value = p->what == AT      ? (past >= 0 ? y : NAN)
                    : p->what == FIRST ? (there ? k->time : NAN)
                                       : y;
     }
@@ -299,7 +314,7 @@ crd_status study_keep_step(study_keep* k, crd_master* m)
             p->sum += h / 3 * (a * a + a * y + y * y);
             break;
         case AT:
-            if (isnan(p->value) && now >= p->mark) {
+            if (isnan(p->value) && now >= p->mark && p->mark >= before) {
                 p->value = h > 0 ? a + (y - a) * (p->mark - before) / h : y;
             }
             break;

@@ -24,7 +24,8 @@ enum {
     AHEAD_MOST = 48, // runs that a worker has: all of them fit into the buffers of its socket
     FRAME = 1 << 16,
     KEPT_BYTES = 32 << 20, // that a worker gives back at its end only
-    TRIES = 3,             // for a run whose worker was killed by somebody else
+    TRIES = 10,            // for a run whose worker was killed by somebody else
+    TRIES_OF_MEMORY = 3,   // where the kernel says that it has killed
     TAINTED = 77,          // exit code: a unit crashed, the run is told already
     UNUSABLE = 78,         // it cannot make runs at all, which is told
     BATCH = 512            // results in one transaction
@@ -39,6 +40,7 @@ typedef struct task {
 typedef struct process {
     pid_t pid; // 0: none
     int fd;
+    int64_t kills; // of the kernel for want of memory, when it began
     task given[AHEAD_MOST];
     int first, count;
     int64_t begun; // ns, of the first that is given
@@ -150,6 +152,17 @@ static int work(const crdi_study_file* f, int fd)
     return 0;
 }
 
+// Processes that the kernel has killed for want of memory; 0: it does not say.
+static int64_t memory_kills(void)
+{
+    char line[128];
+    long long n = 0;
+    FILE* f = fopen("/proc/vmstat", "re");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "oom_kill %lld", &n) != 1) {}
+    if (f) { fclose(f); }
+    return n;
+}
+
 static crd_status spawn(pool* p, process* w)
 {
     int ends[2];
@@ -180,6 +193,7 @@ static crd_status spawn(pool* p, process* w)
     close(ends[1]);
     w->pid = pid;
     w->fd = ends[0];
+    w->kills = memory_kills();
     w->first = w->count = 0;
     w->filled = 0;
     return CRD_OK;
@@ -220,13 +234,16 @@ static task take_first(process* w)
     return t;
 }
 
-static crd_status wait_again(pool* p, task t)
+// It is given next, or behind all others.
+static crd_status wait_again(pool* p, task t, bool last)
 {
     task* grown = crdi_grow(p->ctx, p->waiting, &p->waiting_room, (size_t)p->waiting_count + 1,
                             sizeof *grown);
     if (!grown) { return CRD_E_MEMORY; }
     p->waiting = grown;
-    grown[p->waiting_count++] = t;
+    if (last) { memmove(grown + 1, grown, (size_t)p->waiting_count * sizeof *grown); }
+    grown[last ? 0 : p->waiting_count] = t;
+    p->waiting_count++;
     return CRD_OK;
 }
 
@@ -262,24 +279,26 @@ static crd_status bury(pool* p, process* w, bool hung)
     if (w->count && !announced) {
         task t = take_first(w);
         const bool killed = WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL;
+        const int most = killed && memory_kills() > w->kills ? TRIES_OF_MEMORY : TRIES;
+        char again[40] = "";
+        if (killed) { snprintf(again, sizeof again, ", %d times: out of memory?", t.tries + 1); }
         if (hung) {
             st =
                 failed_run(p, t.run, CRDI_RUN_HUNG, seconds,
                            "it took longer than the timeout of %g s, and was ended", p->f->timeout);
-        } else if (killed && ++t.tries < TRIES) {
-            st = wait_again(p, t);
+        } else if (killed && ++t.tries < most) {
+            st = wait_again(p, t, true);
         } else if (WIFSIGNALED(code)) {
             st = failed_run(p, t.run, CRDI_RUN_CRASHED, seconds,
                             "its process ended by signal %d (%s)%s", WTERMSIG(code),
-                            strsignal(WTERMSIG(code)),
-                            killed ? ", three times: out of memory?" : "");
+                            strsignal(WTERMSIG(code)), again);
         } else {
             st = failed_run(p, t.run, CRDI_RUN_CRASHED, seconds,
                             "its process ended by itself with exit code %d", WEXITSTATUS(code));
         }
     }
     while (st >= 0 && w->count) {
-        st = wait_again(p, take_first(w));
+        st = wait_again(p, take_first(w), false);
     }
     return st;
 }
@@ -369,7 +388,7 @@ static crd_status claim(pool* p)
     p->under_way[p->part] += count;
     for (int i = count - 1; i >= 0 && st >= 0; i--) { // the last is given first
         runs[i].part = p->part;
-        st = wait_again(p, (task){&runs[i], 0});
+        st = wait_again(p, (task){&runs[i], 0}, false);
     }
 fail:
     return st;

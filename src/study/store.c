@@ -104,7 +104,10 @@ static crd_status put_meta(crdi_study* s, const char* key, const char* value)
 static crd_status connect_file(crdi_study* s, bool make)
 {
     const int flags = SQLITE_OPEN_READWRITE | (make ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) {
+    // What begins with a colon or "file:" means other things to SQLite.
+    const char* path = crdi_arena_format(&s->arena, "%s%s", s->path[0] == '/' ? "" : "./", s->path);
+    if (!path) { return CRD_E_MEMORY; }
+    if (sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK) {
         return store_fail(s, "opening the study");
     }
     // A study may come from anywhere: what its schema says is not run.
@@ -237,9 +240,33 @@ static const char* text_of(const crdi_json* o, const char* key)
     return crdi_json_get_text(o, key);
 }
 
+// Whatever they are called and wherever they lie: each file that took part has to be there.
+static crd_status compare_parts(crd_context* ctx, const char* name, const crdi_json* a,
+                                const crdi_json* b)
+{
+    const crdi_json *before = crdi_json_first(crdi_json_get_list(a, "files")),
+                    *now = crdi_json_first(crdi_json_get_list(b, "files"));
+    for (const crdi_json* x = before; x; x = x->next) {
+        const crdi_json *y = now, *named = NULL;
+        for (; y && strcmp(text_of(x, "sha256"), text_of(y, "sha256")) != 0; y = y->next) {
+            if (strcmp(text_of(x, "name"), text_of(y, "name")) == 0) { named = y; }
+        }
+        if (y) { continue; }
+        return named ? different(ctx, name,
+                                 "%s has changed since the study began (SHA-256 %.12s, then %.12s)",
+                                 text_of(x, "name"), text_of(named, "sha256"), text_of(x, "sha256"))
+                     : different(ctx, name,
+                                 "%s took part when the study began, and is gone or not asked for",
+                                 text_of(x, "name"));
+    }
+    return CRD_OK;
+}
+
+// Another file of a unit may be another value that comes first.
 static crd_status compare_units(crd_context* ctx, const char* name, const crdi_json* a,
                                 const crdi_json* b)
 {
+    const bool parts = crdi_json_get_list(a, "files") != NULL;
     const crdi_json *x = crdi_json_first(crdi_json_get_list(a, "units")),
                     *y = crdi_json_first(crdi_json_get_list(b, "units"));
     for (; x && y; x = x->next, y = y->next) {
@@ -247,6 +274,7 @@ static crd_status compare_units(crd_context* ctx, const char* name, const crdi_j
             return different(ctx, name, "the unit '%s' was '%s' when the study began",
                              text_of(y, "name"), text_of(x, "name"));
         }
+        if (parts && strcmp(text_of(x, "file"), text_of(y, "file")) != 0) { continue; }
         if (strcmp(text_of(x, "sha256"), text_of(y, "sha256")) != 0) {
             return different(ctx, name,
                              "%s of unit '%s' has changed since the study began (SHA-256 %.12s, "
@@ -278,6 +306,7 @@ crd_status study_compare_describe(crd_context* ctx, crd_arena* arena, const char
                          "then %.12s)",
                          text_of(y, "file"), text_of(y, "sha256"), text_of(x, "sha256"));
     }
+    CRD_TRY(compare_parts(ctx, name, a, b));
     if (strcmp(text_of(a, "state"), text_of(b, "state")) != 0) {
         return different(
             ctx, name,
@@ -331,6 +360,13 @@ static crd_status compare_files(crdi_study* s, const crdi_study_file* now)
         return different(s->ctx, s->path, "change has other words than it had");
     }
     if (was->isolate != now->isolate) { return different(s->ctx, s->path, "isolate has changed"); }
+    if (was->seed != now->seed) { // also of what was not drawn: $seed of runs
+        return different(s->ctx, s->path, "sample.seed is %llu where it was %llu",
+                         (unsigned long long)now->seed, (unsigned long long)was->seed);
+    }
+    if (!was->minimise != !now->minimise) { // then all runs have one seed
+        return different(s->ctx, s->path, "optimise is %s", now->minimise ? "new" : "gone");
+    }
 fail:
     return st;
 }
@@ -640,7 +676,8 @@ crd_status crdi_study_sync(crd_context* ctx, const char* database, const crdi_st
     if (st >= 0) { st = put_meta(s, "format", "1"); }
     if (st >= 0) { st = put_meta(s, "file", s->f.file); }
     if (st >= 0) { st = put_meta(s, "text", text); }
-    if (st >= 0 && !there) { st = put_meta(s, "describe", describe); }
+    // Also of files that came with points.
+    if (st >= 0 && (!there || *added)) { st = put_meta(s, "describe", describe); }
     if (st >= 0) { st = execute(s, "writing the study", "COMMIT"); }
     if (st < 0) {
         char kept[1024];

@@ -1,7 +1,9 @@
 // One run after the other: the description is read anew for each (a system is const once it runs),
 // changed by the values of the run, and run with FMUs that stay open.
+#include "cardan/circuit.h"
 #include "cardan/system.h"
 #include "shared/archive.h"
+#include "shared/unit.h"
 #include "study/keep.h"
 
 #include <ctype.h>
@@ -386,10 +388,10 @@ static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_stud
         *tainted = *tainted || st == CRD_E_CRASH;
         snprintf(r->reason, sizeof r->reason, "%s", crd_error_text(w->ctx));
         // What is no number any more has diverged, whoever says it.
-        if (st != CRD_E_CRASH &&
-            (strstr(r->reason, "nan") || strstr(r->reason, "not a number") ||
-             strstr(r->reason, "not finite") || strstr(r->reason, "diverge"))) {
-            r->state = CRDI_RUN_DIVERGED;
+        static const char* const words[] = {" is nan", " is -nan", " not a number", " not finite",
+                                            " diverge"};
+        for (size_t i = 0; st != CRD_E_CRASH && i < sizeof words / sizeof *words; i++) {
+            if (strstr(r->reason, words[i])) { r->state = CRDI_RUN_DIVERGED; }
         }
     }
 }
@@ -438,20 +440,122 @@ crd_status crdi_study_worker_record(crdi_study_worker* w, crdi_study_run* r, con
     return run_recorded(w, r, &tainted, &record);
 }
 
-// One member more: what the runs go on from.
-static crd_status describe_state(crdi_study_worker* w, crd_text* out)
+// ---- what takes part ---------------------------------------------------------------------------
+
+static void add_name(crd_text* names, const char* path)
+{
+    if (path && *path) { crdi_text_put(names, path, strlen(path) + 1); }
+}
+
+// Of netlists and twins also what they read themselves.
+static void add_unit_files(crd_context* ctx, const crd_unit_spec* u, crd_text* names)
+{
+    crd_netlist* netlist = NULL;
+    crd_twin_description* twin = NULL;
+    const crd_netlist_options options = {0};
+    if (!crdi_unit_kind_of(u->source)->is_file) { return; }
+    add_name(names, u->path);
+    crdi_file_note_reads(ctx, names);
+    if (u->source == CRD_UNIT_CIRCUIT && crd_netlist_load(ctx, u->path, &options, &netlist) >= 0) {
+        crd_netlist_destroy(netlist);
+    }
+    if (u->source == CRD_UNIT_TWIN && crdi_twin_read(ctx, u->path, &twin) >= 0) {
+        crd_twin_description_destroy(twin);
+    }
+    crdi_file_note_reads(ctx, NULL);
+}
+
+// Files of the system that a run has, where one can be made of it.
+static void add_files(crdi_study_worker* w, crd_context* quiet, const crdi_study_run* r,
+                      crd_text* names)
+{
+    crd_system* s = NULL;
+    crdi_file_note_reads(w->ctx, names);
+    const crd_status st = make_system(w, r, &s);
+    crdi_file_note_reads(w->ctx, NULL);
+    if (st < 0) { return; }
+    add_name(names, s->base);
+    add_name(names, s->run.learned);
+    for (int i = 0; i < s->unit_count; i++) {
+        add_unit_files(quiet, &s->units[i], names);
+        if (s->units[i].standby.model) { add_unit_files(quiet, s->units[i].standby.model, names); }
+    }
+    crd_system_destroy(s);
+}
+
+enum { WORDS_MOST = 1000 };
+// Those of the first point, and of every word that a factor may have instead.
+static crd_status add_all_files(crdi_study_worker* w, const crdi_study_run* first, crd_text* names)
+{
+    const crdi_study_file* f = w->f;
+    crd_context* quiet = crd_context_create(NULL);
+    crdi_study_value* values = crdi_new_array(w->ctx, (size_t)f->factor_count, sizeof *values);
+    if (!quiet || !values) {
+        crd_context_destroy(quiet);
+        crd_free(w->ctx, values);
+        return CRD_E_MEMORY;
+    }
+    crdi_study_run r = *first;
+    int left = WORDS_MOST;
+    add_files(w, quiet, first, names);
+    r.values = values;
+    for (int i = 0; i < f->factor_count; i++) {
+        const crdi_study_factor* v = &f->factors[i];
+        for (int k = 0; v->law == CRDI_LAW_LIST && !v->numeric && k < v->count && left; k++) {
+            for (int j = 0; j < f->factor_count; j++) {
+                values[j] = first->values[j];
+            }
+            values[i] = (crdi_study_value){.x = NAN, .text = v->texts[k]};
+            add_files(w, quiet, &r, names);
+            left--;
+        }
+    }
+    crd_free(w->ctx, values);
+    crd_context_destroy(quiet);
+    return names->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+// Two members more: what the runs go on from, and which files they read.
+static crd_status describe_files(crdi_study_worker* w, const crdi_study_run* r, crd_text* out)
 {
     char hash[65];
-    if (!crdi_file_hash(w->f->state, hash)) {
-        return crdi_fail(w->ctx, CRD_E_IO, "%s:%d: state: %s cannot be read", w->f->file,
-                         w->f->state_line, w->f->state);
+    crd_text names;
+    crd_map known;
+    crdi_json_writer writer;
+    crd_status st = CRD_OK;
+    bool fresh = false;
+    crd_text_init(&names, w->ctx);
+    crdi_map_init(&known, w->ctx);
+    if (w->f->state && !crdi_file_hash(w->f->state, hash)) {
+        st = crdi_fail(w->ctx, CRD_E_IO, "%s:%d: state: %s cannot be read", w->f->file,
+                       w->f->state_line, w->f->state);
+        goto fail;
     }
     while (out->length && out->data[out->length - 1] != '}') {
         out->length--;
     }
     out->length -= out->length > 0;
-    crdi_text_add(out, ", \"state\": \"%s\"}\n", hash);
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
+    if (w->f->state) { crdi_text_add(out, ", \"state\": \"%s\"", hash); }
+    crdi_text_add(out, ", \"files\": ");
+    CRD_TRY(add_all_files(w, r, &names));
+    crdi_json_writer_init(&writer, out, CRDI_JSON_ROWS);
+    crdi_json_begin_list(&writer, NULL);
+    for (const char* p = names.data; p && p < names.data + names.length; p += strlen(p) + 1) {
+        const char* slash = strrchr(p, '/');
+        CRD_TRY(crdi_map_add(&known, p, 0, &fresh));
+        if (!fresh || strcmp(p, w->f->system) == 0 || !crdi_file_hash(p, hash)) { continue; }
+        crdi_json_begin_object(&writer, NULL);
+        crdi_json_put_text(&writer, "name", slash ? slash + 1 : p);
+        crdi_json_put_text(&writer, "sha256", hash);
+        crdi_json_end(&writer);
+    }
+    crdi_json_end(&writer);
+    crdi_text_add(out, "}\n");
+    st = out->failed ? CRD_E_MEMORY : CRD_OK;
+fail:
+    crdi_map_clear(&known);
+    crd_text_clear(&names);
+    return st;
 }
 
 crd_status crdi_study_worker_describe(crdi_study_worker* w, crdi_study_run* r, crd_text* out)
@@ -465,7 +569,7 @@ crd_status crdi_study_worker_describe(crdi_study_worker* w, crdi_study_run* r, c
     CRD_TRY(study_keep_check(w->keep, m));
     if (w->f->state) { CRD_TRY(begin_run(w, m, r)); }
     CRD_TRY(crd_master_describe_run(m, out));
-    if (w->f->state) { CRD_TRY(describe_state(w, out)); }
+    CRD_TRY(describe_files(w, r, out));
 fail:
     crd_master_destroy(m);
     crd_system_destroy(s);

@@ -112,6 +112,58 @@ class Runs(Study):
         self.write("s.yaml", text.replace("[500, 1500]", "[500, 1600]"))
         self.cardan("study", "run", "s.yaml", code=1, says="40 of the 40 points that it has are none of")
 
+    def copy(self, path, name):
+        with open(path, "rb") as f, open(self.path(name), "wb") as g:
+            g.write(f.read())
+
+    def test_files_vary_and_each_of_them_has_to_stay_what_it_is(self):
+        self.copy(fmu("lo_fd2"), "light.fmu")
+        self.copy(fmu("lo_fd2", 3), "heavy.fmu")
+        self.write("cells.inc", ".param r=2\n")
+        self.write("load.cir", "a load\n.include cells.inc\nV1 a 0 1\nR1 a 0 {r}\n.output i=i(R1)\n.end\n")
+        self.write("zoh.yaml", "algorithm: zoh\n")
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), "light.fmu", "50 ms").replace(
+            "connections", "  load: { circuit: load.cir }\nconnections").replace(
+            "first.f -> second.f", "{ from: first.f, to: second.f, coupling: zoh.yaml }"))
+        study = ("study: 1\nsystem: osc.yaml\nvary: { plant: [light.fmu, heavy.fmu], second.k2: [900, 1000] }\n"
+                 "change: { units: { second: { fmu: $plant } } }\nkeep: { x: second.x2, i: load.i }\n")
+        self.write("s.yaml", study)
+        self.assertEqual(self.counts("s.yaml")["done"], 4)
+        with sqlite3.connect(self.path("s.study")) as c:
+            self.assertEqual(c.execute("SELECT count(DISTINCT x), min(i) FROM runs").fetchone(), (2, 0.5))
+        for name, text in (("heavy.fmu", None), ("cells.inc", ".param r=3\n"), ("zoh.yaml", "algorithm: foh\n")):
+            with open(self.path(name), "rb") as f:
+                was = f.read()
+            if text:
+                self.write(name, text)
+            else:
+                self.copy(fmu("lo_fd2"), name)
+            self.cardan("study", "run", "s.yaml", code=1, says=f"{name} has changed since the study began")
+            with open(self.path(name), "wb") as f:
+                f.write(was)
+        # A value that comes first, and one that is added, with its file.
+        self.copy(fmu("lo_fd2"), "new.fmu")
+        self.write("s.yaml", study.replace("[light.fmu,", "[new.fmu, light.fmu,"))
+        self.assertEqual(self.counts("s.yaml")["made"], 2)
+        os.remove(self.path("heavy.fmu"))
+        self.cardan("study", "run", "s.yaml", code=1, says="heavy.fmu took part when the study began, and is gone")
+
+    def test_another_seed_or_kind_is_refused(self):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "2 ms"))
+        text = ("study: 1\nsystem: osc.yaml\nrepeat: 2\nvary: { k: [1, 2] }\nsample: { seed: 4 }\n"
+                "change: { title: $k $seed }\nkeep: { x: second.x2 }\n")
+        self.write("s.yaml", text)
+        self.counts("s.yaml")
+        self.write("s.yaml", text.replace("seed: 4", "seed: 5").replace("[1, 2]", "[1, 2, 3]"))
+        self.cardan("study", "run", "s.yaml", code=1, says="sample.seed is 5 where it was 4")
+        text = text.replace("repeat: 2\n", "")
+        self.write("t.yaml", text)
+        self.counts("t.yaml")
+        self.write("t.yaml", text + "optimise: { minimise: x }\n")
+        self.cardan("study", "optimise", "t.yaml", code=1, says="optimise is new")
+        self.counts("s.yaml", "--database", ":memory:")  # a file as any other
+        self.assertTrue(os.path.getsize(self.path(":memory:")))
+
     def test_bad_input_is_told(self):
         self.oscillator()
         study = STUDY.format("random", 20)
@@ -122,6 +174,7 @@ class Runs(Study):
                 ("run.predict:", "run.predcit:", ["predcit", "predict"]),
                 ("= peak / sqrt(second_k2)", "= peak / sqrt(secnd_k2)", ["secnd_k2"]),
                 ("[500, 1500]", "[500, 1500], min: 2000", ["w.yaml:5: vary.second.k2: an empty range: min and max"]),
+                ("defect: defect", "defect: C second.g", ["w.yaml:12: keep.defect: 'C second.g'", "connection with coupling"]),
                 ("second.k2:", "stiffness:", ["$stiffness somewhere in change"]),
                 ("x2: second.x2", "state: second.x2", ["'state' is a column of every study"]),
                 ("count: 20", "count: 10000000", ["20,000,000 runs", "--yes"])):
@@ -201,6 +254,10 @@ class Runs(Study):
         self.assertIn("Segmentation", reasons["7.06"])
         self.assertIn("timeout of 2 s", reasons["11.07"])
         self.assertIn("exit", reasons["12.06"])
+        # Words in a name say nothing; a study of which nothing came says so, however quiet.
+        self.write("n.yaml", f"cardan: 1\nunits: {{ finance: {{ fmu: {fmu('faulty')} }} }}\nrun: {{ step: 10 ms, stop: 1 s }}\n")
+        self.write("q.yaml", "study: 1\nsystem: n.yaml\nvary: { finance.mode: [3], finance.when: [0.1, 0.5] }\nkeep: { y: finance.y }\n")
+        self.cardan("study", "run", "q.yaml", "--quiet", says=["2 of 2 runs came to no end", "run 1 failed: unit 'finance'"])
         shown = self.cardan("study", "show", "s.yaml", "--failed", "--rows", 0).stdout
         self.assertIn("unit 'a' at t = 0.1", shown)
         self.cardan("study", "run", "s.yaml", "--again", "failed", "--max-failed", 3, code=3, says="11 runs are not good")
@@ -345,6 +402,22 @@ class Kills(Study):
         done = subprocess.run([CARDAN, "study", "run", "s.yaml", "--json", *arguments], cwd=self.folder, env=self.environment(),
                               stdout=subprocess.PIPE, text=True, check=True, timeout=800)
         return json.loads(done.stdout)
+
+    def test_one_run_whose_worker_is_killed_five_times_is_still_to_be_made(self):
+        self.write("f.yaml", f"cardan: 1\nunits: {{ a: {{ fmu: {fmu('faulty')} }} }}\nrun: {{ step: 10 ms, stop: 1 s }}\n")
+        self.write("s.yaml", "study: 1\nsystem: f.yaml\nvary: { a.mode: [11], a.when: [0.1] }\nkeep: { y: a.y }\n")  # endless
+        run = subprocess.Popen([CARDAN, "study", "run", "s.yaml", "--json"], cwd=self.folder, env=self.environment(),
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        killed, end = set(), time.monotonic() + 60
+        while len(killed) < 5 and run.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError, sqlite3.Error), contextlib.closing(sqlite3.connect(self.path("s.study"))) as c:
+                if c.execute("SELECT state FROM runs").fetchall() == [(1,)]:
+                    for child in set(self.children(run.pid)) - killed:
+                        os.kill(child, signal.SIGKILL)
+                        killed.add(child)
+        run.send_signal(signal.SIGINT)
+        done = json.loads(run.communicate(timeout=60)[0])
+        self.assertEqual((done["open"], done["crashed"], len(killed)), (1, 0, 5), done)
 
     def test_killed_again_and_again(self):
         draw = random.Random(4)

@@ -175,6 +175,8 @@ class State(Search):
             self.study(vary, more)
             self.cardan("study", "run", "s.yaml", code=(1, 2), says=says)
         self.study("mass.f: [1 kN]")
+        self.write("at.yaml", "study: 1\nsystem: mass.yaml\nstate: m.state\nvary: { mass.f: [1 kN] }\nkeep: { x: mass.x2 at 50 ms }\n")
+        self.cardan("study", "check", "at.yaml", code=1, says=["at.yaml:5: keep.x: 'mass.x2 at 50 ms'", "it begins behind it"])
         self.write("m.state", "nothing of that kind")
         self.cardan("study", "run", "s.yaml", code=(1, 2), says="is no saved state")
 

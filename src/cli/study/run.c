@@ -177,6 +177,27 @@ static int64_t bad_of(const crdi_study_counts* c)
            c->by_state[CRDI_RUN_DONE];
 }
 
+// Whatever else is quiet: what has no result, and why the first of it.
+static void warn_of_failed(crdi_cli* cli, crdi_study* s, const crdi_study_counts* c)
+{
+    crdi_study_rows r;
+    char where[32], a[32], b[32];
+    int64_t bad = 0;
+    for (int i = CRDI_RUN_FAILED; i < CRDI_RUN_STATES; i++) {
+        bad += c->by_state[i];
+    }
+    snprintf(where, sizeof where, "state >= %d", CRDI_RUN_FAILED);
+    if (!bad || crdi_study_select(s, where, NULL, 1, &r) < 0) { return; }
+    if (r.count) {
+        crdi_log(cli->ctx, CRD_LOG_WARNING,
+                 "%s of %s runs came to no end and are left out of statistics and pictures; run "
+                 "%lld %s: %s",
+                 crdi_study_thousands(a, bad), crdi_study_thousands(b, c->total),
+                 (long long)r.ids[0], crdi_run_states[r.states[0]], r.reasons[0]);
+    }
+    crdi_study_rows_clear(&r);
+}
+
 static crd_status make_all(crdi_cli* cli, const run_options* o, const crdi_list* arguments,
                            bool search, crdi_result* out)
 {
@@ -234,6 +255,7 @@ static crd_status make_all(crdi_cli* cli, const run_options* o, const crdi_list*
             show.lines && !o->dry_run ? "'cardan study merge' takes in what the commands make"
                                       : "the same command goes on",
             o->common.quiet);
+        warn_of_failed(cli, s, &after);
         if (search && st >= 0) { st = crdi_study_put_optimum(cli, s, &best, out); }
         const int64_t bad = bad_of(&after);
         if (st >= 0 && o->max_failed >= 0 && bad > o->max_failed) {
