@@ -162,7 +162,7 @@ crd_status crdi_study_sobol(crd_context* ctx, const double* y, int64_t samples, 
     for (int j = 0; j < k; j++) {
         out[j] = (crdi_study_effect){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     }
-    if (r.count < 8) { goto fail; }
+    if (r.count < 32) { goto fail; } // resamples of fewer say too little of what may be
     indices(&r, NULL, first, total);
     for (int b = 0; b < RESAMPLES; b++) {
         double f[64], t[64];

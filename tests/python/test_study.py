@@ -150,7 +150,7 @@ class Studies(Case):
 
     def test_sensitivities(self):
         self.write("s.yaml", STUDY.replace("  run.predict: [hold, linear]\n", "  second.c2: { uniform: [1, 2] }\n").replace(
-            "random, count: 20", "saltelli, count: 16"))
+            "random, count: 20", "saltelli, count: 32"))
         found = cardan.study.run("s.yaml").sensitivity
         self.assertEqual([(f["kept"], f["factor"]) for f in found],
                          [(k, f) for k in ("x2", "peak") for f in ("second.k2", "second.c2")])
