@@ -547,6 +547,21 @@ static void a_slow_source_has_one_defect_for_all_of_its_step(void** state)
     close_run(p.m, p.s);
 }
 
+// The last of four steps knows how that of its source has ended, the three before predicted it.
+static void of_a_slow_source_only_the_last_step_is_interpolated(void** state)
+{
+    crd_system* s = describe_pair(*state, 2, 2, CUBIC, CRD_PREDICTION_TAYLOR2, 0.8);
+    s->units[0].step = 4 * H;
+    check_ok(crd_system_set_scheme(s, "gauss-seidel: [s, p]", (crd_place){"", 0}));
+    pair p = open_pair(*state, s);
+    check_ok(crd_master_advance(p.m, 8));
+    check_int(p.f->connection.steps, 2);
+    check_near(p.f->rms, 4 * sqrt(pow(3 * H, 7) / (7 * 4 * H)), 1e-9);
+    check_near(p.f->max, 4 * pow(3 * H, 3), 1e-9);
+    check_near(p.f->bias, -pow(3 * H, 4) / (4 * H), 1e-9);
+    close_run(p.m, p.s);
+}
+
 static void interpolated_inputs_have_no_defect(void** state)
 {
     crd_system* s = describe_pair(*state, 2, 2, CUBIC, CRD_PREDICTION_AUTO, 1);
@@ -959,6 +974,7 @@ int main(void)
         TEST(a_slow_target_has_one_defect_for_all_of_its_step),
         TEST(a_slow_target_of_a_textbook_meets_every_sample),
         TEST(a_slow_source_has_one_defect_for_all_of_its_step),
+        TEST(of_a_slow_source_only_the_last_step_is_interpolated),
         TEST(interpolated_inputs_have_no_defect),
         TEST(a_held_connection_is_watched),
         TEST(a_watch_and_a_flow_say_the_same_of_a_held_line),

@@ -484,6 +484,25 @@ static bool find_defect_of_plain(crdi_prediction* f)
     return true;
 }
 
+// In Gauss-Seidel order the last of the target's steps over a long one of its source knows how that
+// ended. Those before it did not: `s` is how much of the source's step they make.
+static void add_guessed(crdi_prediction* f, const crd_poly* u, const crd_poly* y, double s,
+                        double h)
+{
+    const crd_poly guess = crd_predict(f->used, &f->past, fmax(f->target->step, f->horizon));
+    const crd_poly known = crd_poly_shift(u, s), rest = crd_poly_shift(y, s);
+    const double first = crd_poly_mean(&guess, 0, s) - crd_poly_mean(y, 0, s),
+                 last = crd_poly_mean(&known, 0, h - s) - crd_poly_mean(&rest, 0, h - s);
+    double a = first, b = last, max_a = fabs(a), max_b = fabs(b);
+    if (!feels_mean(f)) {
+        a = crd_defect_connection(&guess, y, s, &max_a);
+        b = crd_defect_connection(&known, &rest, h - s, &max_b);
+    }
+    f->bias = (s * first + (h - s) * last) / h;
+    f->rms = sqrt((s * a * a + (h - s) * b * b) / h);
+    f->max = crd_defect_larger(max_a, max_b);
+}
+
 // Against the output as it is known now; (12) of Glumac 2023 knows its end only.
 static void find_defect(const crd_master* m, crdi_prediction* f, double h)
 {
@@ -492,6 +511,7 @@ static void find_defect(const crd_master* m, crdi_prediction* f, double h)
     const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
     const double middle = f->middle ? f->gain * *f->middle + f->offset : (double)NAN;
     const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
+    const bool guessed = f->known && f->begin > f->time + 1e-6 * h;
     f->bias = crd_poly_mean(&u, 0, h) - crd_poly_mean(&y, 0, h);
     f->shape = m->plan->iterated && degree > 0 ? -crd_poly_moment(&y, degree + 1, h) : 0;
     f->output_rms = NAN;
@@ -502,12 +522,14 @@ static void find_defect(const crd_master* m, crdi_prediction* f, double h)
         if (f->middle) { f->output_rms = crd_defect_output(&f->end, n, h, middle); }
         return;
     }
-    if (feels_mean(f)) {
+    if (guessed) {
+        add_guessed(f, &u, &y, f->begin - f->time, h);
+    } else if (feels_mean(f)) {
         f->rms = f->max = fabs(f->bias);
     } else {
         f->rms = crd_defect_connection(&u, &y, h, &f->max);
     }
-    if (f->between && start->order + f->end.order > 0) { add_missed(f, &u, h); }
+    if (f->between && !guessed && start->order + f->end.order > 0) { add_missed(f, &u, h); }
     if (f->middle) {
         f->output_rms =
             crd_defect_mid(start->order + 1, f->end.order + 1, middle - crd_poly_eval(&y, 0.5 * h));
