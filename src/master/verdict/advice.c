@@ -118,7 +118,7 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
             "of the run: the loop may be unstable with this step and prediction",
             f->from, f->max / f->rms);
     }
-    if (j->grown >= 0 && !(r->worst_part >= CRDI_ADD_UP)) { return; }
+    if (j->grown >= 0 && !(r->worst_part >= CRDI_MUCH_PART)) { return; }
     if (j->at_worst) {
         say(j,
             "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "

@@ -423,8 +423,7 @@ static void find_worst(crd_master_report* r)
     }
 }
 
-// Estimates are good to a factor of two: what is wrong by a tenth shows as a twentieth.
-static const double much_error = 0.05, mostly_error = 0.5;
+static const double mostly_error = 0.5;
 // The largest magnitude of the defect of a held sine is 2.4 times its RMS; twice that, reached in
 // the last twentieth of the run, means that it grows.
 static const double growth = 5, near_end = 0.95;
@@ -568,18 +567,18 @@ static void weigh_all(const crd_master* m, crd_master_report* r)
     weigh_errors(m, r);
     weigh_defects(m, &defects);
     const double part = r->worst_part, most = defects.worst_part;
-    r->trust = part >= mostly_error ? CRD_TRUST_SPOILT
-               : part >= much_error ? CRD_TRUST_DOUBTFUL
-                                    : CRD_TRUST_GOOD;
+    r->trust = part >= mostly_error     ? CRD_TRUST_SPOILT
+               : part >= CRDI_MUCH_PART ? CRD_TRUST_DOUBTFUL
+                                        : CRD_TRUST_GOOD;
     crdi_judge* j = m->verdict.judge;
     j->grown = find_grown(m, r);
-    const bool at_worst = r->trust == CRD_TRUST_GOOD && (most >= CRDI_ADD_UP || !(part > 0));
+    const bool at_worst = r->trust == CRD_TRUST_GOOD && (most >= CRDI_MUCH_PART || !(part > 0));
     if (r->trust == CRD_TRUST_GOOD && j->grown >= 0) { r->trust = CRD_TRUST_DOUBTFUL; }
     j->at_worst = at_worst;
     if (!at_worst || isnan(most)) { return; }
     r->worst_part = most;
     r->worst_part_of = defects.worst_part_of;
-    if (most >= CRDI_ADD_UP) { r->trust = CRD_TRUST_DOUBTFUL; }
+    if (most >= CRDI_MUCH_PART) { r->trust = CRD_TRUST_DOUBTFUL; }
 }
 
 const char* crd_trust_name(crd_trust t)

@@ -9,8 +9,9 @@
 /// friction losses, and grows with the time of the run.
 #define CRDI_ENERGY_GOAL 1e-2
 
-/// Of the RMS of a signal, what its defects can have added up to where errors are not known.
-#define CRDI_ADD_UP 0.1
+/// Of the RMS of a signal, estimated errors or what defects have added up to where those are not
+/// known. Both are good to a factor of two: what is wrong by a tenth shows as a twentieth.
+#define CRDI_MUCH_PART 0.05
 
 enum {
     CRDI_ADVICE = 6,     // sentences
