@@ -565,6 +565,14 @@ static void name_others(crdi_guard* g)
     }
 }
 
+// It was said, and by the end it is error for the most part; or nobody knows errors, and it has
+// grown on.
+static bool went_on(crd_master* m, const crdi_guard_loop* l, const crdi_guarded* p, double grown)
+{
+    return part_of_error(m, p) > 0.5 ||
+           (l->unknown && grown >= doubtful && m->guard.spec.action != CRD_GUARD_WARN);
+}
+
 // What grew a thousand-fold is not passed over, however it did.
 void crdi_guard_finish(crd_master* m)
 {
@@ -584,8 +592,8 @@ void crdi_guard_finish(crd_master* m)
         } else if (grown >= explosion) {
             if (l->unknown == not_asked && crdi_guard_make_map(m, l) < 0) { l->unknown = "memory"; }
             look_back(m, l, p, grown);
-        } else if (g->state == CRD_GUARD_WARNED && l->done && part_of_error(m, p) > 0.5) {
-            g->state = CRD_GUARD_DIVERGED; // it was said, and it is error for the most part
+        } else if (g->state == CRD_GUARD_WARNED && l->done && went_on(m, l, p, grown)) {
+            g->state = CRD_GUARD_DIVERGED;
         } else if (grown >= doubtful && !g->blind && is_doubtful(m, l, p, blocks)) {
             wonder(m, l, 0, m->clock.time);
         }
