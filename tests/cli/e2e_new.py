@@ -247,6 +247,11 @@ class New(EndToEnd):
         self.assertIn("system: pair.ssp", self.read("more.yaml"))
         self.assertNotIn("\n  - ", self.read("more.yaml"))  # all inputs have a source in the SSP
         self.cardan("check", "more.yaml")
+        self.write("short.yaml", self.read().replace("step: 1 ms, stop: 10 s", "step: 50 us, stop: 2 s"))
+        self.cardan("export", "ssp", "short.yaml", "-o", "short.ssp")
+        done = self.cardan("new", "short.ssp", "-o", "again.yaml")  # its times win over those of its units
+        self.assertIn("2 units, 0 connections beside the 3 of the SSP", done.stdout)
+        self.assertIn("run: { step: 50 us, stop: 2 s } # as the SSP says", self.read("again.yaml"))
 
     def test_questions_are_answered_from_a_pipe(self):
         self.write("force.csv", "time,p [N],q [N]\n0,0,1\n1,1,1\n")

@@ -85,16 +85,18 @@ static void put_kind(crd_text* t, const crdi_proposed* p, const char* name)
 void crdi_draft_write_units(const crdi_sources* s, const crdi_proposed* p, crd_text* out)
 {
     int units = 0;
+    bool below = false;
     for (int i = 0; i < s->count; i++) {
         const crdi_source* x = &s->items[i];
         if (x->system) {
             crdi_text_add(out, "system: ");
             crdi_yaml_text(out, x->name);
-            crdi_text_add(out, " # its units and connections are below this file\n\n");
+            crdi_text_add(out, " # its units and connections are below this file\n");
+            below = true;
         }
         units += x->flow && !failure_of(x, p);
     }
-    if (units) { crdi_text_add(out, "units:\n"); }
+    if (units) { crdi_text_add(out, below ? "\nunits:\n" : "units:\n"); }
     for (int i = 0; i < s->count; i++) {
         const crdi_source* x = &s->items[i];
         const char* failure = failure_of(x, p);

@@ -81,17 +81,18 @@ static void warn_left_out(making* w)
 
 // ---- times -------------------------------------------------------------------------------------
 
-// What the units say, else a second in a thousand steps.
+// What the SSP says, else what the units say, else a second in a thousand steps.
 static void choose_times(making* w)
 {
     crdi_draft* d = &w->draft;
     const crd_ports* ports = w->proposed.ports;
     double step = w->system->run.step, stop = w->system->run.stop;
-    d->step_why = isnan(step) ? "" : "as the SSP says";
+    const bool has_step = !isnan(step), has_stop = !isnan(stop);
+    d->step_why = has_step ? "as the SSP says" : "";
     for (int i = 0; i < ports->unit_count; i++) {
         const crd_unit* u = ports->opened[i];
         if (!u) { continue; }
-        if (u->info.stop > 0 && isfinite(u->info.stop) && !(u->info.stop <= stop)) {
+        if (!has_stop && u->info.stop > 0 && isfinite(u->info.stop) && !(u->info.stop <= stop)) {
             stop = u->info.stop;
         }
         // .tran is about steps inside of a netlist
@@ -99,7 +100,7 @@ static void choose_times(making* w)
         if (inner) { continue; }
         const bool fixed = u->info.fixed_step > 0;
         const double own = fixed ? u->info.fixed_step : u->info.step;
-        if (!(own > 0) || (w->fixed && !fixed)) { continue; }
+        if (!(own > 0) || (w->fixed && !fixed) || (has_step && !fixed)) { continue; }
         if (isnan(step) || own < step || (fixed && !w->fixed)) {
             step = own;
             const char* why =
@@ -177,7 +178,9 @@ static crd_status try_steps(making* w)
                             : crdi_arena_format(&w->arena, "errors of the coupling about %.2g %%",
                                                 100 * best.error);
     const char* why = crdi_arena_format(&w->arena, "%s%strial run of %s: %s",
-                                        shorter ? "shorter than the units say" : d->step_why,
+                                        !shorter                     ? d->step_why
+                                        : isnan(w->system->run.step) ? "shorter than the units say"
+                                                                     : "shorter than the SSP says",
                                         shorter || d->step_why[0] ? "; " : "",
                                         crdi_format_seconds(time, best.time), found ? found : "");
     if (why) { d->step_why = why; }
@@ -205,6 +208,8 @@ static void put_result(making* w, crdi_result* out)
     crdi_say(out, "%s: %d unit%s, %d connection%s", d->path, units, crdi_plural(units),
              of[2] + of[1], crdi_plural(of[2] + of[1]));
     if (of[1]) { crdi_say(out, " (%d of them only likely)", of[1]); }
+    const int below = w->system->connection_count;
+    if (below) { crdi_say(out, " beside the %d of the SSP", below); }
     if (of[0]) { crdi_say(out, ", %d doubtful as comments", of[0]); }
     if (open) { crdi_say(out, ", %d input%s free", open, crdi_plural(open)); }
     crdi_say(out, "\ngo on with:\n  cardan check %s\n  cardan run %s\n", d->path, d->path);
