@@ -192,13 +192,24 @@ static bool wanted(const crdi_report* r, const char* name)
     return r->options->pattern_count == 0;
 }
 
+// Whether two runs call values the same; numbers alone go with any.
+static bool same_words(const crd_signal_info* a, const crd_signal_info* b)
+{
+    bool same = a->label_count == b->label_count;
+    for (int i = 0; same && i < a->label_count; i++) {
+        same = a->labels[i].value == b->labels[i].value &&
+               strcmp(a->labels[i].text, b->labels[i].text) == 0;
+    }
+    return same || !a->label_count || !b->label_count;
+}
+
 // Whether a signal of a part is drawn over what has its name: not if the part has one there
-// already, and not if the units of measure do not go together.
+// already, and not if units of measure or names of values do not go together.
 static bool joins(const crdi_report* r, int at, int part, const crd_signal_info* s,
                   crdi_report_line* line)
 {
     return at < 0 ||
-           (!r->signals[at].lines[part].there &&
+           (!r->signals[at].lines[part].there && same_words(s, r->signals[at].info) &&
             crdi_unit_convert(s->unit, r->signals[at].info->unit, &line->factor, &line->offset));
 }
 

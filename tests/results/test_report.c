@@ -782,6 +782,47 @@ static void signals_are_grouped_by_owner_unit_and_range(void** state)
     check_has(html, "data-names=\"a.F8 a.F9\"");
 }
 
+// One enumeration, at its value 1 throughout.
+static crd_recording* open_mode(crd_context* ctx, const char* path, const crd_label* labels)
+{
+    const crd_column column = {.name = "mode",
+                               .unit = "",
+                               .description = "",
+                               .type = CRD_ENUMERATION,
+                               .labels = labels,
+                               .label_count = 2};
+    const crd_recorder_options opt = {.path = path, .columns = &column, .column_count = 1};
+    crd_recorder* r = NULL;
+    crd_recording* out = NULL;
+    check_ok(crd_recorder_create(ctx, &opt, &r));
+    for (int i = 0; i < 3; i++) {
+        crd_word* row = crd_recorder_begin(r);
+        row[0].real = i;
+        row[crd_recorder_word(r, 0)].integer = 1;
+        crd_recorder_end(r);
+    }
+    crd_recorder_destroy(r);
+    check_ok(crd_recording_open(ctx, path, &out));
+    return out;
+}
+
+static void values_that_two_runs_call_otherwise_do_not_share_a_plot(void** state)
+{
+    static const crd_label plain[] = {{0, "off"}, {1, "on"}}, other[] = {{0, "on"}, {1, "broken"}};
+    crd_report_run runs[3] = {{.label = "a"}, {.label = "b"}, {.label = "c"}};
+    runs[0].recording = open_mode(*state, in_folder("mode_a.mf4"), plain);
+    runs[1].recording = open_mode(*state, in_folder("mode_b.mf4"), other);
+    runs[2].recording = open_mode(*state, in_folder("mode_c.mf4"), plain);
+    const char* out = in_folder("modes.html");
+    check_ok(crd_report_write(*state, out, runs, 3, &(crd_report_options){0}));
+    const char* html = read_text(out);
+    check_has(html, "mode (2)"); // of b alone
+    check(!strstr(html, "mode (3)"));
+    for (int i = 0; i < 3; i++) {
+        crd_recording_close(runs[i].recording);
+    }
+}
+
 static void several_runs_share_their_plots(void** state)
 {
     const char* a = write_text("run_a.csv", "time,x,y\n0,1,2\n1,2,3\n");
@@ -1001,6 +1042,7 @@ int main(void)
         cmocka_unit_test(strange_json_is_borne),
         cmocka_unit_test(signals_are_grouped_by_owner_unit_and_range),
         cmocka_unit_test(several_runs_share_their_plots),
+        cmocka_unit_test(values_that_two_runs_call_otherwise_do_not_share_a_plot),
         cmocka_unit_test(patterns_choose_and_have_to_fit),
         cmocka_unit_test(a_result_is_never_overwritten),
         cmocka_unit_test(every_allocation_may_fail),

@@ -278,7 +278,7 @@ class Viewer(BrowserTest):
         ramp_csv(self.path("other.csv"), scale=1.1)
         url = self.serve("run.csv", "other.csv")
         for theme in ("light", "dark"):
-            for width, height in ((1300, 850), (390, 800)):
+            for width, height in ((1300, 850), (360, 800)):
                 with self.subTest(theme=theme, width=width):
                     page = self.open(url, theme, width, height)
                     self.ready(page)
@@ -290,7 +290,7 @@ class Viewer(BrowserTest):
                                         ".filter((n) => n.offsetParent && n.getBoundingClientRect().width > 0).filter((n) => { const b = n.getBoundingClientRect(); return b.left < -0.5 || b.right > w + 0.5; })"
                                         ".map((n) => n.id || n.className)", width)
                     self.assertEqual(out, [])
-                    if width == 390:
+                    if width == 360:
                         page.locator("#toggle-list").click()
                         expect(page.locator("#filter")).to_be_visible()
                         self.accessible(page)
@@ -300,7 +300,7 @@ class Viewer(BrowserTest):
         ramp_csv(self.path("run.csv"))
         ramp_csv(self.path("other.csv"), scale=1.1)
         url = self.serve("run.csv", "other.csv")
-        for width, height in ((1400, 900), (1000, 700), (390, 800)):
+        for width, height in ((1400, 900), (1000, 700), (360, 800)):
             with self.subTest(width=width):
                 page = self.open(url, "light", width, height)
                 self.ready(page)
@@ -313,11 +313,11 @@ class Viewer(BrowserTest):
                   const boxes = Array.from(document.querySelectorAll(".view-panel"), (n) => n.getBoundingClientRect());
                   return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(() => i)); }""")
                 self.assertEqual(over, [])
-                cut = page.evaluate("""() => Array.from(document.querySelectorAll(".view-panel")).flatMap((p) => {
+                cut = """() => Array.from(document.querySelectorAll(".view-panel")).flatMap((p) => {
                   const box = p.getBoundingClientRect(), plot = p.querySelector("canvas").getBoundingClientRect();
                   const right = Array.from(p.querySelectorAll("td.number")).filter((n) => n.getBoundingClientRect().right > box.right).map((n) => n.textContent);
-                  return plot.bottom > box.bottom + 0.5 ? right.concat("plot") : right; })""")
-                self.assertEqual(cut, [])
+                  return plot.bottom > box.bottom + 0.5 ? right.concat("plot") : right; })"""
+                self.until(page, f"({cut})().length === 0")  # plots have the size of their place a frame later
 
     def test_lines_of_several_files_are_told_apart_by_their_legend(self):
         ramp_csv(self.path("run.csv"))
