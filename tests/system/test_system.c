@@ -590,7 +590,7 @@ static void a_circuit_has_a_netlist_parameters_and_a_solver(void** state)
     check_ok(crd_system_amend(s, more, strlen(more), "more", 1));
     check_near(s->units[1].netlist.step, 5e-6, 1e-20);
     check_int(s->units[1].netlist.method, CRD_NETLIST_BDF2);
-    static const char other[] = "units: { motor: { circuit: b.cir } }\n";
+    static const char other[] = "units: { motor: { fmu: b.fmu } }\n";
     check_status(crd_system_amend(s, other, strlen(other), "more", 1), CRD_E_RANGE);
     crd_system_destroy(s);
     check_ok(crd_system_of_circuit(*state, "a/my net.cir", &s));
