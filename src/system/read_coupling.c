@@ -2,6 +2,8 @@
 // text, and only what surrounds it is read.
 #include "system/read.h"
 
+#include "shared/base_findings.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +35,10 @@ static const crdi_table coupling_table = {"coupling", coupling_keys, COUNT(coupl
 // The same names: what does not belong to the element.
 static const char* const not_of_the_element[] = {"file",  "channel", "shadow", "record",
                                                  "model", "target",  NULL};
+// What a link does to the samples is said one level further in; told once, and not by the element.
+static const char* const beside_the_element[] = {"file",  "channel", "shadow",    "record",
+                                                 "model", "target",  "delay",     "jitter",
+                                                 "loss",  "burst",   "duplicate", NULL};
 _Static_assert(COUNT(not_of_the_element) == COUNT(coupling_keys) + 1, "a name for each key");
 
 static const crdi_key channel_keys[] = {
@@ -91,13 +97,13 @@ static crd_status store_element(crdi_reader* r, crd_text* text, const char** out
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status element_of_node(crdi_reader* r, const crdi_node* n, const char** out,
-                                  crd_place* place)
+static crd_status element_of_node(crdi_reader* r, const crdi_node* n, const char* const* without,
+                                  const char** out, crd_place* place)
 {
     crd_text text;
     crd_text_init(&text, r->ctx);
     *place = (crd_place){r->file, n->line};
-    crdi_node_json(n, n->line, not_of_the_element, &text);
+    crdi_node_json(n, n->line, without, &text);
     return store_element(r, &text, out);
 }
 
@@ -185,7 +191,7 @@ static crd_status read_shadows(crdi_reader* r, const crdi_node* n, crd_coupling_
                                           not_of_the_element[j]);
                 }
             }
-            CRD_TRY(element_of_node(r, m, &shadows[i], &places[i]));
+            CRD_TRY(element_of_node(r, m, not_of_the_element, &shadows[i], &places[i]));
         } else {
             CRD_TRY(element_of_scalar(r, m, &shadows[i], &places[i]));
         }
@@ -234,17 +240,19 @@ static crd_status read_surroundings(crdi_reader* r, const crdi_node* n, coupling
     return crdi_read_mapping(r, &rest, &coupling_table, d, NULL);
 }
 
-// What a link does to the samples is said one level further in.
 static crd_status check_link_keys(crdi_reader* r, const crdi_node* n)
 {
-    static const char* const keys[] = {"delay", "jitter", "loss", "burst", "duplicate"};
-    for (int i = 0; i < COUNT(keys); i++) {
-        if (!crdi_node_get(n, keys[i])) { continue; }
-        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, keys[i]),
-                              "unknown key '%s', it belongs to channel: { channel: { %s: ... } }",
-                              keys[i], keys[i]);
+    crd_status st = CRD_OK;
+    for (int i = COUNT(coupling_keys); st >= 0 && beside_the_element[i]; i++) {
+        const char* key = beside_the_element[i];
+        if (!crdi_node_get(n, key)) { continue; }
+        st = crdi_go_on(
+            r->ctx,
+            crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
+                           "unknown key '%s', it belongs to channel: { channel: { %s: ... } }", key,
+                           key));
     }
-    return CRD_OK;
+    return st;
 }
 
 crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
@@ -272,7 +280,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         if (d.file) {
             CRD_TRY(element_of_file(r, crdi_line_of(n, "file"), d.file, &c->element, &c->place));
         } else {
-            CRD_TRY(element_of_node(r, n, &c->element, &c->place));
+            CRD_TRY(element_of_node(r, n, beside_the_element, &c->element, &c->place));
         }
         c->has_channel = d.channel != NULL;
         c->record = d.record;

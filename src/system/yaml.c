@@ -172,28 +172,28 @@ static crd_status duplicate_key(const builder* b, const crdi_node* first, const 
                      crdi_clip(again->key).text, lines);
 }
 
-static crd_status check_duplicates(const builder* b, const crdi_node* mapping)
+// Of what is given twice the first counts while others are looked for.
+static crd_status check_duplicates(const builder* b, crdi_node* mapping)
 {
     enum { FEW = 12 };
-    if (mapping->count <= FEW) {
-        for (const crdi_node* n = mapping->first; n; n = n->next) {
-            const crdi_node* first = crdi_node_get(mapping, n->key);
-            const crd_status one = first == n ? CRD_OK : duplicate_key(b, first, n);
-            if (crdi_go_on(b->ctx, one) < 0) { return one; }
-        }
-        return CRD_OK;
-    }
+    const bool few = mapping->count <= FEW;
     crd_status st = CRD_OK;
     crd_map map;
     crdi_map_init(&map, b->ctx);
-    CRD_TRY(crdi_map_reserve(&map, (size_t)mapping->count));
-    for (const crdi_node* n = mapping->first; n; n = n->next) {
-        bool fresh = false;
-        CRD_TRY(crdi_map_add(&map, n->key, 0, &fresh));
-        if (!fresh) {
-            CRD_TRY(crdi_go_on(b->ctx, duplicate_key(b, crdi_node_get(mapping, n->key), n)));
+    if (!few) { CRD_TRY(crdi_map_reserve(&map, (size_t)mapping->count)); }
+    crdi_node* before = NULL;
+    for (crdi_node* n = mapping->first; n; n = n->next) {
+        bool fresh = few && crdi_node_get(mapping, n->key) == n;
+        if (!few) { CRD_TRY(crdi_map_add(&map, n->key, 0, &fresh)); }
+        if (fresh) {
+            before = n;
+            continue;
         }
+        CRD_TRY(crdi_go_on(b->ctx, duplicate_key(b, crdi_node_get(mapping, n->key), n)));
+        before->next = n->next;
+        mapping->count--;
     }
+    mapping->last = before;
 fail:
     crdi_map_clear(&map);
     return st;

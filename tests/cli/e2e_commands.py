@@ -415,7 +415,7 @@ units:
 connections:
   - second.x2 -> first.x3
   - { from: second.w2, to: first.v9, delay: 3 ms }
-  - { from: first.f, to: second.f, coupling: { algorithm: erros, shadow: [zohh] } }
+  - { from: first.f, to: second.f, coupling: { algorithm: erros, shadow: [zohh], loss: 0.1 } }
   - first.ff -> secnd.f
 run: { step: 1 m, stop: 1 s }
 bonds: [[first.f, second.zz]]
@@ -428,10 +428,21 @@ results: coupled.xls
         found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1])
                  for f in j["findings"] if f["line"]]
         self.assertEqual(found, [(3, "parameter"), (5, "gone.fmu"), (7, "x3"), (8, "w2"), (8, "v9"), (8, "delay"), (9, "erros"),
-                                 (9, "zohh"), (10, "secnd.f"), (11, "1 m"), (12, "zz"), (13, "coupled.xls")])
-        self.assertEqual(self.cardan("check", "bad.yaml", *options, code=2).stderr.count("^"), 12, "each has its caret")
+                                 (9, "zohh"), (9, "loss"), (10, "secnd.f"), (11, "1 m"), (12, "zz"), (13, "coupled.xls")])
+        self.assertEqual(self.cardan("check", "bad.yaml", *options, code=2).stderr.count("^"), 13, "each has its caret")
         said = [f["text"].split(":")[0] for f in j["findings"] if not f["line"]]
         self.assertEqual(said, ["--pace", "--scheme", "--set", "--set"])
+
+    def test_of_what_is_given_twice_the_first_counts(self):
+        self.write("twice.yaml", """cardan: 1
+units:
+  first: { fmu: %s }
+  second: { fmu: %s }
+units: { first: { fmu: gone.fmu } }
+connections: [second.x2 -> first.x2]
+""" % (fmu("lo_fd1"), fmu("lo_fd2")))
+        found = self.cardan_json("check", "twice.yaml", code=2)["findings"]
+        self.assertEqual([(f["severity"], f["line"]) for f in found], [("error", 5)])
 
     def test_marks_of_lists_in_one_line_stand_below_the_item_that_is_meant(self):
         text = """cardan: 1
