@@ -105,8 +105,8 @@ static void put_worst(const varied* w)
     const crd_varied_report* r = &w->r;
     crdi_result* o = crdi_object(w->o, "worst_case");
     crdi_put(o, TEXT("verdict", sure_word(r->worst)), REAL("growth_low", r->low),
-             REAL("growth_high", r->high), REAL("gain", r->gain),
-             TEXT("by", r->by[0] ? r->by : NULL), TEXT("stopped", r->stopped));
+             REAL("growth_high", r->high), REAL("gain", r->gain), TEXT_IF("by", r->by),
+             TEXT("stopped", r->stopped));
     crdi_say(w->out, "\nworst case: ");
     switch (r->worst) {
     case CRD_SURE_STABLE:

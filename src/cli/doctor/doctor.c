@@ -250,11 +250,10 @@ static void put_checks(crdi_result* out, const crdi_diagnoses* r)
             const crdi_diagnosis* x = &r->items[i];
             if ((int)x->check->area != area) { continue; }
             crdi_put(crdi_row(checks), TEXT("id", x->check->id),
-                     TEXT("area", crdi_area_names[area]),
-                     TEXT("subject", *x->subject ? x->subject : NULL),
+                     TEXT("area", crdi_area_names[area]), TEXT_IF("subject", x->subject),
                      TEXT("state", crdi_state_names[x->state]),
                      TEXT("need", crdi_need_names[x->need]), TEXT("found", x->found),
-                     TEXT("why", x->check->why), TEXT("fix", *x->fix ? x->fix : NULL));
+                     TEXT("why", x->check->why), TEXT_IF("fix", x->fix));
         }
     }
 }
@@ -275,8 +274,7 @@ static void put_machine(const crdi_cli* cli, const doctor* d, crdi_result* out)
     put_latency(out, "wake_up", &d->wakeup);
     put_latency(out, "round_trip", &d->trip);
     crdi_put(crdi_object(out, "supported"), REAL("step", s.step),
-             TEXT("quantile", *s.quantile.name ? s.quantile.name : NULL),
-             TEXT("sentence", s.sentence));
+             TEXT_IF("quantile", s.quantile.name), TEXT("sentence", s.sentence));
     crdi_put_texts(out, "warnings", cli->warnings.items, cli->warnings.count);
 }
 

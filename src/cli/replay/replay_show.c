@@ -210,8 +210,8 @@ static void put_one(crdi_result* out, const crdi_replay* r, const crdi_replay_re
 {
     char a[32];
     crdi_put(out, TEXT("kind", x->open ? "open" : "closed"), REAL("time", x->time),
-             REAL("wall_time", x->wall_time), TEXT("results", *x->results ? x->results : NULL),
-             TEXT("exchange", *x->exchange ? x->exchange : NULL));
+             REAL("wall_time", x->wall_time), TEXT_IF("results", x->results),
+             TEXT_IF("exchange", x->exchange));
     crdi_say(out, "%-9s", x->open ? "open" : "closed");
     for (int i = 0; x->open && i < r->played->count; i++) {
         crdi_say(out, "%s%s", i ? ", " : "", r->played->items[i]);
@@ -235,8 +235,7 @@ static void put_one(crdi_result* out, const crdi_replay* r, const crdi_replay_re
 void crdi_replay_put(const crdi_replay* r, crdi_result* out)
 {
     crdi_label_width(out, 9);
-    crdi_put(out, TEXT("recording", r->recorded->path),
-             TEXT("system", *r->system ? r->system : NULL),
+    crdi_put(out, TEXT("recording", r->recorded->path), TEXT_IF("system", r->system),
              BOOL("unfinished", r->recorded->unfinished), REAL("start", r->recorded->start),
              REAL("end", r->recorded->end));
     crdi_put_texts(out, "played", r->played->items, r->played->count);

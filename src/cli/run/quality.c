@@ -189,10 +189,9 @@ static void quality_put_control(crdi_result* j, const crd_control_report* c)
 {
     crdi_put(j, REAL("tolerance", c->tolerance), REAL("first", c->first),
              REAL("shortest", c->shortest), REAL("longest", c->longest), REAL("mean", c->mean),
-             REAL("worst", c->worst),
-             TEXT("worst_connection", *c->worst_flow ? c->worst_flow : NULL),
+             REAL("worst", c->worst), TEXT_IF("worst_connection", c->worst_flow),
              INT("beyond", c->beyond), BOOL("takes_back", !*c->forward_only),
-             TEXT("forward_only", *c->forward_only ? c->forward_only : NULL));
+             TEXT_IF("forward_only", c->forward_only));
     crdi_put(j, INT("rejected", c->rejected), INT("at_floor", c->at_floor),
              INT("at_ceiling", c->at_ceiling), INT("events", c->events));
 }
@@ -202,7 +201,7 @@ static void quality_put_iteration(crdi_result* j, const crd_iteration_report* i)
     if (!i->on) { return; }
     crdi_put(j, INT("steps", i->steps), INT("sweeps", i->sweeps), INT("most", i->most),
              INT("failed", i->failed), ONLY_IF(i->failed, REAL("failed_time", i->failed_time)),
-             TEXT("failed_connection", i->failed_flow && *i->failed_flow ? i->failed_flow : NULL));
+             TEXT_IF("failed_connection", i->failed_flow));
     crdi_result* residuals = crdi_array(j, "residuals");
     for (int k = 0; k < i->residual_count; k++) {
         crdi_add(residuals, REAL(NULL, i->residuals[k]));

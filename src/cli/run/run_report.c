@@ -316,7 +316,7 @@ static void run_report_put_coupling(crdi_result* j, const crd_coupling_report* c
         crdi_result* shadow = crdi_row(shadows);
         put_tap(shadow, c, &c->taps[t]);
     }
-    crdi_put(j, TEXT("hint", *c->hint ? c->hint : NULL));
+    crdi_put(j, TEXT_IF("hint", c->hint));
 }
 
 void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_run_end* end,
@@ -325,16 +325,15 @@ void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_ru
     crdi_result* aside = quiet ? NULL : crdi_aside(out);
     const bool by_page = end->by_page;
     crdi_put(out, TEXT("end", by_page ? "page" : ends[r->end].word),
-             TEXT("end_unit", *r->end_unit ? r->end_unit : NULL), REAL("start", r->start),
-             REAL("stop", r->stop), REAL("step", r->step), REAL("time", r->time),
-             INT("steps", r->steps), INT("threads", r->threads), REAL("wall_time", r->wall_time),
+             TEXT_IF("end_unit", r->end_unit), REAL("start", r->start), REAL("stop", r->stop),
+             REAL("step", r->step), REAL("time", r->time), INT("steps", r->steps),
+             INT("threads", r->threads), REAL("wall_time", r->wall_time),
              REAL("initialization_time", r->initialization_time),
              REAL("real_time_factor", (r->time - r->start) / r->wall_time), INT("rows", r->rows),
-             TEXT("isolation", *r->isolation ? r->isolation : NULL),
-             TEXT("results", *r->results ? r->results : NULL), INT("rows_lost", r->rows_lost),
-             INT("rows_thinned", r->rows_thinned),
-             TEXT("record_note", *r->record_note ? r->record_note : NULL),
-             TEXT("exchange", *r->exchange ? r->exchange : NULL), INT("exchanged", r->exchanged));
+             TEXT_IF("isolation", r->isolation), TEXT_IF("results", r->results),
+             INT("rows_lost", r->rows_lost), INT("rows_thinned", r->rows_thinned),
+             TEXT_IF("record_note", r->record_note), TEXT_IF("exchange", r->exchange),
+             INT("exchanged", r->exchanged));
     crdi_put_pace(out, r);
     crdi_result *units = crdi_array(out, "units"), *loops = crdi_array(out, "loops");
     crdi_result* couplings = crdi_array(out, "couplings");

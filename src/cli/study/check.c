@@ -74,7 +74,7 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     crdi_put(out, INT("points", plan.points), ONLY_IF(plan.runs >= 0, INT("runs", plan.runs)),
              REAL("seconds_each", plan.seconds), REAL("seconds", time), INT("bytes", plan.bytes),
              TEXT("first_run", crdi_run_states[plan.run.state]),
-             TEXT("reason", plan.run.reason[0] ? plan.run.reason : NULL));
+             TEXT_IF("reason", plan.run.reason));
     crdi_say(out, "\n");
     crdi_fact(out, "runs", "%s%s", plan.runs < 0 ? "at most " : "", crdi_study_thousands(a, runs));
     if (plan.runs >= 0 && plan.runs < plan.points) {
