@@ -541,8 +541,9 @@ typedef struct crd_replay {
 CRD_API crd_replay_options crd_replay_defaults(void);
 /// Hands y[0] .. y[count - 1], one per macro step, to a new element as if they came over the
 /// channel, and asks it at each macro step for the value then. NaN is a sample that does not exist:
-/// it is neither sent nor scored. Until the first sample arrives, the estimate is the first sample.
-/// `estimate` (count) may be NULL. An element with a latency of its own believes in that.
+/// it is neither sent nor scored; one at least has to be there, and none beyond 1e250
+/// (CRD_E_RANGE). Until the first sample arrives, the estimate is the first sample. `estimate`
+/// (count) may be NULL. An element with a latency of its own believes in that.
 CRD_API crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e,
                                        const crd_replay_options* o, const double* y, int64_t count,
                                        double* estimate, crd_replay* out);

@@ -267,6 +267,21 @@ static void shadow_run(replay* r, const crd_element* e, double* estimate)
     take_weights(r);
 }
 
+static crd_status check_samples(crd_context* ctx, const double* y, int64_t count)
+{
+    bool one = false;
+    for (int64_t n = 0; n < count; n++) {
+        if (!crdi_usable(y[n]) && !isnan(y[n])) {
+            return crdi_fail(ctx, CRD_E_RANGE, "replay: sample %lld = %g, expected up to 1e250",
+                             (long long)n, y[n]);
+        }
+        one |= !isnan(y[n]);
+    }
+    if (one) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE, "replay: %lld samples%s, expected at least 1",
+                     (long long)count, count > 0 ? " and none is a number" : "");
+}
+
 crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e, const crd_replay_options* o,
                                const double* y, int64_t count, double* estimate, crd_replay* out)
 {
@@ -274,10 +289,7 @@ crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e, const crd
     replay r = {
         .ctx = ctx, .o = o, .y = y, .count = count, .result = {.worst_at = -1, .overshoot_at = -1}};
     CRD_TRY(shadow_check_options(ctx, o));
-    if (count < 1) {
-        return crdi_fail(ctx, CRD_E_RANGE, "replay: %lld samples, expected at least 1",
-                         (long long)count);
-    }
+    CRD_TRY(check_samples(ctx, y, count));
     CRD_TRY(prepare(&r, e));
     send_all(&r);
     shadow_run(&r, e, estimate);

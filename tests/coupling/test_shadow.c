@@ -259,6 +259,14 @@ static void channels_that_cannot_be_are_refused(void** state)
     }
     const crd_replay_options good = steps(1);
     check_status(crd_coupling_replay(ctx, e, &good, y, 0, NULL, &r), CRD_E_RANGE);
+    // What is not scored at all would have no error.
+    check_status(crd_coupling_replay(ctx, e, &good, (double[]){NAN, NAN}, 2, NULL, &r),
+                 CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "none is a number");
+    check_status(crd_coupling_replay(ctx, e, &good, (double[]){1, 1e300}, 2, NULL, &r),
+                 CRD_E_RANGE);
+    check_contains(crd_error_text(ctx), "sample 1 = 1e+300");
+    check_ok(crd_coupling_replay(ctx, e, &good, (double[]){NAN, 2}, 2, NULL, &r));
     crd_element_destroy(e);
 }
 
