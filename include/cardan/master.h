@@ -511,7 +511,7 @@ typedef struct crd_batch {
     int64_t ticks;        ///< macro steps of each run; 0: nothing is set, values are read only
     const bool* skip;     ///< (count) runs that are left alone; NULL: none
     const double* values; ///< a row for each run, arrays element by element
-    double* out;          ///< likewise
+    double* out;          ///< likewise; a run fails that gives NaN and may not
     int32_t* ends;        ///< (count) crd_end, or the status of a run that failed
 } crd_batch;
 /// One after the other, on the thread that calls. Returns how many failed, each with its sentence

@@ -30,7 +30,7 @@ import numpy as np
 
 from . import _lib, _optional
 from ._lib import lib
-from ._run import _ENDS, Run
+from ._run import _ENDS, Run, numbers
 from ._system import Path, System
 
 _optional.need("gymnasium", "cardan.gym")
@@ -115,10 +115,12 @@ class _Batch:
     def __init__(self, system: Union[System, Path], count: int, observations: Optional[Names], actions: Names,
                  reward: Optional[Formula], terminated: Optional[Formula], also: Sequence[str], steps: int,
                  start: Optional[Callable[[np.random.Generator], Mapping[str, Any]]], failed: str, threads: int,
-                 options: Mapping[str, Any], one: bool) -> None:
+                 dtype: Any, options: Mapping[str, Any], one: bool) -> None:
         self.system = system if isinstance(system, System) else System(system)
         self.count, self.start, self.failed, self.one = count, start, failed, one
         self.options = {str(k): v for k, v in options.items()}
+        if np.dtype(dtype).kind != "f":
+            raise _lib.RangeError(f"dtype is {np.dtype(dtype)}, expected float64 or another type of floating numbers")
         if failed not in ("raise", "end"):
             raise _lib.RangeError(f"failed is {failed!r}, expected 'raise' or 'end'")
         for what, number in (("num_envs", count), ("steps", steps), ("threads", threads)):
@@ -358,7 +360,7 @@ class Env(gymnasium.Env[Any, Any]):
         if render_mode is not None:
             raise _lib.Unsupported(f"render_mode is {render_mode!r}, expected None: look at a run with run.show()")
         self._batch = _Batch(system, 1, observations, actions, reward, terminated, also, steps, start, failed, 1,
-                             options, True)
+                             dtype, options, True)
         self.observation_space, self.action_space = (self._batch.space(i, dtype) for i in (0, 1))
         self._dtype = dtype
 
@@ -405,7 +407,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                  start: Optional[Callable[[np.random.Generator], Mapping[str, Any]]] = None, failed: str = "raise",
                  threads: int = 1, dtype: Any = np.float64, **options: Any) -> None:
         self._batch = _Batch(system, num_envs, observations, actions, reward, terminated, also, steps, start, failed,
-                             threads, options, False)
+                             threads, dtype, options, False)
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = (self._batch.space(i, dtype) for i in (0, 1))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -417,8 +419,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(self, *, seed: Any = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Any, Dict[str, Any]]:
         """First observations of all. A seed gives environment i the seed + i, as does a list."""
         if seed is not None or not self._rngs:
-            if isinstance(seed, int):
-                seed = [seed + i for i in range(self.num_envs)]
+            if isinstance(seed, (int, np.integer)):
+                seed = [int(seed) + i for i in range(self.num_envs)]
             seeds = [None] * self.num_envs if seed is None else list(seed)
             if len(seeds) != self.num_envs:
                 raise _lib.RangeError(f"seed has {len(seeds)} numbers, expected {self.num_envs}")
@@ -460,9 +462,11 @@ def _given(options: Optional[Dict[str, Any]]) -> Mapping[str, Any]:
 
 def _checked(action: Any, shape: Tuple[int, ...]) -> Any:
     try:
-        a = np.asarray(action, np.float64)
+        a = numbers("the action", action)
     except (TypeError, ValueError):
         raise TypeError(f"the action is {action!r}, expected numbers in the shape {shape}") from None
+    if np.isnan(a).any():
+        raise _lib.RangeError(f"the action is {action!r}, expected numbers")
     if a.shape != shape:
         raise _lib.RangeError(f"the action has the shape {a.shape}, expected {shape}")
     return a

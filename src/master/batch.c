@@ -27,6 +27,7 @@ static crd_status batch_get(const crd_batch* b, crd_master* m, double* values)
     crd_status st = CRD_OK;
     for (int i = 0; i < b->get_count && st >= 0; i++) {
         st = crd_master_get(m, b->get[i], values);
+        if (st >= 0) { st = crdi_handles_check(m, b->get[i], values); }
         if (st >= 0) { values += crd_master_handle(m, b->get[i])->count; }
     }
     return st;

@@ -4,6 +4,7 @@ by one.
     python test_gym.py
 """
 import doctest
+import math
 import os
 import sys
 import unittest
@@ -162,6 +163,13 @@ class Environments(unittest.TestCase):
         self.assertEqual(o.tolist(), [[0.2], [0.0], [0.2]])
         envs.close()
         env.close()
+        # Nobody records it: what a learner reads is looked at all the same.
+        env = cardan.gym.Env(lag(), **KEYS)
+        env.reset()
+        env.step([math.inf])
+        with self.assertRaisesRegex(cardan.UnitError, "unit 'lag' .*'y' is not a number"):
+            env.step([-math.inf])
+        env.close()
 
     def test_mistakes_are_sentences(self):
         def fails(kind, part, f):
@@ -176,6 +184,7 @@ class Environments(unittest.TestCase):
         fails(TypeError, "a text", lambda: make(lag(), observations="lag.y"))
         fails(cardan.RangeError, "failed", lambda: make(lag(), failed="no"))
         fails(cardan.RangeError, "steps", lambda: make(lag(), steps=0))
+        fails(cardan.RangeError, "dtype is int32", lambda: make(lag(), dtype=np.int32))
         fails(cardan.RangeError, "num_envs", lambda: cardan.gym.VectorEnv(lag(), 0))
         fails(cardan.NotFound, "nowhere.yaml", lambda: make("nowhere.yaml"))
         env = make(lag(), reward=lambda v: v["lag.q"], **{k: v for k, v in KEYS.items() if k != "reward"})

@@ -15,7 +15,8 @@ crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
     crdi_unit_store_isolate(plan->store, sys->run.isolate);
     crdi_unit_store_borrow(plan->store, plan->opt.store);
     if (sys->unit_count == 0) {
-        return crdi_fail(plan->ctx, CRD_E_RANGE, "%s: the system has no units", sys->file);
+        return crdi_fail(plan->ctx, CRD_E_RANGE, "%s%sthe system has no units", sys->file,
+                         sys->file[0] ? ": " : "");
     }
     for (int i = 0; i < sys->unit_count; i++) {
         crdi_member* p = &plan->members[i];
