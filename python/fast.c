@@ -32,27 +32,32 @@ static void keep(PyObject** at, PyObject* value)
 typedef struct run {
     PyObject_HEAD crd_master* master; // NULL: closed
     PyObject* handles;                // name -> handle of a single number
-    PyObject *fail, *get, *set; // Run's: says what went wrong; for names that are not known yet
-    PyObject* owner;            // weak: the Run, which stays while somebody is inside
-    bool failed;                // a unit in Python has
+    PyObject* fail;                   // Run's: says what went wrong
+    PyObject *advance, *get, *set;    // Run's, for all but the usual
+    PyObject* owner;                  // weak: the Run, which stays while somebody is inside
+    bool failed;                      // a unit in Python has
     bool busy; // somebody is inside: one at a time, the interpreter's lock keeps it
 } run;
 
-enum { BUSY = 1 }; // of Run._check
+enum {
+    BUSY = 1,   // of Run._check
+    SLICE = 256 // steps; more of them are made in slices, between which Python sees Ctrl-C
+};
 
 static int run_init(run* r, PyObject* arguments, PyObject* named)
 {
-    static char* words[] = {"master", "fail", "get", "set", "owner", NULL};
+    static char* words[] = {"master", "fail", "advance", "get", "set", "owner", NULL};
     unsigned long long at = 0;
-    PyObject *fail, *get, *set, *owner;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "KOOOO", words, &at, &fail, &get, &set,
-                                     &owner)) {
+    PyObject *fail, *advance, *get, *set, *owner;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "KOOOOO", words, &at, &fail, &advance, &get,
+                                     &set, &owner)) {
         return -1;
     }
     Py_XDECREF(r->handles);
     r->handles = PyDict_New();
     r->master = (crd_master*)(uintptr_t)at;
     keep(&r->fail, fail);
+    keep(&r->advance, advance);
     keep(&r->get, get);
     keep(&r->set, set);
     keep(&r->owner, owner);
@@ -64,6 +69,7 @@ static int run_traverse(run* r, visitproc visit, void* arg)
     Py_VISIT(Py_TYPE(r));
     Py_VISIT(r->handles);
     Py_VISIT(r->fail);
+    Py_VISIT(r->advance);
     Py_VISIT(r->get);
     Py_VISIT(r->set);
     Py_VISIT(r->owner);
@@ -74,6 +80,7 @@ static int run_clear(run* r)
 {
     Py_CLEAR(r->handles);
     Py_CLEAR(r->fail);
+    Py_CLEAR(r->advance);
     Py_CLEAR(r->get);
     Py_CLEAR(r->set);
     Py_CLEAR(r->owner);
@@ -114,11 +121,22 @@ static bool run_enter(run* r)
     return true;
 }
 
-static PyObject* run_advance(run* r, PyObject* arguments)
+static PyObject* run_advance(run* r, PyObject* arguments, PyObject* named)
 {
+    static char* words[] = {"steps", NULL};
     long long steps = 1;
-    int status = CRD_E_STATE, end = 0;
-    if (!PyArg_ParseTuple(arguments, "|L", &steps) || !run_enter(r)) { return NULL; }
+    int status = CRD_E_STATE, end = 0, over = 0;
+    PyObject* given = NULL;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "|O:advance", words, &given)) {
+        return NULL;
+    }
+    if (given) {
+        steps = PyLong_CheckExact(given) ? PyLong_AsLongLongAndOverflow(given, &over) : -1;
+        if (over || steps < 0 || steps > SLICE) {
+            return r->advance ? PyObject_CallFunctionObjArgs(r->advance, given, NULL) : NULL;
+        }
+    }
+    if (!run_enter(r)) { return NULL; }
     PyObject* owner = r->owner ? PyWeakref_GetObject(r->owner) : NULL;
     Py_XINCREF(owner);
     if (r->master) {
@@ -170,9 +188,12 @@ static int find(run* r, PyObject* name)
     return PyErr_Occurred() ? -2 : -1;
 }
 
-static PyObject* run_get(run* r, PyObject* name)
+static PyObject* run_get(run* r, PyObject* arguments, PyObject* named)
 {
+    static char* words[] = {"name", NULL};
     double x = 0;
+    PyObject* name;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O:get", words, &name)) { return NULL; }
     const int handle = find(r, name);
     if (handle == -2) { PyErr_Clear(); }
     if (handle < 0 || !r->master) {
@@ -184,17 +205,22 @@ static PyObject* run_get(run* r, PyObject* name)
     return fine ? PyFloat_FromDouble(x) : NULL;
 }
 
-static PyObject* run_set(run* r, PyObject* arguments)
+static PyObject* run_set(run* r, PyObject* arguments, PyObject* named)
 {
+    static char* words[] = {"name", "value", NULL};
     PyObject *name, *value;
-    if (!PyArg_ParseTuple(arguments, "OO:set", &name, &value)) { return NULL; }
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "OO:set", words, &name, &value)) {
+        return NULL;
+    }
     const int handle = find(r, name);
     if (handle == -2) { PyErr_Clear(); }
-    if (handle < 0 || !r->master) {
+    const bool usual = handle >= 0 && r->master && (PyFloat_Check(value) || PyLong_Check(value));
+    const double x = usual ? PyFloat_AsDouble(value) : 0; // may be code that closes the run
+    const bool refused = PyErr_Occurred() != NULL;
+    if (refused) { PyErr_Clear(); }
+    if (!usual || refused) {
         return r->set ? PyObject_CallFunctionObjArgs(r->set, name, value, NULL) : NULL;
     }
-    const double x = PyFloat_AsDouble(value); // which may be code that closes the run
-    if (x == -1 && PyErr_Occurred()) { return NULL; }
     if (!run_enter(r)) { return NULL; }
     const bool fine =
         run_check(r, r->master ? library.set(r->master, handle, &x) : (int)CRD_E_STATE);
@@ -242,10 +268,10 @@ static PyObject* run_close(run* r, PyObject* none)
 }
 
 static PyMethodDef run_methods[] = {
-    {"advance", (PyCFunction)(void*)run_advance, METH_VARARGS, NULL},
+    {"advance", (PyCFunction)(void*)run_advance, METH_VARARGS | METH_KEYWORDS, NULL},
     {"time", (PyCFunction)(void*)run_time, METH_NOARGS, NULL},
-    {"get", (PyCFunction)(void*)run_get, METH_O, NULL},
-    {"set", (PyCFunction)(void*)run_set, METH_VARARGS, NULL},
+    {"get", (PyCFunction)(void*)run_get, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"set", (PyCFunction)(void*)run_set, METH_VARARGS | METH_KEYWORDS, NULL},
     {"ended", (PyCFunction)(void*)run_ended, METH_NOARGS, NULL},
     {"cancel", (PyCFunction)(void*)run_cancel, METH_NOARGS, NULL},
     {"__enter__", (PyCFunction)(void*)run_go_in, METH_NOARGS, "one at a time"},
@@ -399,6 +425,174 @@ static PyType_Slot function_slots[] = {
 static PyType_Spec function_spec = {"cardan._fast.Function", sizeof(function), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, function_slots};
 
+// ---- other units -------------------------------------------------------------------------------
+
+// The methods of an Instance. By ctypes an exception that comes before their first line, as that of
+// Ctrl-C does, would be printed and forgotten, and the step taken for made.
+enum { INITIALIZE, OUTPUTS, STEP, OUTSIDE, SAVE, RESTORE, FAIL, VERBS };
+
+// The unit's bytes begin with a pointer to this, like those of a Function.
+typedef struct unit {
+    PyObject_HEAD PyObject* does[VERBS];
+    bool broken;
+} unit;
+
+static int unit_init(unit* u, PyObject* arguments, PyObject* named)
+{
+    (void)named;
+    PyObject* given[VERBS];
+    if (!PyArg_ParseTuple(arguments, "OOOOOOO", &given[0], &given[1], &given[2], &given[3],
+                          &given[4], &given[5], &given[6])) {
+        return -1;
+    }
+    for (int i = 0; i < VERBS; i++) {
+        keep(&u->does[i], given[i]);
+    }
+    return 0;
+}
+
+static int unit_traverse(unit* u, visitproc visit, void* arg)
+{
+    Py_VISIT(Py_TYPE(u));
+    for (int i = 0; i < VERBS; i++) {
+        Py_VISIT(u->does[i]);
+    }
+    return 0;
+}
+
+static int unit_clear(unit* u)
+{
+    for (int i = 0; i < VERBS; i++) {
+        Py_CLEAR(u->does[i]);
+    }
+    return 0;
+}
+
+static void unit_dealloc(unit* u)
+{
+    PyTypeObject* type = Py_TYPE(u);
+    PyObject_GC_UnTrack(u);
+    unit_clear(u);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(u);
+    Py_DECREF(type);
+}
+
+static unit* unit_of(const void* self)
+{
+    unit* u;
+    memcpy(&u, self, sizeof u);
+    return u;
+}
+
+static unsigned long long variables_of(const void* self)
+{
+    return (unsigned long long)(uintptr_t)self + sizeof(void*);
+}
+
+// What a method gives as a number, 0 if nothing; -1 if an exception has left it, which is told.
+static long long unit_ask(unit* u, int verb, PyObject* arguments)
+{
+    long long found = -1;
+    PyObject* said =
+        arguments && u->does[verb] ? PyObject_CallObject(u->does[verb], arguments) : NULL;
+    if (said) {
+        found = said == Py_None ? 0 : PyLong_AsLongLong(said);
+    } else {
+        PyObject *kind, *error, *trace;
+        PyErr_Fetch(&kind, &error, &trace);
+        PyErr_NormalizeException(&kind, &error, &trace);
+        if (trace) { PyException_SetTraceback(error, trace); }
+        u->broken = true;
+        PyObject* told = error && u->does[FAIL]
+                             ? PyObject_CallFunctionObjArgs(u->does[FAIL], error, NULL)
+                             : NULL;
+        if (PyErr_Occurred()) { PyErr_WriteUnraisable((PyObject*)u); }
+        Py_XDECREF(told);
+        Py_XDECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    }
+    Py_XDECREF(said);
+    Py_XDECREF(arguments);
+    return found;
+}
+
+static crd_model_status unit_initialize(void* self, const crd_model_host* host, double t)
+{
+    memcpy(self, (const void*)&host->model->user, sizeof(void*));
+    unit* u = unit_of(self);
+    const PyGILState_STATE state = PyGILState_Ensure();
+    u->broken = false;
+    const long long st =
+        unit_ask(u, INITIALIZE, Py_BuildValue("(KKd)", variables_of(self), 0ULL, t));
+    PyGILState_Release(state);
+    return st < 0 ? CRD_MODEL_ERROR : (crd_model_status)st;
+}
+
+static void unit_outputs(void* self, double t)
+{
+    unit* u = unit_of(self);
+    if (!u) { return; }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    (void)unit_ask(u, OUTPUTS, Py_BuildValue("(Kd)", variables_of(self), t));
+    PyGILState_Release(state);
+}
+
+static crd_model_status unit_step(void* self, const crd_model_host* host, double t, double h,
+                                  double* reached)
+{
+    (void)host, (void)reached;
+    unit* u = unit_of(self);
+    if (!u || u->broken) { return CRD_MODEL_ERROR; }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const long long st =
+        unit_ask(u, STEP, Py_BuildValue("(KKddK)", variables_of(self), 0ULL, t, h, 0ULL));
+    PyGILState_Release(state);
+    return st < 0 ? CRD_MODEL_ERROR : (crd_model_status)st;
+}
+
+static size_t unit_outside(const void* self)
+{
+    unit* u = unit_of(self);
+    if (!u) { return 0; }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const long long size = unit_ask(u, OUTSIDE, Py_BuildValue("(K)", variables_of(self)));
+    PyGILState_Release(state);
+    return size < 0 ? 0 : (size_t)size;
+}
+
+static void unit_save(const void* self, void* into)
+{
+    unit* u = unit_of(self);
+    const PyGILState_STATE state = PyGILState_Ensure();
+    (void)unit_ask(u, SAVE,
+                   Py_BuildValue("(KK)", variables_of(self), (unsigned long long)(uintptr_t)into));
+    PyGILState_Release(state);
+}
+
+static crd_model_status unit_restore(void* self, const crd_model_host* host, const void* from,
+                                     size_t size)
+{
+    memcpy(self, (const void*)&host->model->user, sizeof(void*));
+    unit* u = unit_of(self);
+    const PyGILState_STATE state = PyGILState_Ensure();
+    u->broken = false;
+    const long long st =
+        unit_ask(u, RESTORE,
+                 Py_BuildValue("(KKKK)", variables_of(self), 0ULL,
+                               (unsigned long long)(uintptr_t)from, (unsigned long long)size));
+    PyGILState_Release(state);
+    return st < 0 ? CRD_MODEL_ERROR : (crd_model_status)st;
+}
+
+static PyType_Slot unit_slots[] = {
+    {Py_tp_init, (void*)unit_init},         {Py_tp_dealloc, (void*)unit_dealloc},
+    {Py_tp_traverse, (void*)unit_traverse}, {Py_tp_clear, (void*)unit_clear},
+    {Py_tp_new, (void*)PyType_GenericNew},  {0, NULL},
+};
+static PyType_Spec unit_spec = {"cardan._fast.Unit", sizeof(unit), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, unit_slots};
+
 // ---- the module --------------------------------------------------------------------------------
 
 static PyObject* bind(PyObject* module, PyObject* arguments)
@@ -414,15 +608,17 @@ static PyObject* bind(PyObject* module, PyObject* arguments)
     memcpy((void*)&library.get, &at[3], sizeof(void*));
     memcpy((void*)&library.set, &at[4], sizeof(void*));
     memcpy((void*)&library.cancel, &at[5], sizeof(void*));
-    return Py_BuildValue("KKK", (unsigned long long)(uintptr_t)function_initialize,
-                         (unsigned long long)(uintptr_t)function_outputs,
-                         (unsigned long long)(uintptr_t)function_step);
+#define AT(f) ((unsigned long long)(uintptr_t)(f))
+    return Py_BuildValue("KKKKKKKKK", AT(function_initialize), AT(function_outputs),
+                         AT(function_step), AT(unit_initialize), AT(unit_outputs), AT(unit_step),
+                         AT(unit_outside), AT(unit_save), AT(unit_restore));
+#undef AT
 }
 
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS,
      "crd_master_advance, _ended, _time, _get, _set, _cancel -> initialize, outputs, step of a "
-     "Function"},
+     "Function; the same, outside, save, restore of a Unit"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_fast", .m_size = -1,
@@ -432,9 +628,10 @@ PyMODINIT_FUNC PyInit__fast(void);
 PyMODINIT_FUNC PyInit__fast(void)
 {
     PyObject* module = PyModule_Create(&definition);
-    PyObject* types[] = {PyType_FromSpec(&run_spec), PyType_FromSpec(&function_spec)};
-    const char* const names[] = {"Run", "Function"};
-    for (int i = 0; i < 2; i++) {
+    PyObject* types[] = {PyType_FromSpec(&run_spec), PyType_FromSpec(&function_spec),
+                         PyType_FromSpec(&unit_spec)};
+    const char* const names[] = {"Run", "Function", "Unit"};
+    for (int i = 0; i < 3; i++) {
         if (module && (!types[i] || PyModule_AddObject(module, names[i], types[i]) < 0)) {
             Py_CLEAR(module);
         }

@@ -522,7 +522,7 @@ def _task(step: Optional[float], band: Any, magnitude_band: Any, taps: int, degr
         setattr(task.goal, name, Interval(lo, hi))
     task.goal.m, task.degree, task.margin = whole("taps", taps, 1, 1000), whole("degree", degree, 0, 100), number("margin", margin)
     if noise is not None:
-        task.noise = number("noise", noise)
+        task.noise = _positive("noise", noise)
     for key, value in weights.items():
         if key not in ("alpha", "beta", "gamma", "delta", "v"):
             raise TypeError(f"design got {key!r}, expected alpha, beta, gamma, delta or v as weights")

@@ -290,6 +290,8 @@ class Circuit(_lib.Unique):
         if math.isnan(o.step):
             raise _lib.RangeError("there is no .tran, expected step with the step", self.file)
         every = whole("every", every, 1, (1 << 31) - 1)
+        if o.step > end:
+            raise _lib.RangeError(f"step is {o.step} s, expected no more than stop, {end} s")
         if end / o.step > 1e10:
             raise _lib.RangeError(f"{end} s in steps of {o.step} s, expected at most 1e10 steps")
         begin = n.tran_start if start is None and n.tran_start < end else number("start", start or 0)
@@ -308,7 +310,7 @@ class Circuit(_lib.Unique):
         """Values of the inputs at the ends of all steps, the start before them; None: nobody moves one."""
         names, n = [x.lower() for x in self.inputs], self._netlist.contents
         starts = np.array([n.inputs[i].start for i in range(n.input_count)], dtype=float)
-        moving = any(np.ndim(v) or isinstance(v, tuple) for v in inputs.values())
+        moving = any(isinstance(v, tuple) or np.ndim(v) for v in inputs.values())
         if moving and variable:
             raise _lib.RangeError("steps that vary would pass the corners of an input, expected a fixed step")
         rows = math.floor(end / step * (1 + 1e-12) + 1e-6) if moving else 0

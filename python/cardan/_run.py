@@ -8,7 +8,7 @@ import os
 import time as clock
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _lib, _optional
 from ._lib import lib
@@ -26,6 +26,7 @@ else:
 
 _ENDS = ("", "stop time", "unit", "interrupted", "failed", "overrun", "guard")
 _SLICE = 0.05  # s between two looks at signals such as Ctrl-C
+_NUMBERS = "biuf"  # kinds of NumPy's types
 
 
 def whole(what: str, number: Any, least: int = 0, most: int = (1 << 62) - 1) -> int:
@@ -41,9 +42,25 @@ def whole(what: str, number: Any, least: int = 0, most: int = (1 << 62) - 1) -> 
 def number(what: str, value: Any) -> float:
     """A number that was given; the library says which ones make sense."""
     try:
-        return float(value + 0)
-    except (TypeError, ValueError, OverflowError):
+        if isinstance(value, (str, bytes, bytearray)) or getattr(getattr(value, "dtype", None), "kind", "f") not in _NUMBERS:
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        raise _lib.RangeError(f"{what} is too large for a number of 64 bits") from None
+    except (TypeError, ValueError):
         raise TypeError(f"{what} is {type(value).__name__}, expected a number") from None
+
+
+def numbers(what: str, values: Any) -> "Array":
+    """Numbers that were given, as doubles; what a mask hides is NaN."""
+    a = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if a.dtype.kind == "O":
+        a = np.array([number(what, x) for x in a.ravel()], dtype=float).reshape(a.shape)
+    elif a.dtype.kind not in _NUMBERS:
+        raise TypeError(f"{what} has elements of type {a.dtype}, expected numbers")
+    if isinstance(a, np.ma.MaskedArray):
+        a = np.ma.filled(a.astype(float), np.nan)  # type: ignore[no-untyped-call,unused-ignore]
+    return np.asarray(a, dtype=np.float64)
 
 
 class VerdictWarning(UserWarning):
@@ -178,7 +195,9 @@ class Run(_lib.Unique):
         self._instances: List[Any] = []
         self._gate: Any = _lib.Gate("run")
         self._lost: List[c.c_void_p] = []  # states that went while somebody was inside
-        self._error: Optional[BaseException] = None
+        self._error: Optional[BaseException] = None  # of a unit in Python
+        self._whose = ""
+        self._written: Sequence[Tuple[int, str]] = ()  # where the library reads what
         self._fast: Any = None
         self._handles: Dict[str, Tuple[int, Any, int]] = {}
         self._finished = False
@@ -186,7 +205,7 @@ class Run(_lib.Unique):
         self._arrays: Dict[str, Any] = {}
         self._places: Dict[str, int] = {}  # of columns
         try:
-            self._system, self._instances = system._make(self._ctx, options, self._unit_failed)
+            self._system, self._instances, self._written = system._make(self._ctx, options, self._unit_failed)
             held.system, held.instances = self._system, self._instances
             if exchange:  # to be linearised
                 self._check(lib.crd_master_prefer_exchange(self._ctx.handle, self._system))
@@ -194,7 +213,7 @@ class Run(_lib.Unique):
             made = c.c_void_p()
             self._check(lib.crd_master_create(self._ctx.handle, self._system, c.byref(o), c.byref(made)))
             self._master = held.master = made.value
-            if _lib.fast:
+            if _lib.fast and type(self) is Run:  # others have methods of their own
                 self._quicken()
             if initialize:
                 self._check(lib.crd_master_initialize(self._master))
@@ -227,18 +246,21 @@ class Run(_lib.Unique):
                     raise _lib.StateError("the run is closed")
             run._check(status)
 
+        def advance(steps: Any) -> bool:
+            return Run.advance(alive(), steps)
+
         def get(name: str) -> Any:
             return Run.get(alive(), name)
 
         def put(name: str, value: Any) -> None:
             Run.set(alive(), name, value)
 
-        self._fast = self._gate = self._held.fast = _lib.fast.Run(self._master, at_fault, get, put, me)
+        self._fast = self._gate = self._held.fast = _lib.fast.Run(self._master, at_fault, advance, get, put, me)
         self.__dict__.update(advance=self._fast.advance, get=self._fast.get, set=self._fast.set)
 
-    def _unit_failed(self, e: BaseException) -> None:
+    def _unit_failed(self, e: BaseException, unit: str) -> None:
         if self._error is None:
-            self._error = e
+            self._error, self._whose = e, unit
         if self._fast:
             self._fast.flag()
 
@@ -270,11 +292,12 @@ class Run(_lib.Unique):
         if error is not None and not isinstance(error, Exception):
             raise error  # Ctrl-C, exit
         if status < 0:
-            e = _lib.failure(status, ctx.sentence())
+            said = f": {type(error).__name__}: {error}" if error is not None else ""
+            e = _lib.failure(status, ctx.sentence() + said, self._written)
             e.run = self
             raise e from error
         if error is not None:
-            failed = _lib.UnitError(f"a unit in Python failed: {type(error).__name__}: {error}")
+            failed = _lib.UnitError(f"unit '{self._whose}' failed: {type(error).__name__}: {error}")
             failed.run = self
             raise failed from error
 
@@ -298,13 +321,21 @@ class Run(_lib.Unique):
 
     def advance(self, steps: int = 1) -> bool:
         """So many macro steps. False: the run has come to its end."""
-        if steps.__class__ is not int or steps >> 62:
-            steps = whole("steps", steps)
+        left = whole("steps", steps)
         with self._inside():
-            status = lib.crd_master_advance(self._master, steps)
-            if status < 0 or self._error is not None:
-                self._check(status)
-            return bool(lib.crd_master_ended(self._master) == 0)
+            some, going = 256, True
+            while going:  # in slices, between which Python sees Ctrl-C
+                some = min(some, left)
+                left -= some
+                before = clock.monotonic()
+                status = lib.crd_master_advance(self._master, some)
+                if status < 0 or self._error is not None:
+                    self._check(status)
+                going = bool(lib.crd_master_ended(self._master) == 0)
+                if not left:
+                    break
+                some = some * 2 if clock.monotonic() - before < _SLICE else some
+            return going
 
     def steps(self, every: int = 1) -> Iterator[float]:
         """The time before each step, which is made when the loop comes back; finishes the run at the end."""
@@ -389,11 +420,11 @@ class Run(_lib.Unique):
         with self._inside():
             index, room, count = self._handles.get(name) or self._handle(name)
             if count == 1:
-                room[0] = value
+                room[0] = number(name, value)
             else:
-                values = np.asarray(value, dtype=float).ravel()
-                if values.size != count:
-                    raise _lib.RangeError(f"{name} got {values.size} values, expected {count}")
+                values = numbers(name, value)
+                if values.shape != (count,):
+                    raise _lib.RangeError(f"{name} got {values.size} values in the shape {values.shape}, expected {count}")
                 room[:] = values.tolist()
             self._check(lib.crd_master_set(self._master, index, room))
 
@@ -419,11 +450,8 @@ class Run(_lib.Unique):
     def _array(self, at: Optional[int], rows: int) -> "Array":
         if not at or not rows:
             return np.full(rows, np.nan) if rows else np.empty(0)
-        view = np.ctypeslib.as_array(_Memory.from_address(at, rows, self._held))
-        if not self._finished:
-            return view.copy()  # the record goes on, or back, and moves
-        view.flags.writeable = False
-        return view
+        view = np.asarray(memoryview(_Memory.from_address(at, rows, self._held)).toreadonly())
+        return view if self._finished else view.copy()  # the record goes on, or back, and moves
 
     def __getitem__(self, name: str) -> "Array":
         """A recorded signal, "t" or "time" for its times. Of a finished run without a copy, else as it is now."""
@@ -461,9 +489,12 @@ class Run(_lib.Unique):
         return iter(self.names)
 
     def to_pandas(self) -> Any:
-        """The record as a DataFrame over time."""
+        """The record as a DataFrame over time; NaN where a unit that is recorded at its own times has no row."""
         pandas = _optional.need("pandas", "Run.to_pandas")
-        return pandas.DataFrame({n: self[n] for n in self.names}, index=pandas.Index(self["t"], name="time"))
+        times = {n: self.times(n) for n in self.names}
+        if all(t.shape == self["t"].shape for t in times.values()):
+            return pandas.DataFrame({n: self[n] for n in times}, index=pandas.Index(self["t"], name="time"))
+        return pandas.DataFrame({n: pandas.Series(self[n], index=pandas.Index(t, name="time")) for n, t in times.items()})
 
     def times(self, name: str) -> "Array":
         """The times of a recorded signal; those of `run["t"]`, unless units are recorded at their own."""

@@ -252,8 +252,9 @@ class System:
         return _written({**self._units, **own}, dict(enumerate(self._connections)), dict(enumerate(self._bonds)),
                         {**self._options, **options}, self._record)
 
-    def _make(self, ctx: _lib.Context, options: Mapping[str, Any], failed: Any) -> Tuple[int, List[Instance]]:
-        """The library's system, and the instances of units in Python that it borrows."""
+    def _make(self, ctx: _lib.Context, options: Mapping[str, Any], failed: Any
+              ) -> Tuple[int, List[Instance], List[Tuple[int, str]]]:
+        """The library's system, the instances of units in Python that it borrows, and what it reads in which line."""
         made = c.c_void_p()
         instances: List[Instance] = []
         file = _lib.encode(self.file, "file") if self.file is not None else b""
@@ -289,7 +290,7 @@ class System:
         except BaseException:
             lib.crd_system_destroy(made)
             raise
-        return made.value or 0, instances
+        return made.value or 0, instances, places
 
     def start(self, *, snapshots: bool = True, **options: Any) -> Run:
         """A run that stands at its beginning, to be advanced step by step. Named arguments as in `options`."""

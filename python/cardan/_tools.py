@@ -5,6 +5,7 @@ import contextlib
 import ctypes as c
 import json
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from . import _lib
 from ._lib import P, S, lib
-from ._run import Run, number, whole
+from ._run import Run, number, numbers, whole
 
 #: a coupling element: a name, the keys of one, or a file
 Element = Union[str, Mapping[str, Any], "os.PathLike[str]"]
@@ -40,7 +41,7 @@ _lib.declare({
 
 def one_dimension(values: Any, what: str) -> Any:
     """An array of doubles as the library reads it."""
-    y = np.ascontiguousarray(values, dtype=np.float64)
+    y = np.ascontiguousarray(numbers(what, values))
     if y.ndim != 1:
         raise _lib.RangeError(f"{what} has {y.ndim} dimensions, expected 1")
     return y
@@ -116,7 +117,8 @@ def algorithms() -> List[str]:
 
 def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optional[Sequence[Element]] = None, *,
                jitter: float = 0.0, loss: float = 0.0, seed: int = 1) -> Dict[str, Compensated]:
-    """What each algorithm would have done to a recorded signal, one sample per macro `step`, `latency` s late.
+    """What each algorithm would have done to a recorded signal, one sample per macro `step`, `latency` s late. NaN is a sample that
+    was never sent.
 
     >>> import numpy as np
     >>> t = np.arange(0, 5, 0.01)
@@ -127,6 +129,9 @@ def compensate(signal: Any, step: float, latency: float = 0.0, algorithms: Optio
     `algorithms` are names (`cardan.algorithms()`), mappings with the keys of an element (docs/coupling.md) or files of one.
     """
     y = one_dimension(signal, "the signal")
+    missing = int(np.isnan(y).sum())
+    if missing:
+        warnings.warn(f"{missing} of {len(y)} samples are no numbers: they count as never sent", stacklevel=2)
     o = lib.crd_replay_defaults()
     o.step, o.delay = number("step", step), number("latency", latency)
     o.jitter, o.loss, o.seed = number("jitter", jitter), number("loss", loss), whole("seed", seed, 0, (1 << 64) - 1)
@@ -193,12 +198,14 @@ class Opened:
         key = next((k for k in ("t", "time") if k in of), None)
         if key is None:
             raise _lib.NotFound("the mapping has no times, expected 't' or 'time'")
-        time = np.ascontiguousarray(of[key], dtype=np.float64)
+        time = np.ascontiguousarray(numbers(key, of[key]))
+        if time.ndim == 1 and not (np.isfinite(time).all() and (np.diff(time) >= 0).all()):
+            raise _lib.RangeError(f"{key} goes back or is no number somewhere, expected ascending times")
         names = [k for k in of if k != key]
         columns = (_lib.TableColumn * max(1, len(names)))()
         self.keep += [time, columns]
         for i, name in enumerate(names):
-            values = np.ascontiguousarray(of[name], dtype=np.float64)
+            values = np.ascontiguousarray(numbers(str(name), of[name]))
             if values.shape != time.shape or values.ndim != 1:
                 raise _lib.RangeError(f"{name} has the shape {values.shape}, expected that of the times, {time.shape}")
             self.keep.append(values)

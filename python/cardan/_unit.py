@@ -5,7 +5,7 @@ import ctypes as c
 import pickle
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
-from . import _lib
+from . import _lib, _run
 from ._optional import Later
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _OK, _ERROR = 0, 5
 def _start(name: str, value: Any) -> Start:
     if isinstance(value, (int, float)):
         return float(value)
-    array = np.asarray(value, dtype=float)
+    array = _run.numbers(name, value)
     if array.ndim > 1 or not array.size:
         raise ValueError(f"{name} has the shape {array.shape}, expected a number or an array of one dimension")
     return array if array.ndim else float(array)
@@ -49,7 +49,7 @@ class Unit:
                  parameters: Optional[Mapping[str, Any]], feedthrough: Optional[bool]) -> None:
         self.code = code
         self.is_class = isinstance(code, type)
-        self.name = code.__name__
+        self.name = str(getattr(code, "__name__", type(code).__name__))
         self.__doc__ = code.__doc__
         self.takes_time = False
         if not self.is_class:
@@ -119,7 +119,7 @@ def unit(code: Optional[Callable[..., Any]] = None, *, inputs: Optional[Names] =
 class Instance:
     """One instance of a unit in one run: a model for the library, whose variables are doubles in its memory."""
 
-    def __init__(self, of: Unit, failed: Callable[[BaseException], None]) -> None:
+    def __init__(self, of: Unit, failed: Callable[[BaseException, str], None]) -> None:
         self.of = of
         self.failed = failed
         self.names: List[str] = [*of.inputs, *of.parameters, *of.outputs]
@@ -146,9 +146,10 @@ class Instance:
             doubles += 1 if isinstance(start, float) else len(start)
         self.doubles = max(1, doubles)
         self.fast: Any = None
-        if _lib.fast and not of.is_class and not self.arrays:
+        quick = not of.is_class and not self.arrays
+        if _lib.fast:
             for row in self.rows:
-                row.offset += 8  # behind the Function that they belong to
+                row.offset += 8  # behind what they belong to
         self.object: Any = None
         self.pickled = b""
         self.unsaved: Optional[Exception] = None  # why the object cannot be pickled
@@ -156,23 +157,22 @@ class Instance:
         self.at = 0
         self.view: Any = None
         self.broken = False
+        does = (self._initialize, self._outputs, self._step, self._outside, self._save, self._restore)
+        calls: Sequence[Any] = does
         self.model = _lib.Model(
             name=of.name.encode() if of.name.isascii() else b"unit", description=b"a unit in Python",
-            size=8 * self.doubles, variables=self.rows, variable_count=len(self.names), default_step=0.01,
-            default_stop=1.0, initialize=_lib.INITIALIZE(self._initialize), outputs=_lib.OUTPUTS(self._outputs),
-            step=_lib.STEP(self._step))
-        if of.is_class:
-            self.model.outside = _lib.OUTSIDE(self._outside)
-            self.model.save = _lib.SAVE(self._save)
-            self.model.restore = _lib.RESTORE(self._restore)
-        if _lib.fast and not of.is_class and not self.arrays:
-            self.fast = _lib.fast.Function(of.code, tuple(of.parameters), self._take_result, len(of.inputs),
-                                           len(of.parameters), len(of.outputs), of.takes_time)
+            size=8 * self.doubles, variables=self.rows, variable_count=len(self.names), default_step=0.01, default_stop=1.0)
+        if _lib.fast:
+            self.fast = _lib.fast.Unit(*does, self._fail) if not quick else _lib.fast.Function(
+                of.code, tuple(of.parameters), self._take_result, len(of.inputs), len(of.parameters), len(of.outputs),
+                of.takes_time)
             self.model.user, self.model.kept = id(self.fast), 8
             self.model.size += 8
-            self.model.initialize = _lib.INITIALIZE(_lib.fast_calls[0])
-            self.model.outputs = _lib.OUTPUTS(_lib.fast_calls[1])
-            self.model.step = _lib.STEP(_lib.fast_calls[2])
+            calls = _lib.fast_calls[:3] if quick else _lib.fast_calls[3:]
+        kinds = (_lib.INITIALIZE, _lib.OUTPUTS, _lib.STEP, _lib.OUTSIDE, _lib.SAVE, _lib.RESTORE)
+        for name, kind, call in zip(("initialize", "outputs", "step", "outside", "save", "restore")[:6 if of.is_class else 3],
+                                    kinds, calls):
+            setattr(self.model, name, kind(call))
         self.given = len(of.inputs) + len(of.parameters)
         self.input_count = len(of.inputs)
         self.parameter_names = list(of.parameters)
@@ -187,7 +187,7 @@ class Instance:
 
     def _fail(self, e: BaseException) -> int:
         self.broken = True
-        self.failed(e)
+        self.failed(e, self.unit)
         return _ERROR
 
     def _value(self, i: int) -> Any:
@@ -200,11 +200,14 @@ class Instance:
     def _set(self, i: int, value: Any) -> None:
         place = self.places[i]
         if isinstance(place, slice):
-            value = np.asarray(value, dtype=float)
+            value = _run.numbers(f"unit {self.of.name}: {self.names[i]}", value)
             if value.shape != (place.stop - place.start,):
                 raise ValueError(f"unit {self.of.name}: {self.names[i]} has the shape {value.shape}, expected "
                                  f"({place.stop - place.start},)")
-        self.view[place] = value
+        try:
+            self.view[place] = value
+        except TypeError:
+            raise TypeError(f"unit {self.of.name}: {self.names[i]} is {type(value).__name__}, expected a number") from None
 
     def _take(self) -> None:
         for i in range(self.given):
@@ -266,7 +269,16 @@ class Instance:
         if count == 1 and not isinstance(y, single):
             self._set(self.given, y)
             return
-        values = [y[name] for name in self.of.outputs] if isinstance(y, dict) else list(y)
+        if isinstance(y, dict):
+            other = sorted(map(str, set(y).symmetric_difference(self.of.outputs)))
+            if other:
+                raise ValueError(f"unit {self.of.name} gave {'no ' if other[0] not in y else ''}'{other[0]}', expected "
+                                 + ", ".join(self.of.outputs))
+            y = [y[name] for name in self.of.outputs]
+        elif isinstance(y, (set, frozenset)) or not hasattr(y, "__iter__"):
+            raise TypeError(f"unit {self.of.name} gave {type(y).__name__}, expected {count} values: "
+                            + ", ".join(self.of.outputs))
+        values = list(y)
         if len(values) != count:
             raise ValueError(f"unit {self.of.name} gave {len(values)} values, expected {count}: "
                              + ", ".join(self.of.outputs))

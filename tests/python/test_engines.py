@@ -145,6 +145,7 @@ class Elements(Case):
         self.fails(cardan.RangeError, "expected one of moment", lambda: cardan.design("best", step=0.1, band=3, k=1))
         self.fails(TypeError, "weights", lambda: cardan.design("optimal", step=0.1, band=3, k=1, omega=2))
         self.fails(cardan.RangeError, "two algorithms", lambda: cardan.compensate([1, 2], 1, 0, ["zoh", "zoh"]))
+        self.fails(cardan.RangeError, "noise is nan", lambda: cardan.design(step=0.1, band=3, k=1, noise=math.nan))
         self.fails(cardan.RangeError, "segment", lambda: cardan.spectrum([1, 2], 0.1))
 
 
@@ -235,6 +236,8 @@ class Circuits(Case):
         self.fails(cardan.RangeError, "above 0", lambda: c.run(stop=-1))
         self.fails(TypeError, "seconds", lambda: c.run(stop="1 s"))
         self.fails(cardan.RangeError, "at most", lambda: c.run(step=1e-300))
+        self.fails(cardan.RangeError, "no more than stop", lambda: c.run(step=10, stop=1))
+        self.fails(cardan.RangeError, "2 times and 1 values", lambda: c.run(inputs={"u": ([0, 1], [1])}))
         self.fails(cardan.NotFound, "did you mean", lambda: c.run()["yy"])
         c.close()
         self.fails(cardan.StateError, "closed", c.run)
@@ -307,8 +310,11 @@ class Parts(Case):
         new = cardan.System
         self.fails(cardan.RangeError, "shape", lambda: new().add("r", replay={"t": t, "y": [1, 2]}))
         self.fails(cardan.NotFound, "no times", lambda: new().add("r", replay={"y": t}))
+        self.fails(TypeError, "complex", lambda: new().add("r", replay={"t": t, "y": 1j * t}))
+        self.fails(TypeError, "datetime", lambda: new().add("r", replay={"t": t.astype("datetime64[s]"), "y": t}))
         self.fails(cardan.RangeError, "no rows", lambda: new().add("r", replay={"t": [], "y": []}))
-        self.fails(cardan.CardanError, "", lambda: new().add("r", replay={"t": t[::-1], "y": t}).run(step=0.5, stop=1))
+        self.fails(cardan.RangeError, "ascending", lambda: new().add("r", replay={"t": t[::-1], "y": t}))
+        self.fails(cardan.RangeError, "ascending", lambda: cardan.compare({"t": [0, math.nan, 2], "y": t}, {"t": t, "y": t}))
 
     def test_arrays_in_units(self):
         @cardan.unit(outputs={"y": np.zeros(3), "sum": 0.0})

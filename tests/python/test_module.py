@@ -5,13 +5,16 @@
 import copy
 import csv
 import doctest
+import functools
 import gc
 import importlib
+import math
 import os
 import pickle
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -169,6 +172,16 @@ class Runs(unittest.TestCase):
             self.skipTest("pandas is not installed")
         frame = lag_system().run().to_pandas()
         self.assertEqual(frame["lag.y"].iloc[0], 0)
+        with tempfile.TemporaryDirectory() as folder:  # a unit that is recorded at times of its own
+            path = os.path.join(folder, "rates.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("cardan: 1\nunits:\n  p: { signal: { shape: sine, frequency: 2 } }\n"
+                        f"  slow: {{ fmu: {FMUS}/lo_fd2.fmu, step: 100 ms }}\n"
+                        f"run: {{ step: 10 ms, stop: 1 s }}\nresults: {folder}/run.mf4\n")
+            run = cardan.System(path).run()
+            frame = run.to_pandas()
+        self.assertEqual((len(frame), frame["slow.x2"].count(), frame["p.y"].count()), (101, 11, 101))
+        self.assertEqual(frame["slow.x2"].dropna().index.tolist(), run.times("slow.x2").tolist())
 
     def test_two_systems_run_in_two_threads(self):
         found = {}
@@ -182,6 +195,50 @@ class Runs(unittest.TestCase):
         for t in threads:
             t.join()
         self.assertEqual(found[0], found[1])
+
+    def interrupted(self, f):
+        """KeyboardInterrupt leaves it, as by Ctrl-C a moment later."""
+        def interrupt(*_):
+            raise KeyboardInterrupt
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            self.assertRaises(KeyboardInterrupt, f)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_many_steps_at_once_can_be_interrupted(self):
+        push = cardan.System().add("push", signal={"shape": "sine", "frequency": 2}).options(step=0.1, stop=1e9)
+        with push.start(snapshots=False) as run:
+            self.interrupted(lambda: run.advance(10**9))
+            here = run.time
+            self.assertTrue(run.advance())  # it stands where it was, and goes on
+            self.assertAlmostEqual(run.time, here + 0.1, 6)
+            run.cancel()
+
+    @unittest.skipUnless(_lib.fast, "ctypes forgets exceptions before the first line of a callback")
+    def test_a_unit_in_python_can_be_interrupted_wherever_it_is(self):
+        """Also before the first line of its method, where most interrupts come: none is lost, and no step is left out."""
+        @cardan.unit(inputs=["u"], outputs=["n"])
+        class Count:
+            def step(self, t, h):
+                self.n += 1
+
+        for _ in range(5):
+            run = cardan.System().add("count", Count).start(step=0.125, stop=1e7, snapshots=False)
+            self.interrupted(run.complete)
+            n, t = run["count.n"], run["t"]
+            self.assertTrue(len(n) > 10 and (n == 8 * t).all())
+
+    def test_steps_come_in_any_portions(self):
+        found = []
+        for portions in ([1000], [1] * 1000, [257, 300, 443]):
+            with lag_system().start(stop=100) as run:
+                self.assertEqual([run.advance(n) for n in portions], [True] * (len(portions) - 1) + [False])
+                self.assertFalse(run.advance(300))
+            found.append(run["lag.y"].tobytes())
+        self.assertEqual(len(set(found)), 1)
 
     def test_another_thread_cancels(self):
         s = cardan.System().add("lag", Lag).options(step=1e-4, stop=1e6)
@@ -611,7 +668,14 @@ class Mistakes(unittest.TestCase):
             self.fails(cardan.NotFound, "", lambda: run.get("lag.z"))
             self.fails(cardan.StateError, "connected", lambda: run.set("lag.u", 1))
             self.fails(cardan.RangeError, "nan", lambda: run.set("lag.T", float("nan")))
-            self.fails(TypeError, "", lambda: run.set("lag.T", "fast"))
+            for _ in range(2):  # the first look at a name goes another way
+                self.fails(TypeError, "lag.T is str, expected a number", lambda: run.set("lag.T", "fast"))
+            self.fails(TypeError, "lag.T is timedelta64", lambda: run.set("lag.T", np.timedelta64(1, "s")))
+            self.fails(cardan.RangeError, "too large", lambda: run.set("lag.T", 10**400))
+            self.fails(cardan.RangeError, "steps is -1", lambda: run.advance(-1))
+            self.fails(TypeError, "whole number", lambda: run.advance(True))
+            run.set(name="lag.T", value=0.5)
+            self.assertEqual((run.get(name="lag.T"), run.advance(steps=2)), (0.5, True))
             self.fails(TypeError, "", lambda: run.restore(None))
             with lag_system().start() as other:
                 self.fails(cardan.StateError, "this run", lambda: run.restore(other.save()))
@@ -647,6 +711,17 @@ class Mistakes(unittest.TestCase):
             cardan.System().add("x", cardan.unit(inputs=["u"])(Interrupts)).run(step=0.1, stop=1)
 
     def test_units(self):
+        new = cardan.System
+        for wrong in ({"a": 1, "b": 2, "c": 3}, {"a": 1}, {1, 2}, 3.0):
+            self.fails(cardan.UnitError, "a, b", lambda: new().add("u", cardan.unit(outputs=["a", "b"])(lambda u: wrong)).run(
+                stop=1, step=0.1))
+        self.fails(cardan.UnitError, "unit 'u' failed: TypeError: unit <lambda>: y is str, expected a number",
+                   lambda: new().add("u", cardan.unit(lambda u: "3")).run(stop=1, step=0.1))
+        self.fails(cardan.UnitError, "complex", lambda: new().add("u", cardan.unit(outputs={"y": [0, 0]})(
+            lambda u: np.array([1j, 2]))).run(stop=1, step=0.1))
+        self.fails(TypeError, "expected a number", lambda: cardan.unit(lambda u=None: u))
+        self.assertEqual(new().add("u", cardan.unit(functools.partial(lambda a, b: a + b, 1))).run(stop=1, step=0.1)["u.y"][0], 1)
+        self.assertEqual(self.fails(cardan.RangeError, "the system has no units", new().run).place, "")
         self.fails(TypeError, "step", lambda: cardan.unit(type("A", (), {})))
         self.fails(ValueError, "two variables", lambda: cardan.unit(inputs=["y"])(lambda y: y))
         self.fails(TypeError, "*", lambda: cardan.unit(lambda *u: 0))
@@ -660,6 +735,14 @@ class Mistakes(unittest.TestCase):
         self.fails(cardan.NotFound, "did you mean", lambda: cardan.compensate(t, 0.01, 0, ["zho"]))
         self.fails(cardan.RangeError, "dimensions", lambda: cardan.compensate(np.ones((2, 2)), 0.01))
         self.fails(cardan.RangeError, "", lambda: cardan.compensate(t, -1))
+        for wrong, part in ((t + 1j, "complex"), ([str(x) for x in t], "<U"), (t.astype("timedelta64[s]"), "timedelta"),
+                            ([None, 1.0], "NoneType")):
+            self.fails(TypeError, part, lambda: cardan.compensate(wrong, 0.01))
+        self.fails(cardan.RangeError, "none is a number", lambda: cardan.compensate([math.nan] * 9, 0.01))
+        self.fails(cardan.RangeError, "sample 1 = inf", lambda: cardan.compensate([1.0, math.inf], 0.01, 0, ["zoh"]))
+        hidden = np.ma.array(np.append(t, 1e9), mask=[False] * len(t) + [True])  # what a mask hides was never sent
+        with self.assertWarnsRegex(UserWarning, "1 of 501 samples"):
+            self.assertLess(cardan.compensate(hidden, 0.01, 0.05, ["zoh"])["zoh"].worst, 0.06)
         self.assertFalse(cardan.compare({"t": t, "y": t}, {"t": t, "y": t + 1}))
         self.fails(cardan.RangeError, "shape", lambda: cardan.compare({"t": t, "y": t[1:]}, {"t": t, "y": t}))
 
