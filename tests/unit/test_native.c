@@ -136,6 +136,35 @@ static void a_model_starts_unless_it_discards_or_fails(void** state)
     crd_context_destroy(ctx);
 }
 
+static crd_model_status say_step(void* self, const crd_model_host* host, double t, double h,
+                                 double* reached)
+{
+    (void)h, (void)reached;
+    return say(self, host, t);
+}
+
+// Models are what programs give, too: a binding that leaves a status unset, say.
+static void what_is_no_status_of_a_step_is_a_failure(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_model model = sample_model;
+    model.step = say_step;
+    model.has_events = false;
+    model.event = NULL;
+    const crd_unit_spec spec = native_spec(&model);
+    const int answers[] = {CRD_MODEL_EVENT, 77, -1};
+    for (int i = 0; i < 3; i++) {
+        crd_unit* u = make(ctx, &spec);
+        start(u, 0, 1);
+        memcpy(&said, &answers[i], sizeof said);
+        check_status(u->ops->step(u, 0, 0.1), CRD_E_UNIT);
+        check_contains(crd_error_text(u->ctx), i ? "no status" : "of which the model has none");
+        crd_unit_destroy(u);
+    }
+    crd_context_destroy(ctx);
+}
+
 static void a_bouncing_ball_goes_through_its_events(void** state)
 {
     (void)state;
@@ -378,6 +407,7 @@ int main(void)
         cmocka_unit_test(polynomial_inputs_are_integrated_exactly),
         cmocka_unit_test(outputs_follow_inputs_between_steps_and_during_initialisation),
         cmocka_unit_test(failures_and_wishes_of_a_model_reach_the_caller),
+        cmocka_unit_test(what_is_no_status_of_a_step_is_a_failure),
         cmocka_unit_test(a_model_starts_unless_it_discards_or_fails),
         cmocka_unit_test(a_bouncing_ball_goes_through_its_events),
         cmocka_unit_test(every_type_passes_through),

@@ -27,11 +27,14 @@ static void host_log(void* user, crd_model_status status, const char* text)
 static crd_status failed(crdi_native* u, crd_model_status status, const char* function, double t)
 {
     static const char* const words[] = {
+        [CRD_MODEL_EVENT] = "ended at an event, of which the model has none",
         [CRD_MODEL_DISCARD] = "was discarded",
         [CRD_MODEL_ERROR] = "failed",
         [CRD_MODEL_FATAL] = "failed for good",
     };
-    return crdi_fail(u->base.ctx, CRD_E_UNIT, "%s at %g %s%s", function, t, words[status], u->text);
+    return crdi_fail(u->base.ctx, CRD_E_UNIT, "%s at %g %s%s", function, t,
+                     status <= CRD_MODEL_FATAL ? words[status] : "said no status that there is",
+                     u->text);
 }
 
 // ---- life --------------------------------------------------------------------------------------
@@ -146,7 +149,9 @@ static crd_status native_step(crd_unit* unit, double t, double h)
         const crd_model_status st = m->step ? m->step(u->self, &u->host, now, left, &reached)
                                             : crd_model_solve(&u->ode, u->self, &u->host, now, left,
                                                               u->next_event, &reached);
-        if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "step", now); }
+        if (st >= CRD_MODEL_DISCARD || (st == CRD_MODEL_EVENT && !m->has_events)) {
+            return failed(u, st, "step", now);
+        }
         if (u->moving) { advance_inputs(u, reached - now); }
         if (st == CRD_MODEL_TERMINATE) { crdi_unit_wish_stop(unit); }
         u->time = now = reached;
