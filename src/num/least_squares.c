@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static double least_squares_dot(int n, const double* a, const double* b)
+double crdi_num_dot(int n, const double* a, const double* b)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
@@ -20,7 +20,7 @@ int crdi_num_least_squares(int rows, int columns, double* a, double* b, double d
     for (int k = 0; k < columns; k++) {
         double* q = a + (size_t)k * (size_t)rows;
         double* r = work + (size_t)k * (size_t)columns; // column k of the triangle
-        const double length = sqrt(least_squares_dot(rows, q, q));
+        const double length = sqrt(crdi_num_dot(rows, q, q));
         for (int i = 0; i < k; i++) {
             r[i] = 0;
         }
@@ -28,14 +28,14 @@ int crdi_num_least_squares(int rows, int columns, double* a, double* b, double d
             for (int i = 0; i < k; i++) {
                 if (work[(size_t)i * (size_t)columns + (size_t)i] == 0) { continue; } // left out
                 const double* p = a + (size_t)i * (size_t)rows;
-                const double along = least_squares_dot(rows, p, q);
+                const double along = crdi_num_dot(rows, p, q);
                 r[i] += along;
                 for (int j = 0; j < rows; j++) {
                     q[j] -= along * p[j];
                 }
             }
         }
-        const double rest = sqrt(least_squares_dot(rows, q, q));
+        const double rest = sqrt(crdi_num_dot(rows, q, q));
         r[k] = isfinite(rest) && rest > drop * length ? rest : 0;
         x[k] = 0;
         if (r[k] == 0) { continue; }
@@ -43,7 +43,7 @@ int crdi_num_least_squares(int rows, int columns, double* a, double* b, double d
         for (int j = 0; j < rows; j++) {
             q[j] /= rest;
         }
-        x[k] = least_squares_dot(rows, q, b);
+        x[k] = crdi_num_dot(rows, q, b);
         for (int j = 0; j < rows; j++) {
             b[j] -= x[k] * q[j];
         }

@@ -64,15 +64,6 @@ static void put_sample(crdi_cut* s, int signal, double value)
     s->history[signal][s->head + CRDI_CUT_HISTORY] = value;
 }
 
-static double oscillator_dot(int m, const double* a, const double* y)
-{
-    double sum = 0;
-    for (int i = 0; i < m; i++) {
-        sum += a[i] * y[i];
-    }
-    return sum;
-}
-
 // What the signal is told to be from this macro step to the next: input[0] + theta input[1].
 static void continue_signal(crdi_cut* s, int signal, const crdi_continuation* by)
 {
@@ -88,8 +79,8 @@ static void continue_signal(crdi_cut* s, int signal, const crdi_continuation* by
     } else if (by->network) {
         input[0] = crd_network_eval(by->network, y);
     } else {
-        input[0] = oscillator_dot(by->linear->m, by->linear->a, y);
-        if (by->linear->A) { input[1] = oscillator_dot(by->linear->m, by->linear->A, y); }
+        input[0] = crdi_num_dot(by->linear->m, by->linear->a, y);
+        if (by->linear->A) { input[1] = crdi_num_dot(by->linear->m, by->linear->A, y); }
     }
 }
 
@@ -248,7 +239,7 @@ crd_status crdi_whole_init(crdi_whole* s, const crdi_oscillator* o)
 static void multiply_matrices(const double* a, const double* x, double* out)
 {
     for (int i = 0; i < 4; i++) {
-        out[i] = oscillator_dot(4, &a[4 * i], x);
+        out[i] = crdi_num_dot(4, &a[4 * i], x);
     }
 }
 

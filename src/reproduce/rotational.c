@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "shared/num.h"
+
 // Parameters (44).
 #define J1 10.0
 #define J2 10.0
@@ -36,19 +38,10 @@ static const linear whole = {4,
                              0};
 static const double whole_C[2][N_MAX] = {{ck, dk, -ck, -dk}, {0, 0, 0, 1}};
 
-static double rotational_dot(int n, const double* a, const double* b)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 static void rotational_slope(const linear* s, const double* x, double u, double* dx)
 {
     for (int i = 0; i < s->n; i++) {
-        dx[i] = rotational_dot(s->n, s->A[i], x) + s->B[i] * u;
+        dx[i] = crdi_num_dot(s->n, s->A[i], x) + s->B[i] * u;
     }
 }
 
@@ -116,7 +109,7 @@ static double output_at(const unit* v, double s)
 {
     double x[N_MAX];
     expansion_at(v->s, &v->step, s, x);
-    return rotational_dot(v->s->n, v->s->C, x) + v->s->D * crd_poly_eval(&v->u, s);
+    return crdi_num_dot(v->s->n, v->s->C, x) + v->s->D * crd_poly_eval(&v->u, s);
 }
 
 // Derivatives of state and output at the end of a step; (46), (47).
@@ -126,7 +119,7 @@ static void work_out(unit* v)
     memcpy(x, v->x, sizeof x);
     v->y.order = ORDERS - 1;
     for (int i = 0; i < ORDERS; i++) {
-        v->y.y[i] = rotational_dot(v->s->n, v->s->C, x) + v->s->D * v->used.y[i];
+        v->y.y[i] = crdi_num_dot(v->s->n, v->s->C, x) + v->s->D * v->used.y[i];
         rotational_slope(v->s, x, v->used.y[i], dx);
         for (int j = 0; j < v->s->n; j++) {
             x[j] = !v->euler ? dx[j] : i == 0 ? v->step.c[1][j] : 0;
@@ -174,7 +167,7 @@ static void start_run(run* r)
         *v = (unit){.s = &units[i], .euler = r->o->euler, .y = {.order = ORDERS - 1}};
         memcpy(v->x, i == 0 ? x0 : x0 + 2, (size_t)v->s->n * sizeof *x0);
         for (int j = 0; j < ORDERS; j++) {
-            v->y.y[j] = rotational_dot(4, whole_C[i], d[j]);
+            v->y.y[j] = crdi_num_dot(4, whole_C[i], d[j]);
         }
         v->y = crd_defect_scheme_initial(r->o->scheme, &v->y);
         crd_history_push(&r->past[i], 0, &v->y);
@@ -238,7 +231,7 @@ static void errors(run* r, double h)
         expansion_at(&whole, &exact, s, x);
         for (int i = 0; i < 2; i++) {
             const crd_poly y = crd_poly_output(&r->units[i].y, r->o->n, h);
-            const double right = rotational_dot(4, whole_C[i], x), part = 0.5 * h * weight[g / 2];
+            const double right = crdi_num_dot(4, whole_C[i], x), part = 0.5 * h * weight[g / 2];
             const double e = crd_poly_eval(&y, s) - right, off = output_at(&r->units[i], s) - right;
             r->error[i] += part * e * e;
             r->off += part * off * off;
@@ -251,8 +244,8 @@ static void errors(run* r, double h)
 static void show_step(const run* r, double t, double h)
 {
     const double y[2] = {r->units[0].y.y[0], r->units[1].y.y[0]};
-    const double exact[2] = {rotational_dot(4, whole_C[0], r->exact),
-                             rotational_dot(4, whole_C[1], r->exact)};
+    const double exact[2] = {crdi_num_dot(4, whole_C[0], r->exact),
+                             crdi_num_dot(4, whole_C[1], r->exact)};
     if (r->o->see) { r->o->see(r->o->user, t, h, y, exact); }
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 #include "cardan/base.h"
 
+double crdi_num_dot(int n, const double* a, const double* b); ///< summed from the first on
+
 /// Solve A x = b by LU with partial pivoting. A (n x n, row-major) and b are overwritten, b with x;
 /// `pivots` is workspace (n). CRD_E_CONVERGENCE: A is singular.
 crd_status crdi_num_solve(int n, double* a, double* b, int32_t* pivots);

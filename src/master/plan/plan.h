@@ -206,6 +206,14 @@ static inline bool crdi_member_is_hardware(const crdi_member* p)
     return crdi_unit_kind_of(p->unit->spec->source)->is_remote || p->unit->spec->standby.model;
 }
 
+static inline bool crdi_plan_has_hardware(const crdi_plan* plan)
+{
+    for (int i = 0; i < plan->member_count; i++) {
+        if (crdi_member_is_hardware(&plan->members[i])) { return true; }
+    }
+    return false;
+}
+
 static inline bool crdi_member_saves(const crdi_member* p)
 {
     return p->unit->info.flags & CRD_UNIT_CAN_SAVE;

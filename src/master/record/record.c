@@ -92,19 +92,11 @@ static bool takes_attachments(const char* path)
 
 // ---- a full disk -------------------------------------------------------------------------------
 
-static bool has_hardware(const crd_master* m)
-{
-    for (int i = 0; i < m->plan->member_count; i++) {
-        if (crdi_member_is_hardware(&m->plan->members[i])) { return true; }
-    }
-    return false;
-}
-
 // A machine on the clock is not stopped because of a disk, unless that is asked for.
 static void choose_on_full(crd_master* m, crd_recorder_options* opt)
 {
     const char* asked = m->plan->sys->results.on_full;
-    const bool bench = m->plan->paced && has_hardware(m);
+    const bool bench = m->plan->paced && crdi_plan_has_hardware(m->plan);
     opt->on_full = bench ? CRD_ON_FULL_DROP : CRD_ON_FULL_STOP;
     opt->never_wait = m->plan->paced;
     opt->end = m->plan->times.stop;

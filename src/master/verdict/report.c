@@ -124,14 +124,6 @@ bool crdi_verdict_is_complete(const crd_master* m)
     return m->verdict.units && m->verdict.judge;
 }
 
-static bool has_hardware(const crd_master* m)
-{
-    for (int i = 0; i < m->plan->member_count; i++) {
-        if (crdi_member_is_hardware(&m->plan->members[i])) { return true; }
-    }
-    return false;
-}
-
 // The units of one worker process behind what is there: "; a, b share worker process 1".
 static int tell_worker(const crd_master* m, int worker, char* text, size_t room, int n)
 {
@@ -181,7 +173,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     if (!m->verdict.units) {
         m->verdict.units =
             crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->verdict.units);
-        const size_t benches = has_hardware(m) ? (size_t)m->plan->member_count : 0;
+        const size_t benches = crdi_plan_has_hardware(m->plan) ? (size_t)m->plan->member_count : 0;
         m->verdict.link_stats =
             benches ? crdi_arena_new(&m->arena, benches, sizeof *m->verdict.link_stats) : NULL;
         m->verdict.standby_stats =
