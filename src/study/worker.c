@@ -3,6 +3,7 @@
 #include "cardan/circuit.h"
 #include "cardan/system.h"
 #include "shared/archive.h"
+#include "shared/master_verdict.h"
 #include "shared/unit.h"
 #include "study/keep.h"
 
@@ -396,6 +397,15 @@ static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_stud
     }
 }
 
+// What `cardan run` would not let pass.
+static void look_at_verdict(crdi_study_worker* w, crd_master* m, crdi_study_run* r)
+{
+    const crd_master_report* report = crd_master_get_report(m);
+    if (r->state != CRDI_RUN_DONE || crdi_check_guard(w->ctx, report) >= 0) { return; }
+    r->state = report->guard.exploded ? CRDI_RUN_DIVERGED : CRDI_RUN_LIMIT;
+    snprintf(r->reason, sizeof r->reason, "%s", crd_error_text(w->ctx));
+}
+
 static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* tainted,
                                const crd_results_spec* record)
 {
@@ -418,7 +428,10 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     CRD_TRY(crd_master_finish(m));
 fail:
     end_of(w, m, st, r, tainted);
-    if (m && st >= 0) { study_keep_end(w->keep, m, r); }
+    if (m && st >= 0) {
+        study_keep_end(w->keep, m, r);
+        look_at_verdict(w, m, r);
+    }
     if (!*tainted) { // what has crashed is not touched again
         crd_master_destroy(m);
         crd_system_destroy(s);

@@ -262,6 +262,18 @@ class Runs(Study):
         self.assertIn("unit 'a' at t = 0.1", shown)
         self.cardan("study", "run", "s.yaml", "--again", "failed", "--max-failed", 3, code=3, says="11 runs are not good")
 
+    def test_what_cardan_run_would_not_let_pass_is_not_done(self):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "2 s"))
+        self.write("s.yaml", "study: 1\nsystem: osc.yaml\nvary: { run.step: [1 ms, 10 ms, 20 ms, 50 ms] }\nkeep: { x: second.x2 }\n")
+        done = self.counts("s.yaml")
+        self.assertEqual((done["done"], done["limit"]), (1, 3))
+        with sqlite3.connect(self.path("s.study")) as c:
+            rows = c.execute('SELECT "run.step", state, ifnull(reason, \'\'), x FROM runs').fetchall()
+        for step, state, reason, x in rows:
+            said = self.cardan("run", "osc.yaml", "--step", f"{step:g} ms", "-q", "-o", "none", code=0 if state == 2 else 3).stderr
+            self.assertIn(reason, said)
+            self.assertIsNotNone(x)
+
     def test_elements_channels_and_seeds_vary_by_change(self):
         self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "0.2 s").replace(
             "first.f -> second.f", "{ from: first.f, to: second.f, coupling: { algorithm: zoh } }"))
@@ -343,7 +355,7 @@ class Runs(Study):
         self.cardan("study", "compare", "s.study", "t.study", code=2, says="have no run in common")
 
     def test_ishigami_by_the_command(self):
-        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "1 ms"))
+        self.write("osc.yaml", f"cardan: 1\nunits: {{ mass: {{ fmu: {fmu('lo_fd2')} }} }}\nrun: {{ step: 1 ms, stop: 1 ms }}\n")
         factors = "".join(f"  x{i}: {{ uniform: [-3.141592653589793, 3.141592653589793] }}\n" for i in (1, 2, 3))
         self.write("s.yaml", f"study: 1\nsystem: osc.yaml\nvary:\n{factors}sample: {{ method: saltelli, count: 128 }}\n"
                              "change: { title: $x1 $x2 $x3 }\n"

@@ -2,6 +2,7 @@
 #include "cli/run/run.h"
 #include "shared/base_interrupt.h"
 #include "shared/master_cycle.h"
+#include "shared/master_verdict.h"
 #include "shared/system_words.h"
 
 #include <errno.h>

@@ -54,8 +54,6 @@ void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_rep
 // CRD_E_LIMIT with the worst connection or bond.
 crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r,
                              const crd_guard_spec* limits);
-// CRD_E_LIMIT with what the guard says of a run that diverged or passed a limit.
-crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r);
 
 // ---- run_live.c
 typedef struct crdi_watch_options {

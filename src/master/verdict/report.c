@@ -1,5 +1,6 @@
 // Looking at a run: its time, its values, its report.
 #include "master/master.h"
+#include "shared/master_verdict.h"
 #include "shared/sandbox.h"
 
 #include <math.h>
@@ -232,4 +233,23 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     r->control.mean = r->step;
     crdi_verdict_report(m);
     return r;
+}
+
+crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
+{
+    const crd_guard_report* g = &r->guard;
+    if (g->exploded) {
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "%s; %s; it has become a thousand times as large, which passes with "
+                         "'guard: warn' only",
+                         g->text, g->help);
+    }
+    if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) {
+        if (r->trust < CRD_TRUST_SPOILT) { return CRD_OK; }
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "by the estimate %s is wrong by %.2g %% of its RMS: the coupling has "
+                         "spoilt the result; a shorter step or another prediction would help",
+                         r->worst_part_of, 100 * r->worst_part);
+    }
+    return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);
 }
