@@ -110,6 +110,10 @@ class Viewer(BrowserTest):
         page = self.one("plant.x", "motor.speed")
         self.assertEqual(page.evaluate("cardanView.viewer.active.entries.map((e) => e.axis)"), [0, 1])
         self.assertEqual(page.evaluate("cardanView.viewer.active.timeChart(600, 300).axes.map((a) => a.unit)"), ["m", "rad/s"])
+        page.evaluate("{ const v = cardanView.viewer; v.active.add(v.byName.get('gap')); }")  # V: a third one
+        units = page.evaluate("['xyChart', 'spectrumChart', 'histogramChart'].map((f) => { const c = cardanView.viewer.active[f](600, 300);"
+                              " return [c.xUnit || '', c.axes[0].unit]; })")
+        self.assertEqual(units, [["m", ""], ["Hz", ""], ["", ""]])  # no axis says the unit of one of several
         with open(self.path("more.csv"), "w", encoding="utf-8") as f:
             f.write("time,a [m],b [mm],c [km]\n0,1,1,1\n1,2,2,2\n")
         page = self.open(self.serve("more.csv"))

@@ -144,8 +144,8 @@ export class Panel {
     }
     unitOf(entry) { return entry.unit || entry.signal.unit; }
     unitNote(entry) { // in legends of pictures, where the axis cannot say it
-        const unit = this.unitOf(entry), plain = this.entries.filter((e) => e.axis === entry.axis && !isState(e.signal));
-        return unit && unit !== "1" && this.kind === "time" && plain.some((e) => this.unitOf(e) !== unit) ? " [" + unit + "]" : "";
+        const unit = this.unitOf(entry), plain = this.entries.filter((e) => (this.kind !== "time" || e.axis === entry.axis) && !isState(e.signal));
+        return unit && unit !== "1" && plain.some((e) => this.unitOf(e) !== unit) ? " [" + unit + "]" : "";
     }
 
     // ---- what is fetched
@@ -258,8 +258,11 @@ export class Panel {
     }
     axis(range, k) {
         const [low, high] = airy(range[0], range[1]), mine = this.entries.filter((e) => e.axis === k && !(isState(e.signal) && !this.diff));
-        const units = new Set(mine.map((e) => this.unitOf(e)));
-        return { low, high, unit: units.size === 1 ? [...units][0].replace(/^1$/, "") : "", whole: mine.length > 0 && mine.every((e) => e.signal.type === "integer") };
+        return { low, high, unit: this.commonUnit(mine), whole: mine.length > 0 && mine.every((e) => e.signal.type === "integer") };
+    }
+    commonUnit(entries) { // of an axis: none if there are several
+        const units = new Set(entries.map((e) => this.unitOf(e)));
+        return units.size === 1 ? [...units][0].replace(/^1$/, "") : "";
     }
     events() {
         return viewer.files.filter((f) => f.shown).flatMap((f) => f.events.filter((e) => EVENT_COLOURS[e[1]])
@@ -280,13 +283,13 @@ export class Panel {
             return { axis: 0, data: { t: s.f.subarray(1), low: v.subarray(1), high: v.subarray(1), n: s.f.length - 1, samples: true },
                 colour: this.colour(s.line), dash: this.dash(s.line), width: 1.5 };
         });
-        return { width, height, from: 0, to: last || 1, xUnit: "Hz", left: 54, axes: [Object.assign(this.axis([0, 1], 0), { low, high, log: true })], lines };
+        return { width, height, from: 0, to: last || 1, xUnit: "Hz", left: 54, axes: [{ low, high, log: true, unit: this.commonUnit(this.entries) }], lines };
     }
     histogramChart(width, height) {
         const made = this.computed && this.computed.made;
         if (!made) { return { width, height, from: 0, to: 1, axes: [{ low: 0, high: 1, unit: "" }], lines: [] }; }
         const top = Math.max(0.01, ...made.parts.flatMap((p) => Array.from(p)));
-        return { width, height, from: made.edges[0], to: made.edges[made.edges.length - 1], xUnit: this.axis([0, 1], 0).unit, left: 54,
+        return { width, height, from: made.edges[0], to: made.edges[made.edges.length - 1], xUnit: this.commonUnit(this.entries), left: 54,
             axes: [{ low: 0, high: 108 * top, unit: "%" }],
             lines: made.lines.map((l, i) => ({ bars: true, data: { t: made.edges, low: made.parts[i].map((x) => 100 * x), n: made.parts[i].length },
                 colour: this.colour(l), faint: made.lines.length > 1 ? 0.5 : 0.8 })) };
@@ -303,7 +306,7 @@ export class Panel {
         }
         const [from, to] = airy(x[0], x[1], 0.03), [low, high] = airy(y[0], y[1]), first = this.entries[0];
         return { width, height, from, to, xUnit: first ? this.unitOf(first) : "", left: 54,
-            axes: [{ low, high, unit: this.entries.length > 1 ? this.unitOf(this.entries[1]) : "" }],
+            axes: [{ low, high, unit: this.commonUnit(this.entries.slice(1)) }],
             lines: made.map((s) => ({ plain: true, axis: 0, colour: this.colour(s.line), dash: this.dash(s.line), width: 1.4,
                 data: { t: s.x, low: gaps(s.x, s.y), high: s.y, n: s.x.length, samples: true } })) };
     }
