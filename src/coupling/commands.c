@@ -552,7 +552,7 @@ static void choose(crdi_commands* q)
 static void commands_learn(crdi_commands* q, int64_t i)
 {
     const int64_t mask = q->basis.rows - 1, before = i - (q->k > 0 ? q->k : 1);
-    if (q->arrived[before & mask] != before || !q->basis.any || q->smith) { return; }
+    if (q->arrived[before & mask] != before || !q->basis.any) { return; }
     const double d = q->y[i & mask] - q->y[before & mask];
     const double *now = crdi_basis_at(&q->basis, i), *then = crdi_basis_at(&q->basis, before);
     if (!(fabs(d) < largest_signal)) { return; }
@@ -568,6 +568,12 @@ static void commands_learn(crdi_commands* q, int64_t i)
         q->changes[a] += now[a * q->basis.per] != now[a * q->basis.per + 1];
     }
     if (!(fabs(e) < largest_signal)) { return; }
+    if (q->smith) { // learns nothing: only how much of the changes the model accounts for
+        const double keep = 1 - 1 / command_memory;
+        q->dd = keep * q->dd + d * d;
+        q->b[0] = keep * q->b[0] + d * d - e * e;
+        return;
+    }
     q->updates++;
     q->judge.quiet++;
     const double weight = weight_of_error(q, e, d);
@@ -796,7 +802,7 @@ crd_coupling_commands crdi_commands_get(const crdi_commands* q)
                                .not_finite = q->basis.not_finite,
                                .too_late = q->basis.outside,
                                .alarms = q->alarms};
-    if (!q->smith) { commands_parts(q, s.part); }
+    commands_parts(q, s.part);
     for (int a = 0; a < s.count; a++) {
         s.changes[a] = q->changes[a];
         s.copy_of[a] = q->smith ? -1 : commands_original(q, a);

@@ -240,8 +240,8 @@ class Compensate(EndToEnd):
             pedal = (n // 70 * 7 % 11) / 11
             late = (max(n - 12, 0) // 70 * 7 % 11) / 11
             odd = "nan" if n % 5 == 0 else repr(pedal)
-            rows.append(f"{n / 100!r},{50 * late + 3 * math.sin(0.05 * n)!r},{pedal!r},{pedal!r},3,{odd}\n")
-        self.write("odd.csv", "time,torque,pedal,copy,const,nan\n" + "".join(rows))
+            rows.append(f"{n / 100!r},{50 * late + 3 * math.sin(0.05 * n)!r},{pedal!r},{pedal!r},3,{odd},{45 * late!r}\n")
+        self.write("odd.csv", "time,torque,pedal,copy,const,nan,model\n" + "".join(rows))
 
         def told(*names):
             arguments = [word for name in names for word in ("--command", name)]
@@ -254,6 +254,14 @@ class Compensate(EndToEnd):
         self.assertRegex(self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--algorithms",
                                      "zoh,commands", "--command", "pedal", "--command-delay", "5s").stdout,
                          r"pedal +0\.0 % +0 +never told in time")
+        smith = ("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--algorithms")
+        self.cardan(*smith, "zoh,smith", "--command", "const", "--command", "pedal", code=2,
+                    says="smith: --command 2 times, expected the output of the model alone, or an element that names it, "
+                         "such as '{algorithm: smith, commands: [pedal]}'")
+        for element in "smith", "{algorithm: smith, commands: [model]}":
+            others = () if element == "smith" else ("--command", "const")
+            self.assertRegex(self.cardan(*smith, element, "--command", "model", *others).stdout,
+                             r"account for [89][\d.]* %.*\n\n.*\nmodel +[89]")
         self.cardan("coupling", "compensate", "odd.csv", "--signal", "torque", "--latency", "6", "--command", "torque",
                     code=2, says="--command torque is the signal itself, expected something that was sent")
 

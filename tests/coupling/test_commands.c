@@ -273,6 +273,34 @@ static void weights_that_do_not_fit_are_refused(void** state)
     check_contains(crd_error_text(ctx), "auto, commands or smith");
 }
 
+// Smith's predictor learns nothing, but says how much of the changes its model accounts for.
+static void smith_says_what_its_model_accounts_for(void** state)
+{
+    crd_context* ctx = context_of(state);
+    plant_run p = plant_make(PLANT_ENGINE, 3000, 5, 0.2);
+    double* const given[2] = {p.model, p.u[2]}; // of the second nothing follows by itself
+    double part[2];
+    for (int i = 0; i < 2; i++) {
+        const crd_coupling_options o = options(CRD_ALGORITHM_SMITH, 1);
+        crd_coupling* c = NULL;
+        check_ok(crd_coupling_create(ctx, &o, &c));
+        for (int n = 0; n < p.count; n++) {
+            tell(c, &given[i], 1, n);
+            if (n >= 6) { crd_coupling_push(c, p.noisy[n - 6], (n - 6) * PLANT_STEP, n - 6); }
+            crd_coupling_eval(c, n * PLANT_STEP);
+        }
+        const crd_coupling_commands s = crd_coupling_get_commands(c);
+        check_int(s.count, 1);
+        check(s.changes[0] > 100);
+        check_int(s.updates, 0);
+        part[i] = s.part[0];
+        crd_coupling_destroy(c);
+    }
+    check(part[0] > 0.8 && part[0] <= 1);
+    check(part[1] < 0.1);
+    plant_clear(&p);
+}
+
 // ---- links -------------------------------------------------------------------------------------
 
 // Jitter, loss, samples out of order: nothing more is needed.
@@ -384,6 +412,7 @@ int main(void)
         coupling_unit_test(odd_commands_are_told),
         coupling_unit_test(weights_serve_from_the_first_second_and_at_another_latency),
         coupling_unit_test(weights_that_do_not_fit_are_refused),
+        coupling_unit_test(smith_says_what_its_model_accounts_for),
         coupling_unit_test(links_that_jitter_and_lose),
         coupling_unit_test(what_acted_counts),
         coupling_unit_test(products_are_chosen_among_many_commands),

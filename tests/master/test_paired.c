@@ -326,6 +326,10 @@ static void what_a_late_pair_misses_is_in_the_verdict(void** state)
         }
         check_int(r->trust, i > 0 ? CRD_TRUST_DOUBTFUL : r->trust);
         check_contains(r->error_note, "is one of a pair");
+        check_contains(r->error_note, i > 0 ? "half the delay" : "half the step");
+        for (int k = 0; k < r->advice_count; k++) { // nothing is old without a link
+            assert_true(i > 0 || !strstr(r->advice[k], " old"));
+        }
         crd_master_destroy(m);
         crd_system_destroy(sys);
         crd_context_destroy(ctx);

@@ -210,7 +210,13 @@ crd_status crdi_commands_choose(crd_context* ctx, const crdi_recorded_commands* 
                          "%s: expected --command with the name of a command for this algorithm",
                          e->label);
     }
-    if (asks && o->commands == 0) {
+    if (o->algorithm == CRD_ALGORITHM_SMITH && !e->command_names && c->count != 1) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s: --command %d times, expected the output of the model alone, or an "
+                         "element that names it, such as '{algorithm: smith, commands: [%s]}'",
+                         e->label, c->count, c->names[c->count - 1]);
+    }
+    if (asks && !e->command_names && (o->commands == 0 || c->count == 1)) {
         o->commands = c->count;
         e->command_names = c->names;
     }

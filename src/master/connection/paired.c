@@ -718,3 +718,15 @@ void crdi_paired_warn(crd_master* m)
         }
     }
 }
+
+bool crdi_paired_is_late(const crdi_paired* w)
+{
+    bool late = false;
+    for (int i = 0; i < 2; i++) {
+        const crdi_paired_side* s = &w->sides[i];
+        const crd_channel_spec* c = s->way.channel;
+        late = late || s->far || crdi_member_is_hardware(s->member) ||
+               (c && c->delay + c->jitter + c->loss > 0);
+    }
+    return late;
+}

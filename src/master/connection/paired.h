@@ -69,4 +69,5 @@ void crdi_paired_release(crd_master* m, const struct crdi_member* p);
 void crdi_paired_moving(const crdi_paired* w, crdi_note_moving* note, void* user);
 void crdi_paired_clear(crdi_paired* w);
 void crdi_paired_report(const crd_master* m, crd_pair_report* out); ///< (pair_count)
-void crdi_paired_warn(crd_master* m); ///< at the end: links that brought nothing
+void crdi_paired_warn(crd_master* m);           ///< at the end: links that brought nothing
+bool crdi_paired_is_late(const crdi_paired* w); ///< by an emulated channel, or a real link

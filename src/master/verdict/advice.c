@@ -63,6 +63,9 @@ static words advice_percent(double x)
     words w;
     if (isinf(x)) {
         snprintf(w.text, sizeof w.text, "more than all");
+    } else if (x >= 0.995 && x < 1e4) { // two digits, but no power of ten
+        const double unit = pow(10, floor(log10(x) + 1));
+        snprintf(w.text, sizeof w.text, "%.0f %%", unit * nearbyint(100 * x / unit));
     } else {
         snprintf(w.text, sizeof w.text, "%.2g %%", 100 * x);
     }
@@ -97,11 +100,12 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
         r->flows[0].from, r->flows[0].to);
 }
 
-static bool is_of_pair(const crd_master_report* r)
+static bool is_of_late_pair(const crdi_judge* j, const crd_master_report* r)
 {
     for (int i = 0; i < r->flow_count; i++) {
         if (strcmp(r->flows[i].from, r->worst_part_of) == 0) {
-            return strcmp(r->flows[i].used, "wave pair") == 0;
+            const crdi_paired* w = j->links[j->order[i]]->paired;
+            return w && crdi_paired_is_late(w);
         }
     }
     return false;
@@ -124,7 +128,8 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
             "errors are not known: at worst the defects of %s have added up to %s of its RMS; a "
             "run with half the %s",
             r->worst_part_of, advice_percent(r->worst_part).text,
-            is_of_pair(r) ? "delay would tell" : "step would tell (cardan compare --richardson)");
+            is_of_late_pair(j, r) ? "delay would tell"
+                                  : "step would tell (cardan compare --richardson)");
         return;
     }
     say(j,
@@ -454,6 +459,13 @@ static void say_link(crdi_judge* j, const crdi_paired* w)
 {
     const crd_pair_state* s = &w->sides[CRD_PAIR_OWNS_FLOW].shown;
     const bool known = s->delay >= 0;
+    if (!crdi_paired_is_late(w)) {
+        say(j,
+            "the pair of bond '%s' stays stable, but tells the other side once in a step: a "
+            "smaller step would help",
+            w->name);
+        return;
+    }
     say(j,
         "the pair of bond '%s' stays stable, but acts with what is %s old: %sa shorter link "
         "would help",

@@ -109,11 +109,12 @@ static crd_status sort_members(crd_master* m)
 
 static crd_status refuse_link(crd_master* m, const crdi_connection* k, const char* why)
 {
-    m->verdict.estimate->note =
-        crdi_arena_format(&m->arena, "the connection %s.%s -> %s.%s %s%s",
-                          m->plan->members[k->from.member].unit->name, k->spec->from,
-                          m->plan->members[k->to.member].unit->name, k->spec->to, why,
-                          k->paired ? ": run it again with half the delay" : ADVICE);
+    m->verdict.estimate->note = crdi_arena_format(
+        &m->arena, "the connection %s.%s -> %s.%s %s%s",
+        m->plan->members[k->from.member].unit->name, k->spec->from,
+        m->plan->members[k->to.member].unit->name, k->spec->to, why,
+        k->paired && crdi_paired_is_late(k->paired) ? ": run it again with half the delay"
+                                                    : ADVICE);
     return m->verdict.estimate->note ? CRD_OK : CRD_E_MEMORY;
 }
 
