@@ -245,6 +245,15 @@ class Guard(Quality):
         for part in ("cannot be told apart", "'--step 2.5 ms' would tell", "'guard: warn' only"):
             self.assertIn(part, said)
 
+    def test_a_black_box_that_was_warned_of_and_grew_on_is_red(self):
+        # A force of 6e4 N where 1e3 is right, after 30 steps.
+        for name in ("lo_fd1", "lo_fd2"):
+            self.black_box(name)
+        self.write("closed.yaml", SYSTEM.replace("PREDICT", "taylor1").replace("BONDS", "").replace(".fmu", "2.fmu"))
+        for guard, code, mark, state in (("auto", 3, "\u2716", "diverged"), ("warn", 0, "\u26a0", "warned")):
+            said, j = self.mark("closed.yaml", "--step", "50 ms", "--stop-time", "1.5 s", "--guard", guard, code=code)
+            self.assertEqual((said[0], j["guard"]["state"], j["guard"]["stopped"]), (mark, state, False))
+
     def report(self, name):
         self.cardan("report", name, "-o", "run.md")
         with open(self.path("run.md"), encoding="utf-8") as f:
