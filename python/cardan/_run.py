@@ -127,6 +127,29 @@ class Verdict(Mapping[str, Any]):
         return not self._trouble
 
     @property
+    def state(self) -> str:
+        """"good", "doubtful", "bad", or "unknown" where nothing was watched: the colour of the report, by its rules."""
+        d = self.document
+
+        def of(key: str, group: str = "guard") -> Any:
+            return (d.get(group) or {}).get(key)
+
+        def from_a_tenth_on(key: str) -> bool:
+            return isinstance(d.get(key), (int, float)) and not d[key] < 0.1
+        watched, loops = bool(d.get("flows")), of("loops") or 0
+        if self.guard in ("diverged", "limit") or d.get("trust") == "spoilt" or d.get("end") in ("failed", "guard"):
+            return "bad"
+        if (d.get("end") not in ("stop time", "unit", "") or d.get("trust") == "doubtful" or d.get("warnings")
+                or self.guard in ("undecided", "warned", "flagged") or of("failed", "iteration") or of("overrun_count", "pace")
+                or (watched and d.get("worst_defect") is None)
+                or any(map(from_a_tenth_on, ("worst_defect", "worst_energy", "worst_error")))
+                or (d.get("error_note") and loops and (d.get("worst_defect") or 0) >= 0.01)
+                or not all(x.get("converged", True) for x in d.get("loops") or [])):
+            return "doubtful"
+        blind = self.guard == "off" or not (watched or d.get("couplings"))
+        return "unknown" if loops and blind else "good"
+
+    @property
     def _trouble(self) -> str:
         """Why it is not `ok`, in a sentence."""
         g = self.document.get("guard")
@@ -141,7 +164,9 @@ class Verdict(Mapping[str, Any]):
         return ""
 
     def __repr__(self) -> str:
-        return f"<cardan.Verdict {'ok' if self.ok else 'red'}, guard {self.guard}>"
+        error = self.document.get("worst_part")
+        return (f"<cardan.Verdict {self.state}, guard {self.guard}"
+                + (f", estimated error {100 * error:.2g} % of RMS>" if isinstance(error, (int, float)) else ">"))
 
 
 class _Held:

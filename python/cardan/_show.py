@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ._run import Run
     from ._system import System
 
-_PANELS, _CURVES = 6, 7  # of a run in a notebook
+_PANELS, _CURVES, _ADVICE = 6, 7, 3  # of a run in a notebook
+_COLOURS = {"good": "#2e8b57", "doubtful": "#d68910", "unknown": "#7f8c8d", "bad": "#c0392b"}
 
 
 class _Series(c.Structure):
@@ -131,9 +132,10 @@ def run_html(run: "Run") -> str:
         return f"<pre>{html.escape(repr(run))}</pre>"
     verdict = run.verdict
     guard = verdict.get("guard")
-    said = [f"<b>{html.escape(repr(run)[1:-1])}</b>: {'ok' if verdict.ok else 'red'}, guard {html.escape(verdict.guard)}"]
+    said = [f"<b>{html.escape(repr(run)[1:-1])}</b>: {html.escape(repr(verdict)[len('<cardan.Verdict '):-1])}"]
     if isinstance(guard, dict) and guard.get("text"):
         said.append(html.escape(str(guard["text"])))
+    said += [html.escape(str(a)) for a in (verdict.get("advice") or [])[:_ADVICE if verdict.state != "good" else 0]]
     rows = "".join(f"<tr><td>{html.escape(str(f['from']))} → {html.escape(str(f['to']))}</td>"
                    + "".join(f"<td>{html.escape(_number(f.get(k)))}</td>" for k in ("defect_rms", "defect_max"))
                    + f"<td>{html.escape(str(f.get('unit') or ''))}</td><td>{html.escape(_percent(f.get('relative')))}</td></tr>"
@@ -145,8 +147,7 @@ def run_html(run: "Run") -> str:
     more = len(run.names) - len(shown)
     note = f"<p>{more} more signals: run.names, run.plot(...), run.show()</p>" if more else ""
     plots = plot_svg(run, shown) if shown and len(run["t"]) > 1 else ""
-    colour = "#2e8b57" if verdict.ok and verdict.guard in ("calm", "off") else "#d68910" if verdict.ok else "#c0392b"
-    return _BOX.format(colour, "<br>".join(said)) + table + plots + note
+    return _BOX.format(_COLOURS[verdict.state], "<br>".join(said)) + table + plots + note
 
 
 def _number(x: Any) -> str:

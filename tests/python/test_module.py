@@ -560,6 +560,30 @@ class Shown(unittest.TestCase):
         begun.close()
         self.assertIn("closed", begun._repr_html_())
 
+    def test_a_run_has_the_colour_of_its_report(self):
+        """9 % of error by the estimate are no green bar."""
+        two = cardan.System(OSCILLATOR)
+        held = lag_system(parameters={"T": 5}).add("back", Lag).connect("lag.y", "back.u", predict="hold")
+        loop = cardan.System().add("a", Lag).add("b", cardan.unit(lambda u: -0.5 * u)).options(step=0.1, stop=1)
+        loop.connect("a.y", "b.u").connect("b.y", "a.u")
+        loop.set("a.u", 1)
+        runs = {"doubtful": [two.run(stop=2)], "good": [two.run(stop=0.1, step=1e-5)],
+                None: [held.run(), loop.run(), two.run(stop=0.5, guard="off"), two.run(stop=0.1, monitor="none"),
+                       two.run(stop=0.1, monitor="none", guard="off"), cardan.System().add("lag", Lag).run(stop=1, step=0.1)]}
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for expected, run in [(e, r) for e, rs in runs.items() for r in rs]:
+                with open(run.show(os.path.join(folder, "r.html"), browser=False), encoding="utf-8") as f:
+                    report = re.search(r'class="verdict (\w+)"', f.read()).group(1)
+                self.assertEqual(run.verdict.state, report, run.verdict.document)
+                self.assertIn(f"cardan.Verdict {report}", repr(run.verdict))
+                if expected:
+                    self.assertEqual(report, expected)
+        page = runs["doubtful"][0]._repr_html_()
+        self.assertIn("doubtful, guard calm, estimated error 9 % of RMS", page)
+        self.assertIn("#d68910", page)
+        self.assertIn("second.v2 is 9 % of its RMS", page)
+
     def test_a_run_becomes_files_and_a_report(self):
         run = cardan.System(OSCILLATOR).run(stop=0.2)
         with tempfile.TemporaryDirectory() as folder:
