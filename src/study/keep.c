@@ -230,10 +230,17 @@ static crd_status check_cost(study_keep* k, crd_master* m, int index)
 {
     const crd_master_report* r = crd_master_get_report(m);
     const crdi_study_text* t = &k->f->kept[index];
-    for (int i = 0; i < r->coupling_count; i++) {
-        if (strcmp(r->couplings[i].to, k->list[index].input) == 0) { return CRD_OK; }
+    const kept* p = &k->list[index];
+    const crd_coupling_report* c = NULL;
+    for (int i = 0; i < r->coupling_count && !c; i++) {
+        if (strcmp(r->couplings[i].to, p->input) == 0) { c = &r->couplings[i]; }
     }
-    return bad(k, t, "an input that a connection with coupling leads to");
+    if (!c) { return bad(k, t, "an input that a connection with coupling leads to"); }
+    bool known = !p->against;
+    for (int i = 1; i < c->tap_count && !known; i++) {
+        known = strcmp(c->taps[i].label, p->against) == 0;
+    }
+    return known ? CRD_OK : bad(k, t, "one of its elements in shadow behind 'against'");
 }
 
 crd_status study_keep_check(study_keep* k, crd_master* m)

@@ -486,7 +486,7 @@ static void add_files(crdi_study_worker* w, crd_context* quiet, const crdi_study
     crdi_file_note_reads(w->ctx, names);
     const crd_status st = make_system(w, r, &s);
     crdi_file_note_reads(w->ctx, NULL);
-    if (st < 0) { return; }
+    if (st < 0 || !s) { return; }
     add_name(names, s->base);
     add_name(names, s->run.learned);
     for (int i = 0; i < s->unit_count; i++) {

@@ -282,6 +282,9 @@ class Runs(Study):
                              "        algorithm: $algorithm\n        channel: { delay: 3 ms, jitter: $jitter, seed: $seed }\n"
                              "keep: { x2: second.x2, C: C second.f }\n")
         self.assertEqual(self.counts("s.yaml")["done"], 12)
+        with open(self.path("s.yaml"), encoding="utf-8") as f:
+            self.write("w.yaml", f.read().replace("C: C second.f", "C: C second.f against foh"))
+        self.cardan("study", "check", "w.yaml", code=2, says="keep.C: 'C second.f against foh', expected one of its elements in shadow")
         with sqlite3.connect(self.path("s.study")) as c:
             kinds = c.execute("SELECT algorithm, jitter, count(DISTINCT x2), count(C) FROM runs GROUP BY 1, 2").fetchall()
         # Without jitter nothing is random; with it every repetition has a seed of its own.
