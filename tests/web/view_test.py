@@ -125,6 +125,18 @@ class Viewer(BrowserTest):
         self.assertEqual(page.evaluate(tops), [2, 0.002, 2000])
         page.locator(".unit-choice").nth(1).select_option("mm")  # one axis, one unit
         self.assertEqual(page.evaluate(tops), [2000, 2, 2e6])
+        with open(self.path("bare.csv"), "w", encoding="utf-8") as f:
+            f.write("time,a,b,c\n0,1,1,1\n1,2,2,2\n")
+        page = self.open(self.serve("more.csv", "bare.csv"))  # a unit that a file does not say is that of the first one that does
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                      " cardanView.addTo(null, [v.byName.get('a')]); v.active.chooseUnit(v.active.entries[0], 'mm'); }")
+        self.ready(page)
+        self.assertEqual(page.evaluate(tops), [2000, 2000])
+        page = self.open(self.serve("more.csv"))
+        self.ready(page)
+        page.evaluate("{ const v = cardanView.viewer; for (const p of v.panels.slice()) { p.actions.remove(p); }"
+                      " cardanView.addTo(null, ['a', 'b', 'c'].map((n) => v.byName.get(n))); v.active.chooseUnit(v.active.entries[0], 'mm'); }")
         self.assertEqual(page.evaluate("cardanView.viewer.active.timeChart(600, 300).axes.map((a) => a.unit)"), ["mm"])
 
     def test_files_with_other_units_and_texts_are_never_mixed_up(self):

@@ -51,8 +51,8 @@ export const store = {
     },
 };
 
-// Where a name is too long its end is what tells it from the others.
-export const tail = (cls, text) => el("span", { class: cls + " tail" }, el("bdi", { text }));
+// Where a name is too long its end is what tells it from the others, but not if that is the group: value (motor.torque -> shaft.tau).
+export const tail = (cls, text) => el("span", { class: cls + (/ \([^()]{4,}\)$/.test(text) ? " tail group" : " tail") }, el("bdi", { text }));
 
 // A press with the mouse leaves the space bar to the run.
 export function press(id, action) {

@@ -124,7 +124,7 @@ export class Panel {
                     track = [f.index, s, viewer.reference, r];
                 }
                 list.push({ entry, file: f, track, key: track.join(","), conversion: conversion(viewer.hello.units,
-                    entry.signal.units[f.index], entry.unit || entry.signal.unit, this.diff) });
+                    entry.signal.units[f.index] || entry.signal.unit, entry.unit || entry.signal.unit, this.diff) });
             }
         }
         return list;
@@ -384,7 +384,7 @@ export class Panel {
         const name = this.nameOf(l);
         const hover = el("td", { class: "number now" });
         const row = el("tr", { draggable: "true", ondragstart: (x) => { x.dataTransfer.setData("text/x-cardan", JSON.stringify([e.signal.name])); x.dataTransfer.effectAllowed = "copy"; } },
-            el("th", { scope: "row", title: name + (e.signal.description ? "\n" + e.signal.description : "") }, swatch, tail("name", name), e.axis ? el("span", { class: "unit", text: " ▸" }) : null),
+            el("th", { scope: "row", title: name + (e.signal.description ? "\n" + e.signal.description : "") }, swatch, tail("name", name), e.axis && this.kind === "time" ? el("span", { class: "unit", text: " ▸" }) : null),
             el("td", null, unit), hover, ...(this.kind === "time" ? cells : []), el("td", null, menu));
         return { row, cells, hover, swatch };
     }
