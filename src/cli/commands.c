@@ -140,10 +140,9 @@ static const char* next_command(void* user)
 static const char* next_helped(void* user)
 {
     int* i = user;
-    const crdi_listed* row = &crdi_listing[*i];
     const int rows = (int)(sizeof crdi_listing / sizeof *crdi_listing) - 1;
     if (*i >= rows) { return crdi_topics[(*i)++ - rows].name; }
-    (*i)++;
+    const crdi_listed* row = &crdi_listing[(*i)++];
     return row->group ? row->group : row->command->name;
 }
 
