@@ -111,11 +111,11 @@ endfunction()
 
 set(tree ${PROJECT_SOURCE_DIR})
 file(GLOB base_files CONFIGURE_DEPENDS ${tree}/src/base/*.[ch])
-list(FILTER base_files EXCLUDE REGEX "/base/(findings|interrupt|names|progress|ring|values)\\.c$")
+list(FILTER base_files EXCLUDE REGEX "/base/(c_source|findings|interrupt|names|progress|ring|values)\\.c$")
 list(APPEND base_files ${tree}/src/shared/base_path.h ${tree}/src/shared/base_system.h ${tree}/src/shared/base_units.h)
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/coupling/*.[ch] ${tree}/src/unit/coupling/*.[ch])
-list(FILTER files EXCLUDE REGEX "/coupling/(bank|score|shadow)\\.c$")
+list(FILTER files EXCLUDE REGEX "/coupling/(bank|emit|score|shadow)\\.c$")
 foreach(name address.c client.c message.c message.h)
     list(APPEND files ${tree}/src/learn/${name})
 endforeach()
@@ -160,7 +160,7 @@ foreach(notice lgpl-2.1.txt=/usr/share/common-licenses/LGPL-2.1
     endif()
 endforeach()
 file(GLOB_RECURSE files CONFIGURE_DEPENDS ${tree}/src/circuit/*.[ch])
-list(FILTER files EXCLUDE REGEX "/circuit/formula\\.c$|/circuit/emit/") # for those beside circuits, for controllers
+list(FILTER files EXCLUDE REGEX "/circuit/(formula|on_board)\\.c$|/circuit/emit/") # for those beside circuits, for controllers
 foreach(name base circuit model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
@@ -173,7 +173,7 @@ cardan_embed_fmu(circuit HEADER shared_circuit_model.h MODEL crdi_circuit_model
 # A twin is a circuit with a filter over it.
 list(FILTER files EXCLUDE REGEX "/circuit/model[^/]*\\.c$|/shared/circuit_model\\.h$")
 foreach(name dense.c dense.h description.c discretise.c factor.c factor.h instance.c instance.h
-        model.c reduce.c rows.c state.c table.c thesis.c twin.c twin.h ud.c ud.h)
+        model.c reduce.c rows.c start.c state.c table.c thesis.c twin.c twin.h ud.c ud.h)
     list(APPEND files ${tree}/src/twin/${name})
 endforeach()
 list(APPEND files ${tree}/include/cardan/twin.h ${tree}/src/shared/twin_model.h)

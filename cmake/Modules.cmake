@@ -4,7 +4,7 @@
 function(cardan_module name)
     cmake_parse_arguments(arg "" "" "DEPENDS;LIBS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/src/cli/main\\.c$|/src/fmi/export/|/src/unit/worker/program/|/src/study/plugin/")
+    list(FILTER sources EXCLUDE REGEX "/src/cli/main\\.c$|/src/fmi/export/|/src/unit/worker/program/|/src/study/plugin/|/on_board\\.c$")
     add_library(crd_${name} STATIC ${sources})
     target_include_directories(crd_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
                                ${PROJECT_SOURCE_DIR}/src)

@@ -53,7 +53,7 @@ typedef struct crd_waveform {
 } crd_waveform;
 
 /// Expressions are compiled once: values and exact derivatives with respect to what they use.
-typedef struct crd_expression crd_expression; ///< opaque
+typedef struct crd_expression crd_expression;
 typedef enum crd_use_kind {
     CRD_USE_NODE,
     CRD_USE_PAIR,
@@ -64,6 +64,20 @@ typedef struct crd_use { ///< what an expression uses: v(a), v(a,b), i(part), an
     crd_use_kind kind;
     int32_t a, b;
 } crd_use;
+/// What it is compiled to: of use to files that `cardan export c` writes alone. Which operator has
+/// which number changes from version to version.
+typedef struct crd_expression_step {
+    uint8_t op;
+    int32_t a, b, c;
+    double k;
+} crd_expression_step;
+struct crd_expression {
+    int count, use_count;
+    int constants; ///< the first steps are these
+    crd_use* uses;
+    crd_expression_step* steps; ///< the last one is the result
+    double* table;              ///< x, y, x, y ...
+};
 CRD_API int crd_expression_uses(const crd_expression* e, const crd_use** uses);
 /// `x` are the values of the uses; `gradient` (may be NULL) gets the derivatives.
 CRD_API double crd_expression_eval(const crd_expression* e, const double* x, double t,

@@ -2,8 +2,8 @@
 /// for coupling elements, wave ports and twins, and a DCP slave with the safety core of a bench.
 ///
 /// libcardan-core is these headers: core.h, coupling.h (all but descriptions of elements, which are
-/// text), pair.h, and of dcp.h the slave and the bench. C17, no heap, no files, no clock but the
-/// port's; docs/how-to/controllers.md shows a whole program.
+/// text), pair.h, of twin.h the filter, and of dcp.h the slave and the bench. C17, no heap, no
+/// files, no clock but the port's; docs/how-to/controllers.md shows a whole program.
 ///
 ///     static _Alignas(16) unsigned char memory[24 * 1024];
 ///     const char* why;
@@ -20,6 +20,7 @@
 #include "cardan/coupling.h"
 #include "cardan/dcp.h"
 #include "cardan/pair.h"
+#include "cardan/twin.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,6 @@
 // Values forwards, derivatives backwards: each costs one pass, however many things are used.
 #include "circuit/operation.h"
+#include "shared/circuit_part.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,6 +91,11 @@ static double pwr_slope(double a, double b) // by a: of sgn(a) |a|^b
 static double exponent_slope(double a, double y) // by b, of both
 {
     return a == 0 ? 0 : y * log(fabs(a));
+}
+
+int crdi_step_points(const crdi_step* s)
+{
+    return s->op == OP_TABLE || s->op == OP_PWL ? s->b + 2 * s->c : 0;
 }
 
 double crdi_op_value(const crdi_step* s, double a, double b, double c, const double* table)

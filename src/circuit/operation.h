@@ -72,19 +72,7 @@ struct crdi_operation {
     double k;
 };
 
-typedef struct crdi_step { // of the finished list
-    uint8_t op;
-    int32_t a, b, c;
-    double k;
-} crdi_step;
-
-struct crd_expression {
-    int count, use_count;
-    int constants; // the first steps are these
-    crd_use* uses;
-    crdi_step* steps; // the last one is the result
-    double* table;    // x, y, x, y ...
-};
+typedef crd_expression_step crdi_step; // of the finished list
 
 // How many of a, b, c are operands.
 int crdi_op_operands(crdi_op op);

@@ -10,6 +10,8 @@ set(CARDAN_CORE_SOURCES
     dcp/description/description.c dcp/description/start.c
     dcp/slave/config.c dcp/slave/data.c dcp/slave/log.c dcp/slave/run.c dcp/slave/slave.c dcp/slave/watch.c
     dcp/bench/bench.c dcp/bench/describe.c dcp/bench/limits.c dcp/bench/numbers.c dcp/bench/run.c dcp/bench/safety.c
+    circuit/expression_eval.c circuit/on_board.c circuit/waveform.c
+    twin/dense.c twin/discretise.c twin/model.c twin/on_board.c twin/reduce.c twin/rows.c twin/state.c twin/thesis.c twin/twin.c twin/ud.c
     core/core.c core/format.c)
 # Its interface: all that the library is there for. What these do not need is left out of it.
 set(CARDAN_CORE_INTERFACE
@@ -25,6 +27,9 @@ set(CARDAN_CORE_INTERFACE
     crd_coupling_bank_set_step crd_coupling_bank_get_counts
     crd_pair_defaults crd_pair_init crd_pair_receive crd_pair_act crd_pair_done crd_pair_done_as crd_pair_send
     crd_pair_predict crd_pair_get_state
+    crd_twin_create crd_twin_destroy crd_twin_begin crd_twin_set_input crd_twin_step crd_twin_step_to crd_twin_time
+    crd_twin_states crd_twin_size crd_twin_now crd_twin_output crd_twin_node crd_twin_parameter_now crd_twin_source_now crd_twin_state
+    crd_twin_sensor_now crd_twin_state_size crd_twin_save crd_twin_restore
     crd_dcp_state_name crd_dcp_data_type_name crd_dcp_error_name crd_dcp_error_text crd_dcp_op_mode_name
     crd_dcp_variable_defaults crd_dcp_find_vr crd_dcp_address_equal
     crd_dcp_slave_defaults crd_dcp_slave_create crd_dcp_slave_destroy crd_dcp_slave_receive crd_dcp_slave_advance

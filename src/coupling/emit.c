@@ -3,16 +3,15 @@
 // summed in the order of element.c, so that results are the same bits.
 #include "coupling/algorithm.h"
 #include "shared/base.h"
+#include "shared/base_c.h"
 #include "shared/coupling.h"
 
 #include <string.h>
 
 static const char* number(char out[40], double x, bool single)
 {
-    const int n = crdi_format_double(out, single ? (double)(float)x : x);
-    if (!strpbrk(out, ".e")) { memcpy(out + n, ".0", 3); }
-    if (single) { strcat(out, "f"); }
-    return out;
+    crdi_c_number(out, single ? (double)(float)x : x);
+    return single ? strcat(out, "f") : out;
 }
 
 static void put_weights(crd_text* out, const char* name, const double* w, int m, bool single)

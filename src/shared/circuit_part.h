@@ -161,6 +161,9 @@ static inline bool crdi_tree_join(int32_t* tree, int32_t a, int32_t b) // false:
     return x != y;
 }
 
+// How many numbers of the table of its expression a step needs to be there; 0: it looks up nothing
+int crdi_step_points(const crd_expression_step* s);
+
 // M = k sqrt(L1 L2) of a part that couples
 static inline double crdi_part_mutual(const crd_part* p, double l1, double l2)
 {

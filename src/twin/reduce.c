@@ -10,6 +10,7 @@
 #include "shared/base.h"
 #include "shared/circuit_part.h"
 #include "twin/dense.h"
+#include "twin/twin.h"
 
 #include <math.h>
 #include <string.h>
@@ -641,12 +642,7 @@ crd_status crd_reduction_create(crd_context* ctx, const crd_netlist* n, crd_redu
     *r = (crd_reduction){.ctx = ctx, .n = n, .nodes = n->node_count};
     crd_arena_init(&r->arena, ctx);
     r->variables = n->node_count + n->part_count;
-    // what crd_circuit_create says about floating nodes, loops and cutsets holds here too
-    crd_circuit_options opt = crd_circuit_defaults();
-    opt.step = 1;
-    crd_circuit* c = NULL;
-    CRD_TRY(crd_circuit_create(ctx, n, &opt, &c));
-    crd_circuit_destroy(c);
+    CRD_TRY(crdi_twin_start_check(ctx, n));
     CRD_TRY(room_parts(r) ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(count_parts(r));
     int most = n->node_count;

@@ -2,7 +2,6 @@
 #include "twin/twin.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static crd_status unknown(crd_twin* w, int sensor, const char* kind, const char* name)
@@ -13,6 +12,18 @@ static crd_status unknown(crd_twin* w, int sensor, const char* kind, const char*
                      crdi_clip(s->name).text, kind, crdi_clip(name).text, crdi_clip(s->what).text);
 }
 
+// A name and the blanks around it; what follows.
+static const char* twin_rows_name(const char* p, char name[64])
+{
+    p += strspn(p, " ");
+    const size_t n = strcspn(p, ",() ");
+    if (n < 64) {
+        memcpy(name, p, n);
+        name[n] = 0;
+    }
+    return p + n + strspn(p + n, " ");
+}
+
 // v(a), v(a,b), t(...), i(part), q(part) into kind and one or two names; false: something else
 static bool twin_rows_split(const char* what, char* kind, char a[64], char b[64])
 {
@@ -20,11 +31,14 @@ static bool twin_rows_split(const char* what, char* kind, char a[64], char b[64]
         what++;
     }
     *kind = (char)(*what | 0x20);
-    b[0] = 0;
+    a[0] = b[0] = 0;
     if (!strchr("vtiq", *kind) || !*what) { return false; }
-    const int got = sscanf(what + 1, " ( %63[^,() ] , %63[^,() ] )", a, b);
+    what += 1 + strspn(what + 1, " ");
+    if (*what != '(') { return false; }
+    what = twin_rows_name(what + 1, a);
+    if (a[0] && *what == ',') { what = twin_rows_name(what + 1, b); }
     const char* end = strchr(what, ')');
-    return got >= 1 && end && strspn(end + 1, " ") == strlen(end + 1);
+    return a[0] && end && strspn(end + 1, " ") == strlen(end + 1);
 }
 
 static bool room_for(crd_twin* w, crdi_row* row, int count)

@@ -216,9 +216,7 @@ crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n, const crd_twi
     w->m = crd_reduction_get(w->reduction);
     w->p = w->m->states;
     w->r = w->m->inputs;
-    crd_circuit_options opt = crd_circuit_defaults();
-    opt.step = spec->step;
-    CRD_TRY(crd_circuit_create(ctx, n, &opt, &w->start));
+    CRD_TRY(crdi_twin_start_create(w));
     CRD_TRY(twin_lay_out(w) && twin_make_room(w) ? CRD_OK : CRD_E_MEMORY);
     for (int i = 0; i < n->input_count; i++) {
         w->inputs[i] = n->inputs[i].start;
@@ -242,7 +240,7 @@ void crd_twin_destroy(crd_twin* w)
 {
     if (!w) { return; }
     if (w->thesis) { crdi_thesis_destroy(w); }
-    crd_circuit_destroy(w->start);
+    crdi_twin_start_destroy(w);
     crd_reduction_destroy(w->reduction);
     crd_arena_clear(&w->arena);
     crd_free(w->ctx, w);
@@ -250,22 +248,12 @@ void crd_twin_destroy(crd_twin* w)
 
 // ---- begin -------------------------------------------------------------------------------------
 
-static double state_value(const crd_twin* w, int i)
-{
-    const int32_t part = w->m->state_part[i];
-    const crd_part* p = &w->net->parts[part];
-    const bool inductor = crdi_part_kind_of(p)->stores == CRDI_STORES_CURRENT;
-    return inductor ? crd_circuit_current(w->start, part)
-                    : crd_circuit_voltage(w->start, p->nodes[0]) -
-                          crd_circuit_voltage(w->start, p->nodes[1]);
-}
-
 static void start_vector(crd_twin* w)
 {
     double* variance = w->slope;
     const double sd = w->spec.state_sd;
     for (int i = 0; i < w->p; i++) {
-        w->q[i] = state_value(w, i);
+        w->q[i] = crdi_twin_start_value(w, i);
         variance[i] = sd * sd;
     }
     for (int i = 0; i < w->spec.source_count; i++) {
@@ -335,11 +323,7 @@ crd_status crd_twin_begin(crd_twin* w, double t)
     w->still = w->silent = w->resets = 0;
     w->t0 = t;
     w->h = w->spec.step;
-    for (int i = 0; i < w->net->input_count; i++) {
-        const crd_status st = crd_circuit_set_input(w->start, i, w->inputs[i]);
-        if (st < 0) { return st; }
-    }
-    crd_status st = crd_circuit_begin(w->start, t);
+    crd_status st = crdi_twin_start_begin(w, t);
     if (st < 0) { return st; }
     start_vector(w);
     crdi_twin_known(w, t, w->v1);

@@ -105,6 +105,14 @@ crd_status crdi_twin_aim(crd_twin* w, double t); // h and its matrices, so that 
 void crdi_twin_count_step(crd_twin* w);          // the time, one step on
 void crdi_twin_remade(crd_twin* w);              // what follows from new matrices
 
+// start.c: the network at the start, by a simulation of it; on_board.c for controllers, where the
+// netlist says it (cardan export c)
+crd_status crdi_twin_start_create(crd_twin* w);
+void crdi_twin_start_destroy(crd_twin* w);
+crd_status crdi_twin_start_begin(crd_twin* w, double t); // at w->inputs
+double crdi_twin_start_value(const crd_twin* w, int state);
+crd_status crdi_twin_start_check(crd_context* ctx, const crd_netlist* n);
+
 // passes.c
 crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                             const crd_twin_data* data, const crd_tune_options* opt,

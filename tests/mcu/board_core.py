@@ -6,7 +6,9 @@ import tempfile
 import unittest
 
 import boards
+import circuits
 import core
+import twins
 
 
 class OnBoards(unittest.TestCase):
@@ -48,6 +50,22 @@ class OnBoards(unittest.TestCase):
             print("\nauto with two commands, wave pair and slave, %s: %d bytes of flash, %d of memory" % (target, flash, memory), flush=True)
             self.assertLess(flash, 128 << 10)
             self.assertEqual(refused, 0)
+
+    def test_exported_twins_have_the_bits_of_the_host(self):
+        functions = [os.path.join(boards.HERE, "functions.c")]
+        for name in twins.TWINS:
+            twin = twins.Twin(os.path.join(self.folder, name), name)
+            same, _ = twin.run("host", flags=["-fno-builtin"], more=functions)
+            reference = twin.reference()
+            for target in boards.BOARDS:
+                with self.subTest(twin=name, board=target):
+                    # With the same functions of <math.h> on both, then with its own C library, whose exp and log round otherwise
+                    self.assertEqual(twin.run(target, flags=["-fno-builtin"], more=functions)[0], same)
+                    rows, (memory, refused, most) = twin.run(target)
+                    self.assertEqual(refused, 0)
+                    self.assertLess(circuits.worst(twin.banded(rows), reference), 1e-9)
+                    print("\n| %s, %s | %d bytes of flash | %d of memory | %d instructions |"
+                          % (name, target, boards.sizes(os.path.join(twin.folder, "twin_" + target))[0], memory, most), end="", flush=True)
 
     def test_exported_elements_have_the_bits_of_the_host(self):
         for name, subject, _, _, latency in core.ELEMENTS:

@@ -11,11 +11,12 @@ import unittest
 
 import boards
 import core
+import twins
 
 # Of freestanding C17, <string.h> and <math.h>; <stdio.h> for the declarations of what small.h replaces.
 HEADERS = {"ctype", "float", "inttypes", "limits", "math", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
-FUNCTIONS = {"acos", "asin", "ceil", "cos", "exp", "expm1", "floor", "fmax", "fmin", "hypot", "ldexp", "llround", "nearbyint", "nextafter", "pow", "rint",
-             "round", "sin", "sqrt", "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncasecmp", "strncmp",
+FUNCTIONS = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erfc", "exp", "expm1", "floor", "fmax", "fmin", "fmod",
+             "hypot", "ldexp", "llround", "log", "log10", "nearbyint", "nextafter", "pow", "rint", "round", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "trunc", "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcasecmp", "strcmp", "strcspn", "strlen", "strncasecmp", "strncmp",
              "strrchr", "strspn", "tolower"}
 COMPILER = {"__ctype_b_loc", "__ctype_tolower_loc", "_GLOBAL_OFFSET_TABLE_"}  # of the host's compiler and <ctype.h>
 
@@ -79,6 +80,17 @@ class Core(unittest.TestCase):
                 worst = max(abs(a - b) for one, two in zip(single, rows) for a, b in zip(one, two[0::2])) / largest
                 self.assertLess(worst, 1e-6)
 
+    def test_exported_twins_have_the_bits_of_cardan_twin_run(self):
+        for name in twins.TWINS:
+            with self.subTest(twin=name):
+                twin = twins.Twin(os.path.join(self.folder, name), name)
+                self.assertRegex(twin.said, r"a step takes at most \d+ sums, products and comparisons, and \d+ divisions")
+                rows, (_, refused, _) = twin.run("host")
+                self.assertEqual(refused, 0)
+                self.assertEqual(twin.banded(rows), twin.reference())
+                self.assertEqual(len(rows), twins.ROWS[name] // twins.EVERY)
+                self.assertEqual(len({row[0] for row in rows}), len(rows))
+
     def test_export_c_refuses_elements_that_need_more(self):
         def refused(*arguments):
             done = subprocess.run([core.CARDAN, "export", "c", *arguments], capture_output=True, text=True, cwd=self.folder, check=False)
@@ -100,6 +112,24 @@ class Core(unittest.TestCase):
                     "puts(why); return core ? 1 : 0; }\n")
         boards.checked([os.environ.get("CC", "cc"), "-I", os.path.join(core.ROOT, "include"), source, archive, "-lm", "-o", program])
         self.assertIn("port: time is NULL; expected a function that says the time in s", boards.checked([program]))
+
+    def test_export_c_refuses_twins_that_are_not_for_controllers(self):
+        def refused(path, *arguments):
+            done = subprocess.run([core.CARDAN, "export", "c", path, *arguments], capture_output=True, text=True, cwd=self.folder, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual([f for f in os.listdir(self.folder) if f.endswith((".c", ".h"))], [])
+            return done.stderr
+        junction = twins.TWINS["junction"]
+        self.assertIn("its numbers are doubles", refused(junction, "--precision", "single"))
+        self.assertIn("--latency is for a coupling element", refused(junction, "--latency", "3"))
+        with open(junction, encoding="utf-8") as f:
+            text = f.read().replace("inverter.cir", os.path.join(twins.DATA, "inverter.cir"))
+        with open(os.path.join(self.folder, "old.yaml"), "w", encoding="utf-8") as f:
+            f.write(text + "filter: thesis\n")
+        self.assertIn("the published filter is there to compare with", refused("old.yaml"))
+        with open(os.path.join(self.folder, "wrong.yaml"), "w", encoding="utf-8") as f:
+            f.write(text.replace("sd: 0.5", "sd: -1"))
+        self.assertIn("wrong.yaml:", refused("wrong.yaml"))
 
     def test_export_c_refuses_what_is_no_slave(self):
         def refused(*arguments):

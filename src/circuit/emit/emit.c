@@ -26,18 +26,9 @@ typedef struct plan {
 
 // ---- numbers -----------------------------------------------------------------------------------
 
-const char* crdi_emit_number(char out[CRDI_EMIT_NUMBER], double x)
-{
-    if (isnan(x)) { return "NAN"; }
-    if (isinf(x)) { return x > 0 ? "INFINITY" : "-INFINITY"; }
-    const int n = crdi_format_double(out, x);
-    if (!strpbrk(out, ".e")) { memcpy(out + n, ".0", 3); }
-    return out;
-}
-
 void crdi_emit_doubles(crd_text* out, const char* name, const double* v, size_t count, bool real)
 {
-    char digits[CRDI_EMIT_NUMBER];
+    char digits[CRDI_C_NUMBER];
     crdi_text_add(out, "static const %s %s[%zu] = {", real ? "real" : "double", name,
                   count ? count : 1);
     for (size_t i = 0; i < count; i++) {
@@ -45,7 +36,7 @@ void crdi_emit_doubles(crd_text* out, const char* name, const double* v, size_t 
                       i % 6 ? ", "
                       : i   ? ",\n    "
                             : "\n    ",
-                      crdi_emit_number(digits, v[i]));
+                      crdi_c_number(digits, v[i]));
     }
     crdi_text_add(out, "%s};\n\n", count ? "" : "0");
 }
@@ -318,13 +309,13 @@ static double entry_value(const plan* p, size_t k)
 static void put_entry(plan* p, size_t k)
 {
     const crdi_dae* d = p->e.d;
-    char digits[CRDI_EMIT_NUMBER];
+    char digits[CRDI_C_NUMBER];
     if (!entry_moves(p, k)) {
-        crdi_text_add(p->e.out, "%s", crdi_emit_number(digits, entry_value(p, k)));
+        crdi_text_add(p->e.out, "%s", crdi_c_number(digits, entry_value(p, k)));
     } else if (k < d->j.count) {
         crdi_text_add(p->e.out, "j[%d]", (int)p->e.varying[k]);
     } else {
-        crdi_text_add(p->e.out, "w * %s", crdi_emit_number(digits, d->a.value[k - d->j.count]));
+        crdi_text_add(p->e.out, "w * %s", crdi_c_number(digits, d->a.value[k - d->j.count]));
     }
 }
 
@@ -588,8 +579,8 @@ static void put_template(plan* p, const char* text)
 
 static void put_trapezoid(plan* p, double w, const char* t)
 {
-    char digits[CRDI_EMIT_NUMBER];
-    crdi_emit_number(digits, w);
+    char digits[CRDI_C_NUMBER];
+    crdi_c_number(digits, w);
     crdi_text_add(p->e.out,
                   "    guess(s, s->x[0]);\n    add_product(s, -%s, s->x[0]);\n"
                   "    add_rates(s, s->x[0]);\n    st = newton(s, u, %s, %s);\n",
@@ -600,18 +591,18 @@ static void put_method(plan* p)
 {
     const crd_circuit_options* o = &p->e.d->c->opt;
     crd_text* out = p->e.out;
-    char a[CRDI_EMIT_NUMBER], b[CRDI_EMIT_NUMBER];
+    char a[CRDI_C_NUMBER], b[CRDI_C_NUMBER];
     if (p->order < 0) {
         const crdi_trbdf2 m = crdi_trbdf2_of(o->step);
-        crdi_text_add(out, "    const double tg = t0 + %s * STEP;\n", crdi_emit_number(a, m.g));
+        crdi_text_add(out, "    const double tg = t0 + %s * STEP;\n", crdi_c_number(a, m.g));
         put_trapezoid(p, m.w, "tg");
         crdi_text_add(
             out,
             "    if (st) { return st; }\n    memcpy(s->middle, s->next, sizeof s->middle);\n"
             "    guess(s, s->middle);\n    add_product(s, %s, s->middle);\n",
-            crdi_emit_number(a, m.middle));
+            crdi_c_number(a, m.middle));
         crdi_text_add(out, "    add_product(s, %s, s->x[0]);\n    st = newton(s, u, t1, %s);\n",
-                      crdi_emit_number(a, m.first), crdi_emit_number(b, m.w));
+                      crdi_c_number(a, m.first), crdi_c_number(b, m.w));
         return;
     }
     if (p->order == 0) {
@@ -627,9 +618,9 @@ static void put_method(plan* p)
     }
     crdi_text_add(out, "    guess(s, s->x[0]);\n");
     for (int k = 1; k <= p->order; k++) {
-        crdi_text_add(out, "    add_product(s, %s, s->x[%d]);\n", crdi_emit_number(a, w[k]), k - 1);
+        crdi_text_add(out, "    add_product(s, %s, s->x[%d]);\n", crdi_c_number(a, w[k]), k - 1);
     }
-    crdi_text_add(out, "    st = newton(s, u, t1, %s);\n", crdi_emit_number(a, w[0]));
+    crdi_text_add(out, "    st = newton(s, u, t1, %s);\n", crdi_c_number(a, w[0]));
 }
 
 static void put_step(plan* p)
@@ -637,7 +628,7 @@ static void put_step(plan* p)
     const crdi_dae* d = p->e.d;
     crd_text* out = p->e.out;
     const char* name = p->e.opt->name;
-    char digits[CRDI_EMIT_NUMBER];
+    char digits[CRDI_C_NUMBER];
     crdi_text_add(out,
                   "static void guess(%s* s, const double* x)\n{\n"
                   "    memcpy(s->next, x, sizeof s->next);\n"
@@ -663,12 +654,12 @@ static void put_step(plan* p)
     crdi_text_add(out,
                   "}\n\ndouble %s_time(const %s* s)\n{\n    return %s + (double)s->steps * "
                   "STEP;\n}\n\n",
-                  name, name, crdi_emit_number(digits, d->c->t0));
+                  name, name, crdi_c_number(digits, d->c->t0));
     crdi_text_add(out,
                   "int %s_step(%s* s, const double* u)\n{\n"
                   "    const double t0 = %s_time(s), t1 = %s + (double)(s->steps + 1) * STEP;\n"
                   "    int st = 0;\n",
-                  name, name, name, crdi_emit_number(digits, d->c->t0));
+                  name, name, name, crdi_c_number(digits, d->c->t0));
     if (d->diodes) {
         crdi_text_add(out,
                       "    double limit[DIODES];\n    memcpy(limit, s->limit, sizeof limit);\n");
@@ -852,10 +843,10 @@ static void put_header(const plan* p, int levels, int outputs, crd_text* h)
     crdi_text_add(h, "// Made by cardan export c from %s.\n", p->e.opt->origin);
     put_struct(p, levels, outputs, h);
     for (int i = 0; i < n->input_count; i++) {
-        char digits[CRDI_EMIT_NUMBER];
+        char digits[CRDI_C_NUMBER];
         crdi_text_add(h, "// u[%d] %s %s, begins with %s\n", i, n->inputs[i].name,
                       n->inputs[i].unit ? n->inputs[i].unit : "",
-                      crdi_emit_number(digits, n->inputs[i].start));
+                      crdi_c_number(digits, n->inputs[i].start));
     }
     for (int i = 0; i < outputs; i++) {
         if (n->output_count) {
@@ -872,7 +863,7 @@ static void put_head(const plan* p, const crdi_emit_report* r, crd_text* out)
 {
     const crdi_dae* d = p->e.d;
     const crd_circuit_options* o = &d->c->opt;
-    char step[CRDI_EMIT_NUMBER], tolerance[CRDI_EMIT_NUMBER];
+    char step[CRDI_C_NUMBER], tolerance[CRDI_C_NUMBER];
     crdi_text_add(out,
                   "// Made by cardan export c from %s: a circuit with a fixed step of %g s.\n//\n"
                   "// C17, <math.h>, <stdint.h> and <string.h>; no memory but the struct. Compile "
@@ -898,10 +889,10 @@ static void put_head(const plan* p, const crdi_emit_report* r, crd_text* out)
         "#define STEP %s\n#define TOLERANCE %s\n#define GROWTH %s\n"
         "enum { N = %d, M = %d, P = %d, MASSES = %zu, BLOCKS = %d, ENTRIES = %d, PASSES = "
         "%d, FIXED = %d",
-        p->e.opt->name, p->e.opt->single ? "float" : "double", crdi_emit_number(step, o->step),
-        crdi_emit_number(tolerance, o->tolerance), d->linear ? "1e-6" : "1e-10", (int)d->n,
-        (int)d->m, d->p > 0 ? (int)d->p : 1, d->a.count, (int)p->f.blocks, (int)p->f.count,
-        r->iterations, o->fixed_iterations);
+        p->e.opt->name, p->e.opt->single ? "float" : "double", crdi_c_number(step, o->step),
+        crdi_c_number(tolerance, o->tolerance), d->linear ? "1e-6" : "1e-10", (int)d->n, (int)d->m,
+        d->p > 0 ? (int)d->p : 1, d->a.count, (int)p->f.blocks, (int)p->f.count, r->iterations,
+        o->fixed_iterations);
     if (d->diodes) { crdi_text_add(out, ", DIODES = %d", d->diodes); }
     if (d->switches) { crdi_text_add(out, ", SWITCHES = %d", d->switches); }
     crdi_text_add(out, " };\n\n");

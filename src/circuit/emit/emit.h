@@ -2,6 +2,7 @@
 #pragma once
 #include "circuit/dae.h"
 #include "shared/base.h"
+#include "shared/base_c.h"
 #include "shared/circuit_emit.h"
 
 typedef struct crdi_emit {
@@ -16,9 +17,6 @@ typedef struct crdi_emit {
     bool tables;      // expressions look up tables
 } crdi_emit;
 
-#define CRDI_EMIT_NUMBER 40 // bytes of a number as text
-// With a point or an exponent, so that C takes it for a double; INFINITY, NAN.
-const char* crdi_emit_number(char out[CRDI_EMIT_NUMBER], double x);
 void crdi_emit_doubles(crd_text* out, const char* name, const double* v, size_t count, bool real);
 void crdi_emit_integers(crd_text* out, const char* name, const int32_t* v, size_t count);
 // What the text from `from` on computes when it runs once.

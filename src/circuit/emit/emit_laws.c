@@ -37,9 +37,9 @@ static text put_voltage(crdi_emit* e, const crd_part* p)
 
 static text number(double x)
 {
-    char digits[CRDI_EMIT_NUMBER];
+    char digits[CRDI_C_NUMBER];
     text t = {""};
-    snprintf(t.s, sizeof t.s, "%s", crdi_emit_number(digits, x));
+    snprintf(t.s, sizeof t.s, "%s", crdi_c_number(digits, x));
     return t;
 }
 
@@ -99,13 +99,13 @@ static void put_use_value(crdi_emit* e, const crd_use* u)
 // v[0 .. count-1], forwards
 static void put_values(crdi_emit* e, const crd_expression* x)
 {
-    char digits[CRDI_EMIT_NUMBER];
+    char digits[CRDI_C_NUMBER];
     crdi_text_add(e->out, "    double v[%d];\n", x->count);
     for (int i = 0; i < x->count; i++) {
         const crdi_step* s = &x->steps[i];
         crdi_text_add(e->out, "    ");
         if (s->op == OP_CONST) {
-            crdi_text_add(e->out, "v[%d] = %s;\n", i, crdi_emit_number(digits, s->k));
+            crdi_text_add(e->out, "v[%d] = %s;\n", i, crdi_c_number(digits, s->k));
         } else if (s->op == OP_USE) {
             crdi_text_add(e->out, "v[%d] = ", i);
             put_use_value(e, &x->uses[s->a]);

@@ -319,7 +319,7 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
             "cardan export coupling ELEMENT, cardan export dcp SLAVE.dcpx, cardan export "
             "circuit NETLIST, cardan export twin TWIN.yaml, or cardan export c "
-            "NETLIST|ELEMENT|SLAVE.dcpx",
+            "NETLIST|ELEMENT|TWIN.yaml|SLAVE.dcpx",
             word);
     }
     if (arguments->count < 2) {
@@ -394,7 +394,7 @@ static const crdi_option rows[] = {
 const crdi_command crdi_command_export = {
     .name = "export",
     .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
-                 "twin TWIN.yaml | c NETLIST|ELEMENT|SLAVE.dcpx",
+                 "twin TWIN.yaml | c NETLIST|ELEMENT|TWIN.yaml|SLAVE.dcpx",
     .summary = "write FMUs of elements, circuits, twins, slaves; SSPs; C sources",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
@@ -433,7 +433,7 @@ const crdi_command crdi_command_export = {
         "element "
         "(a word such as eros, a YAML or JSON file, or YAML in braces) it writes the weights for "
         "one "
-        "latency and the sums over its history, of a slave description "
+        "latency and the sums over its history, of a twin or a slave description "
         "it writes constants for libcardan-core (docs/how-to/controllers.md), and the index of "
         "each variable by its name.",
     .examples =
@@ -449,7 +449,8 @@ const crdi_command crdi_command_export = {
          {"cardan export circuit boost.cir --step 2us --fmi 3 -o boost.fmu",
           "a circuit as an FMU of FMI 3.0 with steps of at most 2 us inside"},
          {"cardan export twin inverter.yaml -o inverter.fmu",
-          "a digital twin as an FMU: measurements in, estimates out"}},
+          "a digital twin as an FMU: measurements in, estimates out"},
+         {"cardan export c inverter.yaml -o inverter.c", "the same for a controller"}},
     OPTIONS(rows, crdi_export_options),
     .min_arguments = 1,
     .max_arguments = 2,

@@ -4,6 +4,8 @@
 #include "shared/circuit_emit.h"
 #include "shared/coupling.h"
 #include "shared/dcp.h"
+#include "shared/twin_emit.h"
+#include "shared/unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,9 +125,88 @@ fail:
     return st;
 }
 
+// ---- a twin
+// --------------------------------------------------------------------------------------
+
+// The description of a twin has the key sensors, that of an element has none.
+static crd_status is_twin(crd_context* ctx, const char* subject, bool* twin)
+{
+    static const crdi_file_need need = {.what = "a description", .most = 4 << 20};
+    *twin = false;
+    if (subject[strspn(subject, " \t\r\n")] == '{' ||
+        !(crdi_ends_with(subject, ".yaml") || crdi_ends_with(subject, ".yml") ||
+          crdi_ends_with(subject, ".json"))) {
+        return CRD_OK;
+    }
+    crd_text text;
+    crd_text_init(&text, ctx);
+    const crd_status st = crdi_file_read(ctx, subject, &need, &text);
+    for (const char* line = st < 0 ? "" : text.data; *line && !*twin;) {
+        const char* key = line + strspn(line, " {\"");
+        *twin = strncmp(key, "sensors", 7) == 0 && key[7 + strspn(key + 7, "\" ")] == ':';
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    crd_text_clear(&text);
+    return st;
+}
+
+static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o, const char* what);
+
+static void say_twin(crdi_result* out, const char* output, const crd_twin_description* d,
+                     const crdi_twin_emit_report* r)
+{
+    const crd_twin_spec* s = &d->spec;
+    char step[32];
+    crdi_say(out,
+             "%s: %d sensor%s, %d source%s and %d value%s to find, %d output%s, steps of %s, for "
+             "libcardan-core\na step takes at most %lld sums, products and comparisons, and %lld "
+             "divisions and roots; the filter has %d unknowns\n",
+             output, s->sensor_count, crdi_plural(s->sensor_count), s->source_count,
+             crdi_plural(s->source_count), s->parameter_count, crdi_plural(s->parameter_count),
+             d->netlist->output_count, crdi_plural(d->netlist->output_count),
+             crdi_format_seconds(step, s->step), (long long)r->sums, (long long)r->divisions,
+             r->size);
+    if (r->again) {
+        crdi_say(out, "one in which values have moved and matrices are made anew takes %lld\n",
+                 (long long)r->again);
+    }
+}
+
+static crd_status export_twin(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                              crdi_result* out)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = cli->ctx;
+    crd_twin_description* d = NULL;
+    crdi_twin_emit_report report;
+    crd_arena arena;
+    crd_text source, header;
+    crd_arena_init(&arena, ctx);
+    crd_text_init(&source, ctx);
+    crd_text_init(&header, ctx);
+    const char *name, *output;
+    CRD_TRY(refuse_options(ctx, o,
+                           "a twin's step is that of its description, its numbers are "
+                           "doubles; expected"));
+    CRD_TRY(crdi_twin_read(ctx, subject, &d));
+    CRD_TRY(output_of(ctx, o, &arena, subject, d->name, &name, &output));
+    CRD_TRY(crdi_export_spares(ctx, d->netlist, subject, "what it is made of", output));
+    CRD_TRY(crdi_twin_emit(ctx, d, name, subject, &source, &header, &report));
+    CRD_TRY(write_both(ctx, output, &source, &header));
+    say_twin(out, output, d, &report);
+fail:
+    crd_twin_description_destroy(d);
+    crd_text_clear(&source);
+    crd_text_clear(&header);
+    crd_arena_clear(&arena);
+    return st;
+}
+
 // ---- a slave's description ---------------------------------------------------------------------
 
-static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o)
+// `what`: the sentence before "no other options than"
+static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o, const char* what)
 {
     if (!isnan(o->latency)) {
         return crdi_fail(ctx, CRD_E_RANGE, "--latency is for a coupling element");
@@ -138,9 +219,8 @@ static crd_status refuse_options(crd_context* ctx, const crdi_export_options* o)
                                               : NULL;
     if (!given) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_RANGE,
-                     "%s is for a netlist; a description has no other options than --name and "
-                     "--output",
-                     given);
+                     "%s is for a netlist; %s no other options than --name and --output", given,
+                     what);
 }
 
 static crd_status export_description(crdi_cli* cli, const crdi_export_options* o,
@@ -155,7 +235,7 @@ static crd_status export_description(crdi_cli* cli, const crdi_export_options* o
     crd_text_init(&source, ctx);
     crd_text_init(&header, ctx);
     const char *name, *output;
-    CRD_TRY(refuse_options(ctx, o));
+    CRD_TRY(refuse_options(ctx, o, "a description has"));
     CRD_TRY(output_of(ctx, o, &arena, subject, NULL, &name, &output));
     CRD_TRY(crdi_export_load_slave(ctx, subject, &d));
     crdi_dcp_emit(d, name, subject, &source, &header);
@@ -256,5 +336,9 @@ crd_status crdi_export_c(crdi_cli* cli, const crdi_export_options* o, const char
     if (crdi_ends_with(subject, ".dcpx") || crdi_ends_with(subject, ".dcp")) {
         return export_description(cli, o, subject, out);
     }
-    return (is_element(subject) ? export_element : export_netlist)(cli, o, subject, out);
+    bool twin;
+    const crd_status st = is_twin(cli->ctx, subject, &twin);
+    if (st < 0) { return st; }
+    return twin ? export_twin(cli, o, subject, out)
+                : (is_element(subject) ? export_element : export_netlist)(cli, o, subject, out);
 }

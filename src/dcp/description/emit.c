@@ -1,43 +1,23 @@
 // A description as C, for controllers: constants, which take no memory there, and the indices of
 // the variables by name.
 #include "dcp/description/dcpx.h"
+#include "shared/base_c.h"
 
 #include <math.h>
 #include <string.h>
-
-static void put_string(crd_text* out, const char* text)
-{
-    crdi_text_put(out, "\"", 1);
-    for (const unsigned char* p = (const unsigned char*)text; *p; p++) {
-        if (*p == '"' || *p == '\\' || *p < 0x20 || *p >= 0x7f || *p == '?') { // no trigraphs
-            crdi_text_add(out, "\\%03o", *p);
-        } else {
-            crdi_text_put(out, (const char*)p, 1);
-        }
-    }
-    crdi_text_put(out, "\"", 1);
-}
 
 static void put_text(crd_text* out, const char* field, const char* text)
 {
     if (!text) { return; }
     crdi_text_add(out, ".%s = ", field);
-    put_string(out, text);
+    crdi_c_string(out, text);
     crdi_text_add(out, ", ");
 }
 
 static void put_number(crd_text* out, const char* field, double x)
 {
-    char digits[40];
-    if (isfinite(x)) {
-        const int n = crdi_format_double(digits, x);
-        if (!strpbrk(digits, ".e")) { memcpy(digits + n, ".0", 3); }
-    }
-    crdi_text_add(out, ".%s = %s, ", field,
-                  isnan(x)      ? "NAN"
-                  : isfinite(x) ? digits
-                  : x > 0       ? "INFINITY"
-                                : "-INFINITY");
+    char digits[CRDI_C_NUMBER];
+    crdi_text_add(out, ".%s = %s, ", field, crdi_c_number(digits, x));
 }
 
 static void put_count(crd_text* out, const char* field, uint64_t x)
@@ -145,7 +125,7 @@ static void put_lists(crd_text* out, const crd_dcp_description* d)
     for (int i = 0; i < d->template_count; i++) {
         const crd_dcp_log_template* t = &d->templates[i];
         crdi_text_add(out, "    {%d, %d, %d, ", t->id, t->category, t->level);
-        put_string(out, t->message);
+        crdi_c_string(out, t->message);
         if (t->argument_count) {
             crdi_text_add(out, ", arguments_%d, %d, 0},\n", i, t->argument_count);
         } else {
@@ -157,7 +137,7 @@ static void put_lists(crd_text* out, const crd_dcp_description* d)
         crdi_text_add(out, "static const crd_dcp_log_category categories[] = {\n");
         for (int i = 0; i < d->category_count; i++) {
             crdi_text_add(out, "    {%d, ", d->categories[i].id);
-            put_string(out, d->categories[i].name);
+            crdi_c_string(out, d->categories[i].name);
             crdi_text_add(out, ", 0},\n");
         }
         crdi_text_add(out, "};\n");
@@ -224,35 +204,16 @@ static void put_head(crd_text* out, const crd_dcp_description* d)
     }
 }
 
-// Characters that no name of C has become '_': "x.y[2]" is x_y_2_.
-static char in_name(char c)
+static const char* name_of(const void* user, int i)
 {
-    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return fits ? c : '_';
-}
-
-static bool same_name(const char* a, const char* b)
-{
-    for (; *a && *b && in_name(*a) == in_name(*b); a++, b++) {}
-    return !*a && !*b;
+    return ((const crd_dcp_description*)user)->variables[i].name;
 }
 
 static void put_indices(crd_text* out, const crd_dcp_description* d, const char* name)
 {
     if (d->variable_count == 0) { return; }
     crdi_text_add(out, "// Indices of variables, for crd_dcp_plant and crd_dcp_rig\nenum {\n");
-    for (int i = 0; i < d->variable_count; i++) {
-        bool again = false;
-        for (int k = 0; k < i && !again; k++) {
-            again = same_name(d->variables[k].name, d->variables[i].name);
-        }
-        crdi_text_add(out, "    %s_var_", name);
-        for (const char* p = d->variables[i].name; *p; p++) {
-            crdi_text_put(out, (const char[]){in_name(*p)}, 1);
-        }
-        if (again) { crdi_text_add(out, "_%d", i); }
-        crdi_text_add(out, " = %d,\n", i);
-    }
+    crdi_c_indices(out, name, "var", name_of, d, d->variable_count);
     crdi_text_add(out, "};\n\n");
 }
 
