@@ -143,8 +143,9 @@ deb: ## Debian packages in build/deb, checked by lintian
 	@sh cmake/setup.sh deb
 	@sh packaging/deb.sh build/deb
 
-test-deb: deb ## the packages installed, tried and purged in a new Debian root
+test-deb: deb ## the packages installed, tried and purged in a new Debian root, and in a container
 	@sh packaging/try.sh build/deb
+	@sh packaging/container.sh build/deb
 
 install: build ## install under PREFIX, below DESTDIR if given
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)' >/dev/null || \

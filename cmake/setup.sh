@@ -15,7 +15,7 @@ for group in "$@"; do
     test) packages="$packages chromium firefox-esr fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format gcc-aarch64-linux-gnu libc6-dev-arm64-cross zsh fish abigail-tools" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
-    deb) packages="$packages debhelper dh-python po-debconf fakeroot lintian debootstrap" ;;
+    deb) packages="$packages debhelper dh-python po-debconf fakeroot lintian debootstrap buildah libopenmpi-dev" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;
     arm) packages="$packages clang qemu-user musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" ;;
     mcu) packages="$packages gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm" ;;
