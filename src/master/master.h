@@ -52,7 +52,7 @@ struct crd_master {
 // handles.c
 void crdi_handles_free(crd_master* m); ///< before the units
 /// Of what crd_master_get gave: the run fails by a NaN, unless its unit may give one.
-crd_status crdi_handles_check(crd_master* m, int handle, const double* values);
+crd_status crdi_handles_check(crd_master* m, int index, const double* values);
 // snapshot.c
 crd_status crdi_snapshot_start(crd_master* m); ///< the state after the initialisation, if wanted
 void crdi_snapshots_free(crd_master* m);       ///< before the units
