@@ -378,6 +378,10 @@ class Env(gymnasium.Env[Any, Any]):
         return (b.observation()[0].astype(self._dtype), float(reward), bool(terminated), bool(truncated),
                 {"ended": b.ended(0)} if over else {})
 
+    def render(self) -> Any:
+        """Not drawn: look at a run with `run.show()`."""
+        raise _lib.Unsupported("an environment is not drawn: look at a run with run.show()")
+
     def close(self) -> None:
         """Frees the run."""
         if "_batch" in self.__dict__:  # else it was never made
@@ -445,6 +449,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if over.any():
             infos = {"ended": np.array([b.ended(i) if o else "" for i, o in enumerate(over)]), "_ended": over.copy()}
         return b.observation().astype(self._dtype, copy=False), reward, terminated, truncated, infos
+
+    def render(self) -> Any:
+        """Not drawn: look at a run with `run.show()`."""
+        raise _lib.Unsupported("an environment is not drawn: look at a run with run.show()")
 
     def close_extras(self, **_: Any) -> None:
         """Frees the runs."""

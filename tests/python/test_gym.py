@@ -184,6 +184,9 @@ class Environments(unittest.TestCase):
         fails(TypeError, "a text", lambda: make(lag(), observations="lag.y"))
         fails(cardan.RangeError, "failed", lambda: make(lag(), failed="no"))
         fails(cardan.RangeError, "steps", lambda: make(lag(), steps=0))
+        for env in (make(lag()), cardan.gym.VectorEnv(lag(), 2)):
+            fails(cardan.Unsupported, "run.show()", env.render)
+            env.close()
         fails(cardan.RangeError, "dtype is int32", lambda: make(lag(), dtype=np.int32))
         fails(cardan.RangeError, "num_envs", lambda: cardan.gym.VectorEnv(lag(), 0))
         fails(cardan.NotFound, "nowhere.yaml", lambda: make("nowhere.yaml"))
