@@ -206,6 +206,14 @@ class New(EndToEnd):
         self.cardan("new", "gone.fmu", "-o", "none.yaml", code=2, says=["gone.fmu: no such file"])
         self.assertFalse(os.path.exists(self.path("none.yaml")))
 
+    def test_a_recording_without_time_is_warned_of(self):
+        self.write("rec.csv", "v,x\n0,1\n1,2\n")
+        warning = "rec.csv:1: no column is called time; the first one, 'v', is taken for it, in seconds"
+        for command in (["new", "rec.csv", "-o", "rec.yaml"], ["check", "rec.yaml"]):
+            self.assertEqual(self.cardan(*command, says=warning).stderr.count("warning"), 1, command)
+        self.write("timed.csv", "time,x\n0,1\n1,2\n")
+        self.assertEqual(self.cardan("new", "timed.csv", "-o", "timed.yaml").stderr, "")
+
     def test_a_recording_drives_what_its_columns_are_called_and_a_netlist_is_a_unit(self):
         self.write("drive.csv", "time,f [N]\n0,0\n0.1,100\n")
         self.write("rc.cir", "* rc\nV1 in 0 1\nR1 in out 1k\nC1 out 0 1u\n.tran 1u 10m\n.end\n")

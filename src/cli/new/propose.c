@@ -4,12 +4,19 @@
 
 #include <string.h>
 
+// Recordings and models are read now, and what is odd about a file decides what it is good for.
+static void pass_on(void* user, crd_level level, const char* text)
+{
+    crdi_log_on(user, level, text);
+}
+
 crd_status crdi_propose(crd_context* ctx, const crd_system* s, crdi_proposed* out)
 {
     crd_status st = CRD_OK;
     *out = (crdi_proposed){0};
     crd_context_options opt = crd_context_defaults();
-    opt.level = CRD_LOG_ERROR; // what they warn of will be said when they run
+    opt.log = pass_on;
+    opt.log_user = ctx;
     out->quiet = crd_context_create(&opt);
     if (!out->quiet) { return CRD_E_MEMORY; }
     st = crd_ports_create(out->quiet, s, &out->ports);
