@@ -318,8 +318,9 @@ CRD_API crd_compare_options crd_compare_defaults(void);
 /// several times (an event), the first, second ... row of A meets the first, second ... row of B
 /// and the last the last. Likewise the second signal of a name meets the second. Each signal is
 /// compared at the times of its own raster (a constant that A keeps with two rows apart from its
-/// first raster: at those of B); one that has no time in common differs. CRD_E_RANGE if none has a
-/// time that both cover, CRD_E_NOT_FOUND if a pattern matches nothing.
+/// first raster: at those of B); one that has no time in common differs, and so does one whose unit
+/// of measure in B cannot be converted into that in A (values of B are those in A's). CRD_E_RANGE
+/// if none has a time that both cover, CRD_E_NOT_FOUND if a pattern matches nothing.
 CRD_API crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
                                const crd_compare_options* opt, crd_comparison** out);
 CRD_API void crd_comparison_destroy(crd_comparison* c);

@@ -2,6 +2,7 @@
 // signal is one pass.
 #include "results/compare.h"
 #include "shared/base.h"
+#include "shared/base_units.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,6 +153,11 @@ static double compare_size_of(const double* v, int64_t rows)
     return range > 0 ? fmin(range, 1.7976931348623157e308) : fabs(high);
 }
 
+// Of a file, in the unit of A.
+typedef struct scale {
+    double factor, offset;
+} scale;
+
 static double value_of(const double* v, match m)
 {
     if (m.part == 0 || v[m.row] == v[m.row + 1]) { return v[m.row]; }
@@ -188,10 +194,15 @@ static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_differen
     const crd_table_column *a = &c->a->columns[in_a], *b = &c->b->columns[in_b];
     const bool text = a->texts || b->texts, swap = is_apart(c, a, b);
     const crd_table_column *x = swap ? b : a, *y = swap ? a : b; // y at the times of x
+    scale of_b = {1, 0};
+    const bool meet = text || strcmp(a->unit, b->unit) == 0 ||
+                      crdi_unit_convert(b->unit, a->unit, &of_b.factor, &of_b.offset);
+    const scale sx = swap ? of_b : (scale){1, 0}, sy = swap ? (scale){1, 0} : of_b;
     const crd_status st = match_rows(c, (raster){x->time, x->rows}, (raster){y->time, y->rows});
     if (st < 0) { return st; }
     d->tolerance = c->opt->absolute + c->opt->relative * compare_size_of(a->values, a->rows);
-    if (c->first == c->last && (a->rows || b->rows)) { // they have no time in common
+    // No time in common, or metres and newtons
+    if (!meet || (c->first == c->last && (a->rows || b->rows))) {
         d->differs = true;
         d->max_error = d->rms_error = (double)INFINITY;
         return CRD_OK;
@@ -200,7 +211,9 @@ static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_differen
     int64_t count = 0;
     for (int64_t i = c->first; i < c->last; i++) {
         const match m = c->matches[i - c->first];
-        const double vx = x->values[i], vy = text ? y->values[m.row] : value_of(y->values, m);
+        const double vx = sx.factor * x->values[i] + sx.offset;
+        const double vy =
+            sy.factor * (text ? y->values[m.row] : value_of(y->values, m)) + sy.offset;
         const double error = !text                       ? error_of(vx, vy)
                              : same_text(x, y, i, m.row) ? 0
                                                          : (double)INFINITY;

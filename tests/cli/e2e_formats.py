@@ -291,8 +291,19 @@ class Results(EndToEnd):
         self.assertFalse(j["equal"])
         self.write("u.csv", "time,x1 [mm]\n0,0\n1,1\n")
         self.write("v.csv", "time,x1 [m]\n0,0\n1,1\n")
-        self.cardan("compare", "u.csv", "v.csv",
-                    says="x1 is in 'mm' in u.csv and in 'm' in v.csv; the numbers are compared as")
+        self.cardan("compare", "u.csv", "v.csv", code=1,
+                    says="x1 is in 'mm' in u.csv and in 'm' in v.csv; the latter is converted")
+        self.write("w.csv", "time,x1 [m]\n0,0\n1,0.001\n")
+        self.cardan("compare", "u.csv", "w.csv", says="the latter is converted")
+        self.cardan("compare", "w.csv", "u.csv", "--pair", "x1=x1", says="the latter is converted")
+        self.write("n.csv", "time,x1 [N]\n0,0\n1,1\n")
+        done = self.cardan("compare", "v.csv", "n.csv", code=1,
+                           says="x1 is in 'm' in v.csv and in 'N' in n.csv; that cannot be compared and counts as different")
+        self.assertIn("1 of 1 signal differs", done.stdout)
+        self.cardan("compare", "v.csv", "n.csv", "--richardson", code=2,
+                    says="x1 is in 'm' in v.csv and in 'N' in n.csv, expected runs of one system")
+        self.write("bare.csv", "time,x1\n0,0\n1,1\n")
+        self.cardan("compare", "bare.csv", "n.csv")  # what says no unit is any
         self.write("late.csv", "time,x1\n5,0\n6,0\n")
         self.cardan("compare", "a.mf4", "late.csv", code=2)
 

@@ -1,5 +1,6 @@
 // cardan compare: which signals of two results differ, where first, by how much.
 #include "cli/results/compare.h"
+#include "shared/base_units.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,8 +78,8 @@ static void put_comparison(crdi_result* out, const char* a, const char* b, const
              c->signal_count == 1 ? "s" : "", a, b, c->start, c->stop);
 }
 
-void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, const crdi_compare* o,
-                        const crd_pair* pairs)
+crd_status crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count,
+                              const crdi_compare* o, const crd_pair* pairs)
 {
     const crd_table* a = tables[0];
     const int names = o->pairs.count ? o->pairs.count : a->column_count;
@@ -90,12 +91,23 @@ void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, cons
             const int in_b = crd_table_find(b, o->pairs.count ? pairs[i].b : name);
             if (in_a < 0 || in_b < 0 || !crdi_match_any(&o->variables, name)) { continue; }
             const char *x = a->columns[in_a].unit, *y = b->columns[in_b].unit;
+            double factor, offset;
             if (!x[0] || !y[0] || strcmp(x, y) == 0) { continue; }
-            crdi_log(cli->ctx, CRD_LOG_WARNING,
-                     "%s is in '%s' in %s and in '%s' in %s; the numbers are compared as they are",
-                     name, x, a->path, y, b->path);
+            if (a->columns[in_a].texts || b->columns[in_b].texts) { continue; }
+            if (o->richardson) {
+                return crdi_fail(cli->ctx, CRD_E_RANGE,
+                                 "%s is in '%s' in %s and in '%s' in %s, expected runs of one "
+                                 "system",
+                                 name, x, a->path, y, b->path);
+            }
+            crdi_log(cli->ctx, CRD_LOG_WARNING, "%s is in '%s' in %s and in '%s' in %s; %s", name,
+                     x, a->path, y, b->path,
+                     crdi_unit_convert(y, x, &factor, &offset)
+                         ? "the latter is converted"
+                         : "that cannot be compared and counts as different");
         }
     }
+    return CRD_OK;
 }
 
 static crd_status compare_two(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
@@ -111,7 +123,7 @@ static crd_status compare_two(crdi_cli* cli, const crdi_compare* o, crd_table* c
     opt.pairs = pairs;
     opt.pair_count = o->pairs.count;
     CRD_TRY(crd_compare(cli->ctx, tables[0], tables[1], &opt, &c));
-    crdi_compare_units(cli, tables, 2, o, pairs);
+    CRD_TRY(crdi_compare_units(cli, tables, 2, o, pairs));
     put_comparison(out, tables[0]->path, tables[1]->path, c, o->all);
     if (c->different_count) { st = crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%s", ""); }
 fail:
@@ -195,7 +207,8 @@ const crdi_command crdi_command_compare = {
         "Compares two result files (CSV, MF4, MAT, in any combination) over the time that both "
         "cover; B is interpolated at the times of A. A signal differs where |A - B| exceeds ABS + "
         "REL times the range of the signal in A; a "
-        "signal that only one file has differs, too. Exit code 0 if nothing differs, 1 if "
+        "signal that only one file has differs, too, and one whose units of measure cannot be "
+        "converted into those of A. Exit code 0 if nothing differs, 1 if "
         "something does. With --richardson the files are runs of one system whose steps differ, "
         "the coarsest first, and the errors of the runs are estimated from their differences at "
         "the "

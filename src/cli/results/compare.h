@@ -12,9 +12,9 @@ typedef struct crdi_compare {
     double order, ratio, max_error; // NaN: not given
 } crdi_compare;
 
-// Numbers are compared as they stand in the files: warns where two of them have other units.
-void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, const crdi_compare* o,
-                        const crd_pair* pairs);
+// Warns where two of them have other units of measure; of --richardson that is CRD_E_RANGE.
+crd_status crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count,
+                              const crdi_compare* o, const crd_pair* pairs);
 
 // ---- compare_richardson.c
 // Errors of two or three runs, coarsest first. CRD_E_LIMIT if that of the finest is above

@@ -336,9 +336,9 @@ crd_status crdi_compare_richardson(crdi_cli* cli, const crdi_compare* o, crd_tab
     opt.pattern_count = o->variables.count;
     opt.pairs = pairs;
     opt.pair_count = o->pairs.count;
+    CRD_TRY(crdi_compare_units(cli, tables, count, o, pairs));
     CRD_TRY(choose_ratios(cli, o, tables, count, steps, opt.ratios));
     CRD_TRY(crd_richardson_create(cli->ctx, (const crd_table* const*)tables, count, &opt, &r));
-    crdi_compare_units(cli, tables, count, o, pairs);
     warn_rows(cli, tables, r);
     st = check_limit(cli, o, tables, r);
     put_estimate(out, o, tables, steps, r, st == CRD_OK);
