@@ -144,6 +144,7 @@ typedef struct crdi_element_reader {
     const char* inside; // "towards" for what stands in it, "" at the top
     crd_element* e;
     const crdi_algorithm* algorithm;
+    crd_status wrong; // the last failure that was noted (base_findings.h)
 } crdi_element_reader;
 
 // "file:line: towards.taps: sentence"

@@ -1,6 +1,7 @@
 // Elements out of descriptions: what all algorithms have in common; their own keys stand in their
 // rows.
 #include "coupling/algorithm.h"
+#include "shared/base_findings.h"
 #include "shared/coupling.h"
 
 #include <stdio.h>
@@ -238,6 +239,15 @@ static const char* next_key(void* user)
     return name;
 }
 
+static bool is_key_of_some(const char* key)
+{
+    int i = 0;
+    while (crdi_algorithm_at(i) && !find_key(crdi_algorithm_at(i)->keys, key)) {
+        i++;
+    }
+    return crdi_algorithm_at(i) != NULL;
+}
+
 // Neither a key of all algorithms nor of this one.
 static crd_status refuse_key(crdi_element_reader* r, const crdi_json* n)
 {
@@ -248,8 +258,7 @@ static crd_status refuse_key(crdi_element_reader* r, const crdi_json* n)
                 "this belongs to 'coupling' of a connection, not to an element");
         }
     }
-    for (int i = 0; crdi_algorithm_at(i); i++) {
-        if (!find_key(crdi_algorithm_at(i)->keys, n->key)) { continue; }
+    if (is_key_of_some(n->key)) {
         char list[200] = "";
         size_t at = 0;
         for (const crdi_element_option* k = r->algorithm->keys; k && k->name && at < sizeof list;
@@ -265,13 +274,20 @@ static crd_status refuse_key(crdi_element_reader* r, const crdi_json* n)
                              crdi_element_hint(n->key, next_key, &near).text);
 }
 
+// The other keys are read where failures are noted.
+static crd_status go_on(crdi_element_reader* r, crd_status st)
+{
+    if (st < 0) { r->wrong = st; }
+    return crdi_go_on(r->ctx, st);
+}
+
 // In the order of the table, whatever that of the description is.
 static crd_status read_keys(crdi_element_reader* r, const crdi_json* n,
                             const crdi_element_option* keys)
 {
     for (const crdi_element_option* k = keys; k && k->name; k++) {
         const crdi_json* m = crdi_element_member(n, k->name);
-        const crd_status st = m ? crdi_element_read_key(r, m, k) : CRD_OK;
+        const crd_status st = m ? go_on(r, crdi_element_read_key(r, m, k)) : CRD_OK;
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -284,13 +300,16 @@ static crd_status read_object(crdi_element_reader* r, const crdi_json* n)
     if (n->kind != CRDI_JSON_OBJECT) {
         return crdi_element_expected(r, n, "a mapping such as {algorithm: eros}");
     }
-    CRD_TRY(read_algorithm(r, crdi_element_member(n, "algorithm")));
+    const crd_status chosen = read_algorithm(r, crdi_element_member(n, "algorithm"));
+    CRD_TRY(go_on(r, chosen));
     for (const crdi_json* m = n->first; m; m = m->next) {
-        const bool known = find_key(common, m->key) || find_key(r->algorithm->keys, m->key);
-        if (!known) { return refuse_key(r, m); }
+        const bool known = find_key(common, m->key) || find_key(r->algorithm->keys, m->key) ||
+                           (chosen < 0 && is_key_of_some(m->key));
+        if (!known) { CRD_TRY(go_on(r, refuse_key(r, m))); }
     }
     CRD_TRY(read_keys(r, n, r->algorithm->keys));
     CRD_TRY(read_keys(r, n, common));
+    CRD_TRY(r->wrong); // what keys mean together is no question then
     if (r->algorithm->check_keys) { CRD_TRY(r->algorithm->check_keys(r, n)); }
 fail:
     return st;
@@ -401,7 +420,8 @@ static crd_element* new_element(crd_context* ctx)
 static crd_status read_element(crd_element* e, const crdi_json* root, const char* file)
 {
     crd_status st = CRD_OK;
-    crdi_element_reader r = {e->ctx, &e->arena, file ? file : "", "", e, &crdi_algorithm_auto};
+    crdi_element_reader r = {e->ctx, &e->arena, file ? file : "", "", e, &crdi_algorithm_auto,
+                             CRD_OK};
     CRD_TRY(read_object(&r, root));
     CRD_TRY(finish_latency(&r, root));
     if (r.algorithm->complete) { CRD_TRY(r.algorithm->complete(&r, root)); }

@@ -168,10 +168,11 @@ static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system
     const crd_status keys = read_connection_keys(r, n, &d, &given);
     if (keys < 0 && (!d.from || !d.to)) { return keys; }
     CRD_TRY(crdi_go_on(r->ctx, keys));
-    if (keys < 0) { // noted: its ends are looked at, and nothing that follows from the keys
+    if (keys < 0) { // noted: its ends and its element are looked at, not what follows from keys
         const crd_connection_spec said = *c;
         *c = crd_connection_spec_defaults();
         c->place = said.place;
+        c->coupling = said.coupling;
         c->convert_units = false;
     }
     const crd_status from = crd_system_split(s, d.from, c->place, &c->from_unit, &c->from);

@@ -257,7 +257,7 @@ static crd_status check_link_keys(crdi_reader* r, const crdi_node* n)
 
 crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
 {
-    crd_status st = CRD_OK;
+    crd_status st = CRD_OK, wrong = CRD_OK; // what was noted
     crd_coupling_spec* c = crdi_arena_new(r->arena, 1, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
     c->channel = crdi_no_channel;
@@ -269,7 +269,8 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         coupling_draft d = {.record = true};
         bool own = false;
         CRD_TRY(check_link_keys(r, n));
-        CRD_TRY(read_surroundings(r, n, &d, &own));
+        wrong = read_surroundings(r, n, &d, &own);
+        CRD_TRY(crdi_go_on(r->ctx, wrong)); // the element is looked at all the same
         if (d.file && own) {
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "file"),
                                   "file: the element is in '%s', expected no other keys of it here "
@@ -282,14 +283,23 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
         } else {
             CRD_TRY(element_of_node(r, n, beside_the_element, &c->element, &c->place));
         }
-        c->has_channel = d.channel != NULL;
         c->record = d.record;
         c->model = d.model;
         c->target = d.target;
-        if (d.channel) { CRD_TRY(crdi_read_channel(r, d.channel, &c->channel)); }
-        if (d.shadow) { CRD_TRY(read_shadows(r, d.shadow, c)); }
+        const size_t mark = r->path_length;
+        const crd_status channel =
+            d.channel ? crdi_read_channel(r, d.channel, &c->channel) : CRD_OK;
+        CRD_TRY(crdi_go_on(r->ctx, channel));
+        c->has_channel = d.channel && channel >= 0;
+        wrong = channel < 0 ? channel : wrong;
+        crdi_path_leave(r, mark);
+        const crd_status shadow = d.shadow ? read_shadows(r, d.shadow, c) : CRD_OK;
+        CRD_TRY(crdi_go_on(r->ctx, shadow));
+        wrong = shadow < 0 ? shadow : wrong;
+        crdi_path_leave(r, mark);
     }
     *(const crd_coupling_spec**)out = c;
+    st = wrong;
 fail:
     return st;
 }

@@ -433,6 +433,31 @@ results: coupled.xls
         said = [f["text"].split(":")[0] for f in j["findings"] if not f["line"]]
         self.assertEqual(said, ["--pace", "--scheme", "--set", "--set"])
 
+    def test_all_keys_of_elements_are_told_beside_wrong_keys(self):
+        text = """cardan: 1
+units: { first: { fmu: %s }, second: { fmu: %s } }
+connections:
+  - from: second.x2
+    to: first.x2
+    gian: 2
+    coupling:
+      tops: 3
+      taps: 900
+      algorithm: wiener
+      channel: { stpe: 1 ms }
+      latency: soon
+      shadow: [eors, { algorithm: wiener, tapz: 3, taps: x }]
+  - { from: second.v2, to: first.v2, coupling: { algorithm: erso, taps: 3, foo: 1, latency-max: many } }
+  - { from: first.f, to: second.f, coupling: { algorithm: ridge, towards: { algorithm: wiener, tops: 1, taps: y } } }
+""" % (fmu("lo_fd1"), fmu("lo_fd2"))
+        self.write("elements.yaml", text)
+        lines = text.splitlines()
+        found = [(f["line"], lines[f["line"] - 1][f["column"] - 1:f["end_column"] - 1])
+                 for f in self.cardan_json("check", "elements.yaml", code=2)["findings"]]
+        self.assertEqual(found, [(6, "gian"), (8, "tops"), (9, "taps"), (11, "stpe"), (12, "soon"), (13, "eors"), (13, "tapz"),
+                                 (13, "x"), (14, "erso"), (14, "foo"), (14, "many"), (15, "tops"), (15, "y")])
+        self.assertEqual(self.cardan("run", "elements.yaml", code=2).stderr.count("cardan: "), 1)
+
     def test_of_what_is_given_twice_the_first_counts(self):
         self.write("twice.yaml", """cardan: 1
 units:

@@ -216,7 +216,9 @@ static void find_column(finding* f)
                         : strncmp(text, "unit '", 6) == 0 ? strstr(text, "': ")
                                                           : NULL;
     about = missing || !about ? about : about + 2;
-    for (const char* q = strchr(about ? about : text, '\''); q; q = strchr(q + 1, '\'')) {
+    const char* hint = strstr(text, "did you mean '"); // not what stands there
+    for (const char* q = strchr(about ? about : text, '\''); q && (!hint || q < hint);
+         q = strchr(q + 1, '\'')) {
         const char* end = strchr(q + 1, '\'');
         if (!end) { break; }
         if (find_word(f, q + 1, (size_t)(end - q) - 1)) { return; }
