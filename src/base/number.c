@@ -531,7 +531,7 @@ bool crdi_parse_double(const char* text, size_t length, double* out)
         const char* point = p++;
         p = digits_of(p, end, &w);
         q = point + 1 - p;
-        digits -= q;
+        digits += p - point - 1;
     }
     double value;
     if (!digits) {

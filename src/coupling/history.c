@@ -50,7 +50,7 @@ void crdi_history_mark(crdi_history* h)
 {
     const int64_t n = h->count - h->marked;
     for (int64_t i = 0; i < n && i < h->capacity; i++) {
-        h->real[history_place_of(h, i)] = true;
+        h->real[history_place_of(h, (ptrdiff_t)i)] = true;
     }
     h->marked = h->count;
 }

@@ -18,7 +18,7 @@ static inline const char* crdi_take(crdi_bytes* b, uint64_t size)
     b->failed = b->failed || size > b->left;
     if (b->failed) { return NULL; }
     b->at += size;
-    b->left -= size;
+    b->left -= (size_t)size;
     return p;
 }
 

@@ -294,7 +294,7 @@ static void random_bytes_are_read_or_refused_but_never_hurt(void** state)
     uint64_t seed = 7;
     for (int round = 0; round < 20000; round++) {
         char text[24];
-        const size_t n = random_next(&seed) % (sizeof text - 1);
+        const size_t n = (size_t)(random_next(&seed) % (sizeof text - 1));
         for (size_t i = 0; i < n; i++) {
             text[i] = alphabet[random_next(&seed) % (sizeof alphabet - 1)];
         }

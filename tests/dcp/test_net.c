@@ -423,7 +423,7 @@ static void any_bytes_in_any_pieces_give_their_PDUs(void** state)
         crd_dcp_packet got;
         for (size_t at = 0; at < sizeof bytes;) {
             random = random * 6364136223846793005U + 1442695040888963407U;
-            const size_t piece = 1 + (random >> 50) % 60;
+            const size_t piece = 1 + (size_t)(random >> 50) % 60;
             const size_t n = piece < sizeof bytes - at ? piece : sizeof bytes - at;
             (void)send(fd, bytes + at, n, MSG_NOSIGNAL); // it may be closed already
             at += n;

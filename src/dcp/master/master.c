@@ -123,7 +123,7 @@ crd_status crdi_dcp_master_resize(crd_dcp_master* m, crdi_dcp_peer* p)
         const crd_status st = check_elements(m, p, i, n);
         if (st < 0) { return st; }
         if (n > c->capacity) {
-            int64_t* more = crdi_arena_new(&m->arena, n, sizeof *more);
+            int64_t* more = crdi_arena_new(&m->arena, (size_t)n, sizeof *more);
             if (!more) { return CRD_E_MEMORY; }
             c->capacity = (uint32_t)n;
             if (c->slot.real) {

@@ -86,11 +86,11 @@ static void walk_text(walker* w, const char** x)
     const uint64_t n = walk_number(w, 0, 4);
     *x = n == UINT32_MAX ? NULL : "";
     if (n == UINT32_MAX || w->torn) { return; }
-    if ((uint64_t)(w->end - w->at) <= n || memchr(w->at, 0, n + 1) != w->at + n) {
+    if ((uint64_t)(w->end - w->at) <= n || memchr(w->at, 0, (size_t)n + 1) != w->at + n) {
         w->torn = true;
         return;
     }
-    *x = crdi_arena_text(w->arena, (const char*)w->at, n);
+    *x = crdi_arena_text(w->arena, (const char*)w->at, (size_t)n);
     if (!*x) {
         w->memory = true;
         *x = "";
@@ -118,7 +118,7 @@ static int walk_list(walker* w, void* items, int* count, size_t size, size_t lea
         w->torn = true;
         return 0;
     }
-    void* room = crdi_arena_new(w->arena, n ? n : 1, size);
+    void* room = crdi_arena_new(w->arena, n ? (size_t)n : 1, size);
     if (!room) {
         w->memory = true;
         return 0;

@@ -30,7 +30,7 @@ void crdi_secure_queue_take(crdi_secure_net* s, int index, bool send)
     size_t length = 0;
     for (size_t i = 0; i < s->queue_end; i += length) {
         const uint8_t* at = s->queue + i;
-        length = QUEUE_HEAD + crdi_load_le(at + 4, 4);
+        length = QUEUE_HEAD + (size_t)crdi_load_le(at + 4, 4);
         if (crdi_load_le(at, 4) != (uint64_t)index) {
             memmove(s->queue + kept, at, length);
             kept += length;
