@@ -598,6 +598,9 @@ static void what_the_system_lacks_is_named(void** state)
 
 static void pdus_pass_on_a_bus_of_this_host(void** state)
 {
+#ifdef TEST_EMULATED
+    skip(); // qemu-user knows no IP_MULTICAST_IF
+#endif
     (void)state;
     bench b;
     open_context(&b);

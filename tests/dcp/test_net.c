@@ -201,6 +201,9 @@ static void a_flood_at_one_socket_leaves_the_others_their_turn(void** state)
 
 static void datagrams_that_nobody_read_in_time_are_counted(void** state)
 {
+#ifdef TEST_EMULATED
+    skip(); // qemu-user hands on no SO_RXQ_OVFL
+#endif
     place* p = *state;
     (void)listening(p->a, CRD_DCP_UDP);
     const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
