@@ -92,7 +92,7 @@ def build(name, pool):
         programs["circuit"] = ("base circuit", "tests/circuit/run_peer.c", ["-lklu", "-lm"])
     out = {}
     for program, (modules, main, libraries) in programs.items():
-        sources = [s for m in modules.split() for s in sorted(glob.glob(f"{ROOT}/src/{m}/**/*.c", recursive=True))] + [f"{ROOT}/{main}"]
+        sources = [s for m in modules.split() for s in sorted(glob.glob(f"{ROOT}/src/{m}/**/*.c", recursive=True)) if not s.endswith("/on_board.c")] + [f"{ROOT}/{main}"]
         objects = [os.path.join(place, os.path.relpath(s, ROOT).replace("/", "_")[:-2] + ".o") for s in sources]
         missing = [(s, o) for s, o in zip(sources, objects) if not os.path.exists(o) or os.path.getmtime(o) < os.path.getmtime(s)]
         list(pool.map(lambda pair: call([*compiler, *flags, "-c", pair[0], "-o", pair[1]]), missing))
