@@ -111,7 +111,7 @@ endfunction()
 
 set(tree ${PROJECT_SOURCE_DIR})
 file(GLOB base_files CONFIGURE_DEPENDS ${tree}/src/base/*.[ch])
-list(FILTER base_files EXCLUDE REGEX "/base/(c_source|interrupt|names|progress|ring|values)\\.c$")
+list(FILTER base_files EXCLUDE REGEX "/base/(c_source|interrupt|names|process|progress|ring|values)\\.c$")
 list(APPEND base_files ${tree}/src/shared/base_findings.h ${tree}/src/shared/base_path.h ${tree}/src/shared/base_system.h ${tree}/src/shared/base_units.h)
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/coupling/*.[ch] ${tree}/src/unit/coupling/*.[ch])

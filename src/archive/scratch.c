@@ -1,11 +1,11 @@
 // Private folders for unpacked archives.
 #include "shared/archive.h"
+#include "shared/base_system.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,42 +24,19 @@ typedef struct owner {
     unsigned long long start, space;
 } owner;
 
-// When a process began: field 22 of /proc/PID/stat. The second is a name that may hold anything,
-// hence the last parenthesis. 0 if unknown.
-static unsigned long long process_start(long pid)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) { return 0; }
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char* p = strrchr(text, ')');
-    for (int field = 2; p && field < 22; field++) {
-        p = strchr(p + 1, ' ');
-    }
-    return p ? strtoull(p, NULL, 10) : 0;
-}
-
 static owner this_process(void)
 {
     struct stat space;
     const bool known = stat("/proc/self/ns/pid", &space) == 0;
     return (owner){.pid = (long)getpid(),
-                   .start = process_start((long)getpid()),
+                   .start = crdi_process_start((long)getpid()),
                    .space = known ? (unsigned long long)space.st_ino : 0};
 }
 
 static bool is_dead(const owner* o, const owner* self)
 {
     if (o->space != self->space || !o->space || !o->start || o->pid == self->pid) { return false; }
-    if (kill((pid_t)o->pid, 0) != 0) { return errno == ESRCH; }
-    const unsigned long long start = process_start(o->pid);
-    // The number was given to another process, which began later. An emulator tells its processes
-    // that they began a tick beside the truth.
-    enum { SECOND = 100 };
-    return start && (start > o->start + SECOND || start + SECOND < o->start);
+    return crdi_process_is_gone(o->pid, o->start);
 }
 
 // Where that cannot be done the rest says so.

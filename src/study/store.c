@@ -6,11 +6,10 @@
 //   runs(id, key, state, owner, seconds, reason, factors ..., kept ...)
 #include <sqlite3.h>
 
+#include "shared/base_system.h"
 #include "study/study.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -723,32 +722,13 @@ crd_status crdi_study_count(crdi_study* s, crdi_study_counts* out)
 
 // ---- owners ------------------------------------------------------------------------------------
 
-// When a process began, in clock ticks since the boot: with its number it is known for good.
-static void start_of(long pid, char out[32])
-{
-    char path[64], line[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE* f = fopen(path, "re");
-    out[0] = 0;
-    const char* p = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-    for (int i = 0; p && i < 20; i++) {
-        p = strchr(p + 1, ' ');
-    }
-    if (p) { sscanf(p, "%31s", out); }
-    if (f) { fclose(f); }
-}
-
 static bool is_gone(sqlite3_stmt* q, const char* host)
 {
-    char start[32];
-    const long pid = sqlite3_column_int64(q, 2);
     const char* owner_host = (const char*)sqlite3_column_text(q, 1);
     const char* owner_start = (const char*)sqlite3_column_text(q, 3);
     if (sqlite3_column_int64(q, 4) < time(NULL)) { return true; }
     if (!owner_host || strcmp(owner_host, host) != 0 || !owner_start) { return false; }
-    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) { return true; }
-    start_of(pid, start);
-    return strcmp(start, owner_start) != 0;
+    return crdi_process_is_gone((long)sqlite3_column_int64(q, 2), strtoull(owner_start, NULL, 10));
 }
 
 // Inside of a transaction: runs of owners that are gone are open again.
@@ -787,12 +767,12 @@ static void host_name(char out[HOST])
 // In a transaction. A lease is renewed whenever something is claimed or put.
 static crd_status renew(crdi_study* s)
 {
-    char host[HOST] = "", start[32], sql[512];
+    char host[HOST] = "", sql[512];
     host_name(host);
     if (!s->owner) { s->owner = (int64_t)(draw() >> 2) + 1; }
-    start_of(getpid(), start);
-    snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO owners VALUES(%lld, '%s', %ld, '%s', %lld)",
-             (long long)s->owner, host, (long)getpid(), start, (long long)time(NULL) + LEASE);
+    snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO owners VALUES(%lld, '%s', %ld, '%llu', %lld)",
+             (long long)s->owner, host, (long)getpid(), crdi_process_start(getpid()),
+             (long long)time(NULL) + LEASE);
     crd_status st = execute(s, "claiming runs", sql);
     if (st >= 0) { st = bury_owners(s, host); }
     return st;

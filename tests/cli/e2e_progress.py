@@ -106,8 +106,8 @@ class Progress(EndToEnd):
         self.write("s.csv", "time,y\n" + "".join(
             f"{0.001 * i:.3f},{(i * 7919) % 1000}\n" for i in range(400_000)))
         _, lines = self.on_terminal("coupling", "compensate", "s.csv", "--signal", "y", "--latency",
-                                    "6", "--algorithms", "zoh,foh,auto,eros,rls",
-                                    until=b"trying: ")
+                                    "6", "--algorithms", "auto,rls,eros,foh,zoh",
+                                    until=b"trying: ", held="s.csv")
         self.check_lines([x for x in lines if x.startswith("trying")], "trying", "algorithms")
 
     def test_papers(self):

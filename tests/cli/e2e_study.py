@@ -50,6 +50,12 @@ class Study(EndToEnd):
     def counts(self, *arguments, code=0):
         return self.cardan_json("study", "run", *arguments, code=code)
 
+    def to_the_end(self, *arguments):
+        """As long as it takes: on a busy machine almost all runs are left. Folders of the killed may be there."""
+        done = subprocess.run([CARDAN, "study", "run", "s.yaml", "--json", *arguments], cwd=self.folder, env=self.environment(),
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=800)
+        return json.loads(done.stdout)
+
 
 class Runs(Study):
     def test_a_run_gives_what_cardan_run_gives(self):
@@ -411,12 +417,6 @@ class Kills(Study):
     def children(self, pid):
         with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
             return [int(c) for c in f.read().split()]
-
-    def to_the_end(self, *arguments):
-        """As long as it takes: on a busy machine almost all runs are left."""
-        done = subprocess.run([CARDAN, "study", "run", "s.yaml", "--json", *arguments], cwd=self.folder, env=self.environment(),
-                              stdout=subprocess.PIPE, text=True, check=True, timeout=800)
-        return json.loads(done.stdout)
 
     def test_one_run_whose_worker_is_killed_five_times_is_still_to_be_made(self):
         self.write("f.yaml", f"cardan: 1\nunits: {{ a: {{ fmu: {fmu('faulty')} }} }}\nrun: {{ step: 10 ms, stop: 1 s }}\n")

@@ -265,10 +265,26 @@ class Scheduler(Chunks):
             if kills >= KILLS:
                 run.kill()
             run.communicate(timeout=60)
-        done = self.counts("s.yaml", "--executor", "slurm", "--chunk", "40")
+        done = self.to_the_end("--executor", "slurm", "--chunk", "40")
         self.assertEqual((done["done"], done["open"]), (2 * count, 0))
+        self.owners_end()
         print(f"{kills} kills in {rounds} rounds")
         self.same_as_local()
+
+    def owners_end(self):
+        """What was killed leaves its folder, which the next run removes: once its owner has ended."""
+        end = time.monotonic() + 60
+        for name in os.listdir(self.unpack):
+            while self.lives(name.split("-")[1]):
+                self.assertLess(time.monotonic(), end, name + " has an owner whose study has ended")
+
+    @staticmethod
+    def lives(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return f.read() != b""
+        except OSError:
+            return False
 
     def task(self, draw):
         """A task or one of its workers."""
