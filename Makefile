@@ -56,7 +56,7 @@ test-setup: | setup
 test-release: test-setup build build/venv/ready
 	@sh cmake/ngspice.sh build/ngspice
 	@sh cmake/wltc.sh build/cycles
-	@ctest --test-dir build --output-on-failure -j $(AT_ONCE) -LE 'soak|long' $(label)
+	@ctest --test-dir build --output-on-failure -j $(AT_ONCE) -LE 'soak|long' $(label) || sh cmake/again.sh build
 
 test-long: build build/venv/ready ## the sweeps that make test does in part
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L long $(label)
@@ -103,13 +103,14 @@ shared = -DCARDAN_SHARED_FMUS='$(CURDIR)/build/fmus'
 test-dev: fmus build/venv/ready
 	@$(call configure,dev,$(shared))
 	@$(call compile,build/dev)
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|long|e2e|golden|peer|rates' $(label)
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) \
+	    -LE 'soak|long|e2e|golden|peer|rates' $(label) || sh cmake/again.sh build/dev
 
 test-tsan: fmus build/venv/ready
 	@$(call configure,tsan,$(shared))
 	@$(call compile,build/tsan,--target threaded_tests)
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) \
-	    -LE 'soak|long|e2e|golden|peer|serial|rates' $(label)
+	    -LE 'soak|long|e2e|golden|peer|serial|rates' $(label) || sh cmake/again.sh build/tsan
 
 fuzzers = $(call configure,fuzz); $(call compile,build/fuzz,--target fuzzers)
 
