@@ -214,7 +214,10 @@ crd_status crdi_handles_check(crd_master* m, int index, const double* values)
 {
     const handle* h = handle_at(m, index);
     for (int i = 0; h && i < h->info.count; i++) {
-        if (!isnan(values[i]) || crdi_member_lets_nan_pass(m, h->info.unit, h->name)) { continue; }
+        if (isfinite(values[i]) ||
+            crdi_member_lets_pass(m, h->info.unit, h->name, crdi_time_seen(m), values[i])) {
+            continue;
+        }
         const crd_unit* u = h->member->unit;
         (void)crdi_fail(u->ctx, CRD_E_UNIT, "'%s' is not a number (NaN)",
                         u->info.variables[h->info.variable].name);

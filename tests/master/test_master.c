@@ -356,6 +356,50 @@ static void nan_passes_where_it_is_allowed_and_no_longer_than_it_lasts(void** st
     crd_system_destroy(s);
 }
 
+static void infinite_outputs(void* self, double t)
+{
+    clock_unit* c = self;
+    (void)t;
+    c->y = c->t > 0.75 ? NAN : c->t > 0.45 ? -INFINITY : c->t;
+}
+
+static void count_infinite(void* user, crd_level level, const char* text)
+{
+    if (level == CRD_LOG_WARNING && strstr(text, "unit 'a': output 'y' is infinite at 0.5 s")) {
+        ++*(int*)user;
+    }
+}
+
+// It may be a limit that there is none; what is no number still ends the run where it comes from.
+static void an_infinite_output_passes_and_is_told(void** state)
+{
+    (void)state;
+    crd_model endless = clock_model;
+    endless.outputs = infinite_outputs;
+    for (int wired = 0; wired < 2; wired++) {
+        int told = 0;
+        crd_context* ctx = crd_context_create(&(crd_context_options){
+            .log = count_infinite, .log_user = &told, .level = CRD_LOG_WARNING});
+        crd_system* s = new_system(ctx, 0.1, 1);
+        const int a = add_unit(s, "a", &endless, 0);
+        const int b = add_unit(s, "b", &gain_model, 0);
+        if (wired) { wire(s, a, "y", b, "u"); }
+        crd_master* m = NULL;
+        check_run(crd_master_create(ctx, s, &(crd_master_options){.columns = !wired}, &m), ctx);
+        check_run(crd_master_initialize(m), ctx);
+        for (int n = 1; n <= 7; n++) {
+            check_run(crd_master_advance(m, 1), ctx);
+            check_int(told, n >= 5);
+        }
+        check_status(crd_master_advance(m, 1), CRD_E_UNIT);
+        check_contains(crd_error_text(ctx), "not a number");
+        check_contains(crd_error_text(ctx), "unit 'a'");
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+        crd_context_destroy(ctx);
+    }
+}
+
 static void nan_is_blamed_on_its_source_even_if_the_target_fails_for_it(void** state)
 {
     crd_model picky = gain_model;
@@ -477,6 +521,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(nan_passes_where_it_is_allowed_and_no_longer_than_it_lasts,
                                         setup, teardown),
+        cmocka_unit_test(an_infinite_output_passes_and_is_told),
         cmocka_unit_test_setup_teardown(nan_is_blamed_on_its_source_even_if_the_target_fails_for_it,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_crashing_unit_ends_the_run_not_the_process, setup,

@@ -15,7 +15,7 @@ typedef struct crdi_member_state {
     void* state;       // saved at the beginning of the step, NULL: never
     bool alive;        // instantiated, terminate is due
     bool crashed;      // not to be called any more
-    bool gave_nan;     // which it may, and which was said
+    bool gave_none;    // an output that is no number or infinite, which was said
     bool wants_stop;   // of its own thread, where it has one
     bool left;         // its thread did not come back: not to be touched
     int parts;         // steps of the unit in one step of the run

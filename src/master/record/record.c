@@ -308,11 +308,12 @@ void crdi_record_read_extras(crd_master* m)
     }
 }
 
-static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int signal)
+static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, const crdi_recorded* p)
 {
-    const crdi_signal* s = &m->record.signals[signal];
+    const crdi_signal* s = &m->record.signals[p->signal];
     const crd_unit* u = m->plan->members[s->member].unit;
-    if (crdi_member_lets_nan_pass(m, s->member, u->info.variables[s->variable].name)) {
+    if (crdi_member_lets_pass(m, s->member, u->info.variables[s->variable].name, crdi_time_seen(m),
+                              *(const double*)p->from)) {
         return CRD_OK;
     }
     (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN)%s",
@@ -320,22 +321,23 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int si
     return crdi_member_failed(m, s->member, CRD_E_UNIT);
 }
 
-static bool is_allowed(const crd_master* m, int signal)
+static bool is_allowed(const crd_master* m, const crdi_recorded* p)
 {
-    return m->plan->members[m->record.signals[signal].member].unit->spec->allow_nan;
+    return isinf(*(const double*)p->from) ||
+           m->plan->members[m->record.signals[p->signal].member].unit->spec->allow_nan;
 }
 
 // Outputs that only the record sees, where there is no file.
 static crd_status look_for_nan(crd_master* m, const crdi_raster* r)
 {
-    int nan = -1;
+    const crdi_recorded* nan = NULL;
     for (int i = 0; i < r->value_count; i++) {
         const crdi_recorded* p = &m->record.values[r->value_first + i];
-        if (p->watched && isnan(*(const double*)p->from) && (nan < 0 || is_allowed(m, nan))) {
-            nan = p->signal;
+        if (p->watched && !isfinite(*(const double*)p->from) && (!nan || is_allowed(m, nan))) {
+            nan = p;
         }
     }
-    return nan < 0 ? CRD_OK : fail_nan(m, nan);
+    return nan ? fail_nan(m, nan) : CRD_OK;
 }
 
 static crd_status record_raster(crd_master* m, int index)
@@ -351,7 +353,7 @@ static crd_status record_raster(crd_master* m, int index)
         return crdi_fail(m->ctx, CRD_E_IO, "%s: writing the results failed",
                          m->plan->sys->results.path);
     }
-    int nan = -1;
+    const crdi_recorded* nan = NULL;
     row[0].real = crd_master_time(m);
     const crdi_recorded* values = m->record.values + r->value_first;
     for (int i = 0; i < r->value_count; i++) {
@@ -359,8 +361,8 @@ static crd_status record_raster(crd_master* m, int index)
         if (p->kind == CRD_REAL) {
             const double x = *(const double*)p->from;
             row[p->word].real = x;
-            if (__builtin_expect(x != x, 0) && p->watched && (nan < 0 || is_allowed(m, nan))) {
-                nan = p->signal;
+            if (__builtin_expect(!isfinite(x), 0) && p->watched && (!nan || is_allowed(m, nan))) {
+                nan = p;
             }
         } else if (p->kind == CRD_INTEGER) {
             row[p->word].integer = *(const int64_t*)p->from;
@@ -371,7 +373,7 @@ static crd_status record_raster(crd_master* m, int index)
     }
     crd_recorder_end_raster(m->record.recorder, index);
     if (m->record.goes_on && !m->record.warned) { look_for_loss(m); }
-    return nan < 0 ? CRD_OK : fail_nan(m, nan);
+    return nan ? fail_nan(m, nan) : CRD_OK;
 }
 
 // Without a grid steps end at the rows' times, or where units do not allow that, the first step

@@ -1,6 +1,7 @@
 // One unit over its step: inputs in, advance, outputs out; and what is said when that fails.
 #include "master/master.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -199,15 +200,15 @@ bool crdi_member_is_due(const crd_master* m, int member)
     return !m->plan->times.multirate || (m->clock.n + 1) % m->plan->members[member].ticks == 0;
 }
 
-bool crdi_member_lets_nan_pass(crd_master* m, int member, const char* output)
+bool crdi_member_lets_pass(crd_master* m, int member, const char* output, double t, double y)
 {
     const crdi_member* p = &m->plan->members[member];
-    if (!p->unit->spec->allow_nan) { return false; }
-    if (p->run->gave_nan) { return true; }
-    p->run->gave_nan = true;
+    if (!isinf(y) && !p->unit->spec->allow_nan) { return false; }
+    if (p->run->gave_none) { return true; }
+    p->run->gave_none = true;
     crdi_log(m->log, CRD_LOG_WARNING,
-             "unit '%s': output '%s' is not a number (NaN) at %g s, and passes: what is worked out "
-             "from it is not known",
-             p->unit->name, output, crdi_time_seen(m));
+             "unit '%s': output '%s' is %s at %g s, and passes: what is worked out from it is not "
+             "known",
+             p->unit->name, output, isinf(y) ? "infinite" : "not a number (NaN)", t);
     return true;
 }

@@ -124,8 +124,9 @@ crd_status crdi_member_get_rates(crdi_member* p);
 void crdi_member_show_prediction(crd_master* m, const crdi_member* p, double t);
 /// One member over its step that ends with the tick under way; its status says how it went.
 void crdi_member_run(crd_master* m, crdi_member* p);
-/// The unit may give outputs that are not a number; the first is said.
-bool crdi_member_lets_nan_pass(crd_master* m, int member, const char* output);
+/// Infinite ones may be meant; the unit may be allowed to give what is not a number. The first is
+/// said.
+bool crdi_member_lets_pass(crd_master* m, int member, const char* output, double t, double y);
 /// That step: its beginning and length.
 void crdi_member_step(const crd_master* m, const crdi_member* p, double* t, double* h);
 bool crdi_member_is_due(const crd_master* m, int member); ///< its step ends with this tick

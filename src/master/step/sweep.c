@@ -66,14 +66,15 @@ static inline bool run_lanes(crd_master* m, const crdi_phase* phase)
 // came from, the first in the order of the schedule.
 static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
 {
+    const double t = m->clock.time + m->clock.h;
     for (int k = 0; k < m->plan->member_count; k++) {
         const crdi_member* p = &m->plan->members[m->plan->batch[k]];
         const crd_unit* u = p->unit;
         for (int i = 0; p->out && i < p->out->count; i++) {
             const crd_variable* v = &u->info.variables[p->out->variables[i]];
             for (uint32_t e = 0; crd_type_kind(v->type) == CRD_REAL && e < v->size; e++) {
-                if (!isnan(p->outputs.real[p->out->offsets[i] + (int)e]) ||
-                    crdi_member_lets_nan_pass(m, m->plan->batch[k], v->name)) {
+                const double y = p->outputs.real[p->out->offsets[i] + (int)e];
+                if (isfinite(y) || crdi_member_lets_pass(m, m->plan->batch[k], v->name, t, y)) {
                     continue;
                 }
                 (void)crdi_fail(u->ctx, CRD_E_UNIT,
