@@ -26,6 +26,20 @@ void crdi_c_string(crd_text* out, const char* text)
     crdi_text_put(out, "\"", 1);
 }
 
+void crdi_c_number_field(crd_text* out, const char* field, double x)
+{
+    char digits[CRDI_C_NUMBER];
+    crdi_text_add(out, ".%s = %s, ", field, crdi_c_number(digits, x));
+}
+
+void crdi_c_string_field(crd_text* out, const char* field, const char* text)
+{
+    if (!text) { return; }
+    crdi_text_add(out, ".%s = ", field);
+    crdi_c_string(out, text);
+    crdi_text_add(out, ", ");
+}
+
 static char in_name(char c)
 {
     const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -7,6 +7,9 @@
 #define CRDI_C_NUMBER 40 // bytes
 const char* crdi_c_number(char out[CRDI_C_NUMBER], double x);
 void crdi_c_string(crd_text* out, const char* text);
+/// ".field = value, "; nothing for NULL.
+void crdi_c_number_field(crd_text* out, const char* field, double x);
+void crdi_c_string_field(crd_text* out, const char* field, const char* text);
 /// Lines of an enum, PREFIX_KIND_NAME = index. Characters that no name of C has become '_', as in
 /// x_y_2_ of "x.y[2]"; what would be there twice has its index behind it.
 void crdi_c_indices(crd_text* out, const char* prefix, const char* kind,

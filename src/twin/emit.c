@@ -18,19 +18,6 @@ static void put_doubles(crd_text* out, const char* name, int index, const double
     crdi_text_add(out, "};\n");
 }
 
-static void put_field(crd_text* out, const char* field, double x)
-{
-    char digits[CRDI_C_NUMBER];
-    crdi_text_add(out, ".%s = %s, ", field, crdi_c_number(digits, x));
-}
-
-static void put_name(crd_text* out, const char* field, const char* text)
-{
-    crdi_text_add(out, ".%s = ", field);
-    crdi_c_string(out, text ? text : "");
-    crdi_text_add(out, ", ");
-}
-
 // ---- the network -------------------------------------------------------------------------------
 
 static void put_expression(crd_text* out, const char* kind, int index, const crd_expression* e)
@@ -111,8 +98,8 @@ static void put_parts(crd_text* out, const crd_twin* w)
                       (int)p->nodes[2]);
         crdi_text_add(out, "%d}, .refs = {%d, %d},\n     ", (int)p->nodes[3], (int)p->refs[0],
                       (int)p->refs[1]);
-        put_field(out, "value", p->value);
-        put_field(out, "ic", ic);
+        crdi_c_number_field(out, "value", p->value);
+        crdi_c_number_field(out, "ic", ic);
         crdi_text_add(out, ".index = %d, .name = %d},\n", (int)p->index, at);
         at += (int)strlen(n->names + p->name) + 1;
     }
@@ -137,16 +124,16 @@ static void put_network(crd_text* out, const crd_twin* w)
     crdi_text_add(out, "0};\nstatic const crd_circuit_output outputs[] = {\n");
     for (int i = 0; i < n->output_count; i++) {
         crdi_text_add(out, "    {");
-        put_name(out, "name", n->outputs[i].name);
-        put_name(out, "unit", n->outputs[i].unit);
+        crdi_c_string_field(out, "name", n->outputs[i].name);
+        crdi_c_string_field(out, "unit", n->outputs[i].unit);
         crdi_text_add(out, ".what = &output_at_%d},\n", i);
     }
     crdi_text_add(out, "    {0}};\nstatic const crd_circuit_input inputs[] = {\n");
     for (int i = 0; i < n->input_count; i++) {
         crdi_text_add(out, "    {");
-        put_name(out, "name", n->inputs[i].name);
-        put_name(out, "unit", n->inputs[i].unit);
-        put_field(out, "start", n->inputs[i].start);
+        crdi_c_string_field(out, "name", n->inputs[i].name);
+        crdi_c_string_field(out, "unit", n->inputs[i].unit);
+        crdi_c_number_field(out, "start", n->inputs[i].start);
         crdi_text_add(out, ".part = %d},\n", (int)n->inputs[i].part);
     }
     crdi_text_add(out, "    {0}};\nstatic const char* const nodes[] = {\n");
@@ -163,7 +150,7 @@ static void put_network(crd_text* out, const crd_twin* w)
                   ".input_count = %d, .output_count = %d, ",
                   (int)n->node_count, (int)n->part_count, n->wave_count, n->expression_count,
                   n->input_count, n->output_count);
-    put_field(out, "temperature", n->temperature);
+    crdi_c_number_field(out, "temperature", n->temperature);
     crdi_text_add(out, "};\n");
 }
 
@@ -182,7 +169,7 @@ static void put_group_parts(crd_text* out, const char* kind, int index, const cr
 static void put_group(crd_text* out, const char* kind, int index, const crd_twin_group* g)
 {
     crdi_text_add(out, "    {.group = {");
-    put_name(out, "name", g->name);
+    crdi_c_string_field(out, "name", g->name);
     crdi_text_add(out, ".parts = %s_parts_%d, .count = %d, ", kind, index, g->count);
     if (g->factors) { crdi_text_add(out, ".factors = %s_%d", kind, index); }
     crdi_text_add(out, "},\n     ");
@@ -199,10 +186,10 @@ static void put_spec(crd_text* out, const crd_twin_spec* s, const char* name)
     crdi_text_add(out, "static const crd_twin_sensor sensors[] = {\n");
     for (int i = 0; i < s->sensor_count; i++) {
         crdi_text_add(out, "    {");
-        put_name(out, "name", s->sensors[i].name);
-        put_name(out, "what", s->sensors[i].what);
-        put_name(out, "unit", s->sensors[i].unit);
-        put_field(out, "sd", s->sensors[i].sd);
+        crdi_c_string_field(out, "name", s->sensors[i].name);
+        crdi_c_string_field(out, "what", s->sensors[i].what);
+        crdi_c_string_field(out, "unit", s->sensors[i].unit);
+        crdi_c_number_field(out, "sd", s->sensors[i].sd);
         crdi_text_add(out, "},\n");
     }
     crdi_text_add(out, "};\nstatic const crd_twin_source sources[] = {\n");
@@ -210,19 +197,19 @@ static void put_spec(crd_text* out, const crd_twin_spec* s, const char* name)
         const crd_twin_source* x = &s->sources[i];
         put_group(out, "source", i, &x->group);
         crdi_text_add(out, ".model = %d, ", x->model);
-        put_field(out, "noise", x->noise);
-        put_field(out, "frequency", x->frequency);
-        put_field(out, "start", x->start);
-        put_field(out, "sd", x->sd);
+        crdi_c_number_field(out, "noise", x->noise);
+        crdi_c_number_field(out, "frequency", x->frequency);
+        crdi_c_number_field(out, "start", x->start);
+        crdi_c_number_field(out, "sd", x->sd);
         crdi_text_add(out, "},\n");
     }
     crdi_text_add(out, "    {.noise = 0}};\nstatic const crd_twin_parameter values[] = {\n");
     for (int i = 0; i < s->parameter_count; i++) {
         const crd_twin_parameter* x = &s->parameters[i];
         put_group(out, "value", i, &x->group);
-        put_field(out, "start", x->start);
-        put_field(out, "sd", x->sd);
-        put_field(out, "drift", x->drift);
+        crdi_c_number_field(out, "start", x->start);
+        crdi_c_number_field(out, "sd", x->sd);
+        crdi_c_number_field(out, "drift", x->drift);
         crdi_text_add(out, "},\n");
     }
     crdi_text_add(out,
@@ -230,12 +217,12 @@ static void put_spec(crd_text* out, const crd_twin_spec* s, const char* name)
                   "sensors, .sources = sources, .parameters = values, .sensor_count = %d,\n    "
                   ".source_count = %d, .parameter_count = %d, .filter = %d, .frozen_after = %d, ",
                   s->sensor_count, s->source_count, s->parameter_count, s->filter, s->frozen_after);
-    put_field(out, "step", s->step);
+    crdi_c_number_field(out, "step", s->step);
     crdi_text_add(out, "\n    ");
-    put_field(out, "state_noise", s->state_noise);
-    put_field(out, "state_sd", s->state_sd);
-    put_field(out, "thesis_q", s->thesis_q);
-    put_field(out, "gate", s->gate);
+    crdi_c_number_field(out, "state_noise", s->state_noise);
+    crdi_c_number_field(out, "state_sd", s->state_sd);
+    crdi_c_number_field(out, "thesis_q", s->thesis_q);
+    crdi_c_number_field(out, "gate", s->gate);
     crdi_text_add(out,
                   "};\n\ncrd_status %s_create(crd_context* ctx, crd_twin** out)\n{\n"
                   "    return crd_twin_create(ctx, &network, &spec, out);\n}\n",

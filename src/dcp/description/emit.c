@@ -6,20 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static void put_text(crd_text* out, const char* field, const char* text)
-{
-    if (!text) { return; }
-    crdi_text_add(out, ".%s = ", field);
-    crdi_c_string(out, text);
-    crdi_text_add(out, ", ");
-}
-
-static void put_number(crd_text* out, const char* field, double x)
-{
-    char digits[CRDI_C_NUMBER];
-    crdi_text_add(out, ".%s = %s, ", field, crdi_c_number(digits, x));
-}
-
 static void put_count(crd_text* out, const char* field, uint64_t x)
 {
     if (x) { crdi_text_add(out, ".%s = %lluu, ", field, (unsigned long long)x); }
@@ -33,21 +19,21 @@ static void put_flag(crd_text* out, const char* field, bool x)
 static void put_variable(crd_text* out, const crd_dcp_variable* v)
 {
     crdi_text_add(out, "    {");
-    put_text(out, "name", v->name);
-    put_text(out, "description", ""); // of it nothing runs
+    crdi_c_string_field(out, "name", v->name);
+    crdi_c_string_field(out, "description", ""); // of it nothing runs
     crdi_text_add(out, ".vr = %lluu, .causality = %d, .variability = %d, .type = %d,\n     ",
                   (unsigned long long)v->vr, v->causality, v->variability, v->type);
-    put_text(out, "unit", v->unit);
+    crdi_c_string_field(out, "unit", v->unit);
     crdi_text_add(out, ".display_unit = \"\", .quantity = \"\", .declared_type = \"\", ");
-    put_text(out, "mime", v->mime);
-    put_text(out, "start", v->start);
+    crdi_c_string_field(out, "mime", v->mime);
+    crdi_c_string_field(out, "start", v->start);
     crdi_text_add(out, "\n     ");
-    put_number(out, "min", v->min);
-    put_number(out, "max", v->max);
-    put_number(out, "gradient", v->gradient);
-    put_number(out, "nominal", v->nominal);
-    put_number(out, "pre_edge", v->pre_edge);
-    put_number(out, "post_edge", v->post_edge);
+    crdi_c_number_field(out, "min", v->min);
+    crdi_c_number_field(out, "max", v->max);
+    crdi_c_number_field(out, "gradient", v->gradient);
+    crdi_c_number_field(out, "nominal", v->nominal);
+    crdi_c_number_field(out, "pre_edge", v->pre_edge);
+    crdi_c_number_field(out, "post_edge", v->post_edge);
     crdi_text_add(out, "\n     ");
     put_count(out, "max_size", v->max_size);
     put_count(out, "rank", (uint64_t)v->rank);
@@ -81,12 +67,12 @@ static void put_endpoint(crd_text* out, const char* name, const crd_dcp_endpoint
     crdi_text_add(out, "    .%s = {", name);
     put_flag(out, "offered", e->offered);
     put_count(out, "max_pdu_size", e->max_pdu_size);
-    put_text(out, "host", e->host);
+    crdi_c_string_field(out, "host", e->host);
     put_count(out, "port", e->port);
     put_flag(out, "has_data", e->has_data);
     put_flag(out, "has_parameter", e->has_parameter);
-    put_text(out, "data_host", e->data_host);
-    put_text(out, "parameter_host", e->parameter_host);
+    crdi_c_string_field(out, "data_host", e->data_host);
+    crdi_c_string_field(out, "parameter_host", e->parameter_host);
     if (e->data_count) {
         crdi_text_add(out, ".data = %s_data, .data_count = %d, ", name, e->data_count);
     }
@@ -153,8 +139,8 @@ static void put_lists(crd_text* out, const crd_dcp_description* d)
 static void put_head(crd_text* out, const crd_dcp_description* d)
 {
     crdi_text_add(out, "    ");
-    put_text(out, "file", "");
-    put_text(out, "name", d->name);
+    crdi_c_string_field(out, "file", "");
+    crdi_c_string_field(out, "name", d->name);
     crdi_text_add(out, ".description = \"\", .author = \"\", .version = \"\", .copyright = \"\",\n"
                        "    .license = \"\", .tool = \"\", .date = \"\",\n    .uuid = {");
     for (int i = 0; i < 16; i++) {
