@@ -36,7 +36,7 @@ char* crdi_format(crd_context* ctx, const char* format, ...) CRD_PRINTF(2, 3);
 
 // ---- arenas, texts and maps (the structs are in cardan/base.h) ----------------------------------
 
-void* crdi_arena_new(crd_arena* a, size_t n, size_t size); ///< zeroed, 16-byte aligned
+void* crdi_arena_new(crd_arena* a, size_t n, size_t size); ///< zeroed, aligned for any type
 /// What whoever has made its objects returns.
 static inline crd_status crdi_arena_status(const crd_arena* a)
 {

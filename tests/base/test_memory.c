@@ -11,7 +11,7 @@ static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** s
     crd_arena_init(&arena, ctx);
     for (size_t n = 1; n < 3000; n += 7) {
         unsigned char* p = crdi_arena_new(&arena, n, 1);
-        check(p && (uintptr_t)p % 16 == 0);
+        check(p && (uintptr_t)p % _Alignof(max_align_t) == 0);
         for (size_t i = 0; i < n; i++) {
             check_int(p[i], 0);
             p[i] = 0xff;
