@@ -4,6 +4,7 @@ DESTDIR ?=
 BENCH ?=
 PICTURE ?=
 LABEL ?=
+ARCH ?=
 JOBS ?= $(shell nproc)
 # Tests of the release wait half of their time: for processes, browsers and clocks.
 AT_ONCE ?= $(shell expr 2 \* $(JOBS))
@@ -140,13 +141,24 @@ bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs t
 dist: ## what is committed as a source archive in build/dist; it builds without git
 	@sh packaging/dist.sh build/dist
 
-deb: ## Debian packages in build/deb, checked by lintian
+deb: ## Debian packages in build/deb, checked by lintian; ARCH=arm64 cross-builds those of arm64 in build/deb-arm64
+ifeq ($(ARCH),)
 	@sh cmake/setup.sh deb
 	@sh packaging/deb.sh build/deb
+else
+	@[ '$(ARCH)' = arm64 ] || { echo 'cardan: packages for ARCH=$(ARCH) are not made, expected arm64' >&2; exit 2; }
+	@sh cmake/setup.sh deb arm
+	@sh cmake/sysroot.sh $(ARCH) build/sysroot/$(ARCH)
+	@sh packaging/deb.sh build/deb-$(ARCH) $(ARCH)
+endif
 
-test-deb: deb ## the packages installed, tried and purged in a new Debian root, and in a container
+test-deb: deb ## the packages installed, tried and purged in a new Debian root, and in a container; those of ARCH=arm64 by qemu
+ifeq ($(ARCH),)
 	@sh packaging/try.sh build/deb
 	@sh packaging/container.sh build/deb
+else
+	@sh packaging/try_arm64.sh build/deb-$(ARCH)
+endif
 
 install: build ## install under PREFIX, below DESTDIR if given
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)' >/dev/null || \

@@ -5,10 +5,11 @@
 set -eu
 architecture=$1 folder=$2
 packages="libc6-dev libexpat1-dev libzip-dev libyaml-dev liblapacke-dev libcmocka-dev zlib1g-dev libdeflate-dev libmatio-dev
-libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev libsuitesparse-dev libsqlite3-dev libnlopt-dev libopenblas0-pthread"
+libcairo2-dev libsodium-dev libwebsockets-dev libsundials-dev libsuitesparse-dev libsqlite3-dev libnlopt-dev libopenblas0-pthread
+libopenmpi-dev libpython3-dev"
 # Programs, and what SUNDIALS has for clusters, are not linked.
 wanted="^(lib|zlib|linux-libc-dev|x11proto|uuid-dev)"
-spared='^lib(openmpi|pmpi|pmix|hypre|petsc|trilinos|superlu|scalapack|mumps|slepc|ptscotch|scotch|boost|python|perl|icu|fftw|[alt]san|gcc-12-dev
+spared='^lib(pmpi|pmix|hypre|petsc|trilinos|superlu|scalapack|mumps|slepc|ptscotch|scotch|boost|python3.*-(minimal|stdlib)|perl|icu|fftw|[alt]san|gcc-12-dev
         |hwloc|fabric|ibverbs|psm|ucx|rdmacm|gl(x|u|es|vnd|apc)|drm|llvm|binutils|combblas|spooles|netcdf|metis|munge|ocl|glib2.0-dev-bin)'
 release=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")
 stamp="$release $architecture $(echo $packages)"
@@ -36,9 +37,17 @@ apt-get install -y -qq --print-uris $packages >"$apt/uris" 2>>"$apt/log" || fail
 names=$(awk '{ sub(/_.*/, "", $2); print $2 }' "$apt/uris" | grep -E "$wanted" | grep -vE "$(echo "$spared" | tr -d ' \n')")
 # shellcheck disable=SC2086
 (cd "$apt/cache/archives" && apt-get download -q $names) >>"$apt/log" 2>&1 || fail
+# What dpkg-shlibdeps asks: which package a library is of, and since when that has its symbols
+mkdir -p "$folder/dpkg/info"
 for package in "$apt"/cache/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$package" | tar -C "$folder" -x --wildcards --wildcards-match-slash --exclude='./usr/share/[!p]*' \
-        --exclude='./usr/bin/*' --exclude='./var/*'
+        --exclude='./usr/bin/*' --exclude='./usr/lib/python*' --exclude='./var/*'
+    name=$folder/dpkg/info/$(dpkg-deb -f "$package" Package)
+    dpkg-deb --fsys-tarfile "$package" | tar -t | sed -n "s|^\./\(.*lib.*[.]so.*\)|$folder/\1|p" >"$name.list"
+    dpkg-deb -e "$package" "$name.d"
+    for file in symbols shlibs; do [ ! -e "$name.d/$file" ] || mv "$name.d/$file" "$name.$file"; done
+    rm -rf "$name.d"
+    { dpkg-deb -f "$package" && printf 'Status: install ok installed\n\n'; } >>"$folder/dpkg/status"
 done
 # Links with absolute targets would lead out of the folder.
 find "$folder/usr" "$folder/etc" "$folder/lib" -type l -lname '/*' 2>/dev/null | while read -r link; do

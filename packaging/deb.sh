@@ -1,7 +1,9 @@
 #!/bin/sh
-# packaging/deb.sh FOLDER: Debian packages of what is committed, in FOLDER; lintian has to be content.
+# packaging/deb.sh FOLDER [ARCHITECTURE]: Debian packages of what is committed, in FOLDER; lintian has to be content. Those of another
+# ARCHITECTURE are built against the libraries that cmake/sysroot.sh has put into build/sysroot.
 set -eu
-folder=$1
+folder=$1 other=""
+[ "${2-$(dpkg --print-architecture)}" = "$(dpkg --print-architecture)" ] || other="--host-arch $2 --no-check-builddeps"
 version=$(sed -n 's/^project(cardan VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 tarball=$(sh packaging/dist.sh build/dist)
 work=$folder/work
@@ -9,6 +11,7 @@ rm -rf "$work" && mkdir -p "$work"
 tar -xzf "$tarball" -C "$work"
 tree=$work/cardan-$version
 cp -r packaging/debian "$tree/debian"
+[ -z "$other" ] || { mkdir "$tree/build" && ln -s "$PWD/build/sysroot" "$tree/build/sysroot"; }
 # The version and its date stand in CHANGELOG.md; what is not released yet is newer than all before it.
 date=$(sed -n "s/^## \[$version\] - \([0-9]\{4\}-[0-9-]*\).*/\1/p" CHANGELOG.md)
 suffix=""
@@ -20,7 +23,8 @@ cardan ($version$suffix) unstable; urgency=medium
 
  -- Cardan maintainers <maintainers@cardan-project.org>  $(LC_ALL=C date -u -d "$date" '+%a, %d %b %Y 00:00:00 +0000')
 END
-(cd "$tree" && DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage -b -us -uc >../build.log 2>&1) ||
+# shellcheck disable=SC2086
+(cd "$tree" && DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" dpkg-buildpackage $other -b -us -uc >../build.log 2>&1) ||
     { tail -n 30 "$work/build.log" >&2; echo "cardan: the packages were not built, see $work/build.log" >&2; exit 1; }
 rm -f "$folder"/*.deb
 mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$folder"
