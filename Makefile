@@ -15,7 +15,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm test-mcu test-cluster bench docs pictures wheel dist deb test-deb install clean \
+.PHONY: all build demo test test-setup test-release test-dev test-tsan test-long test-isolated test-fuzz test-fuzz-minute test-vm test-arm test-mcu test-cluster instructions bench docs pictures wheel dist deb test-deb install clean \
         tidy format help setup fmus
 
 all: build
@@ -72,6 +72,12 @@ test-vm: build build/venv/ready ## real-time kernel, CAN and netem, in a virtual
 test-mcu: build build/venv/ready ## what runs on controllers on emulated Cortex-M4F and M7 boards
 	@sh cmake/setup.sh mcu
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -L mcu
+
+instructions: build/build.ninja ## what circuits and twins of the thesis cost in instructions of arm64, beside its boards' times
+	@sh cmake/setup.sh arm
+	@sh cmake/sysroot.sh arm64 build/sysroot/arm64
+	@$(call configure,arm64) && $(call compile,build/arm64,--target cardan_command)
+	@python3 -B tests/platforms/instructions.py build/arm64/cardan build/sysroot/arm64 build/instructions
 
 # Ray takes minutes and is left out where it cannot be had.
 build/venv-cluster/ready: tests/cluster/requirements.txt tests/cluster/optional.txt cmake/venv.sh | setup
