@@ -123,6 +123,7 @@ void crd_master_destroy(crd_master* m)
     crdi_tuning_free(m);
     crdi_iteration_free(m);
     const bool alone = crdi_async_clear(m);
+    crdi_estimate_close(m);
     crdi_models_free(m);
     crdi_ladder_free(m);
     crdi_snapshots_free(m);

@@ -16,6 +16,11 @@ crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, 
 crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out);
 void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 
+/// Variables of a unit in this process that are its states and their derivatives, in the order of
+/// crd_unit_linearise; from the arena. How many there are, 0: nobody tells.
+int crdi_unit_states(crd_unit* u, crd_arena* arena, const int32_t** states,
+                     const int32_t** derivatives);
+
 /// The unit wants the end of the run; for adapters.
 void crdi_unit_wish_stop(crd_unit* u);
 

@@ -461,6 +461,26 @@ fail:
     return st;
 }
 
+int crdi_unit_states(crd_unit* u, crd_arena* arena, const int32_t** states,
+                     const int32_t** derivatives)
+{
+    crd_linearised l = {.ctx = u->ctx};
+    job j = {.unit = u, .l = &l};
+    crd_arena_init(&j.arena, u->ctx);
+    const bool known = !crdi_worker_has(u) && u->spec->source != CRD_UNIT_CIRCUIT &&
+                       find_states(&j) == CRD_OK && all_states_named(&j);
+    const size_t n = known ? (size_t)j.rows : 0, bytes = n * sizeof **states;
+    int32_t* list = n ? crdi_arena_new(arena, 2 * n, sizeof *list) : NULL;
+    if (list) {
+        memcpy(list, j.states, bytes);
+        memcpy(list + n, j.derivatives, bytes);
+        *states = list;
+        *derivatives = list + n;
+    }
+    crd_arena_clear(&j.arena);
+    return list ? (int)n : 0;
+}
+
 crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int input_count,
                               const crd_unit_port* outputs, int output_count, crd_linearised* out)
 {

@@ -100,6 +100,28 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
         r->flows[0].from, r->flows[0].to);
 }
 
+static const char by_solvers[] = "units' own solvers";
+
+bool crdi_verdict_blames_solvers(const crd_master_report* r)
+{
+    for (int i = 0; i < r->advice_count; i++) {
+        if (strstr(r->advice[i], by_solvers)) { return true; }
+    }
+    return false;
+}
+
+// Most of the worst error comes of what solvers miss.
+static bool is_by_solvers(const crd_master* m, const crd_master_report* r)
+{
+    const crdi_judge* j = m->verdict.judge;
+    for (int i = 0; i < r->flow_count; i++) {
+        if (strcmp(r->flows[i].from, r->worst_part_of) != 0) { continue; }
+        const crdi_end* from = &j->links[j->order[i]]->from;
+        return crdi_estimate_blames_solvers(m, from->member, from->slot);
+    }
+    return false;
+}
+
 static bool is_of_late_pair(const crdi_judge* j, const crd_master_report* r)
 {
     for (int i = 0; i < r->flow_count; i++) {
@@ -112,7 +134,7 @@ static bool is_of_late_pair(const crdi_judge* j, const crd_master_report* r)
 }
 
 // Defects may be small and add up all the same.
-static void say_error(crdi_judge* j, const crd_master_report* r)
+static void say_error(const crd_master* m, crdi_judge* j, const crd_master_report* r)
 {
     if (r->trust == CRD_TRUST_GOOD) { return; }
     if (j->grown >= 0) {
@@ -130,6 +152,14 @@ static void say_error(crdi_judge* j, const crd_master_report* r)
             r->worst_part_of, advice_percent(r->worst_part).text,
             is_of_late_pair(j, r) ? "delay would tell"
                                   : "step would tell (cardan compare --richardson)");
+        return;
+    }
+    if (is_by_solvers(m, r)) {
+        say(j,
+            "the estimated error of %s is %s of its RMS: what %s miss has added up, most of all "
+            "that of '%s'; shorter steps of theirs, or another solver, would help",
+            r->worst_part_of, advice_percent(r->worst_part).text, by_solvers,
+            crdi_estimate_worst_solver(m));
         return;
     }
     say(j,
@@ -500,7 +530,7 @@ void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
     j->sentence_count = 0;
     if (r->steps == 0) { return; }
     say_broken(j, r);
-    say_error(j, r);
+    say_error(m, j, r);
     say_iteration(j, r);
     say_bond(m, r);
     say_control(m, r);

@@ -18,12 +18,13 @@ crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s)
         double** field;
         size_t size;
     } const fields[] = {
-        {&s->A, product(n, n)},   {&s->B, product(n, m)},   {&s->C, product(p, n)},
-        {&s->D, product(p, m)},   {&s->Ac, product(n, n)},  {&s->Cc, product(p, n)},
-        {&s->Dc, product(p, m)},  {&s->F, product(n, m)},   {&s->phi, product(n, n)},
-        {&s->psi, product(n, n)}, {&s->chi, product(n, n)}, {&s->work, work},
-        {&s->e, (size_t)n},       {&s->s, (size_t)m},       {&s->y, (size_t)p},
-        {&s->square, (size_t)p},  {&s->max, (size_t)p},
+        {&s->A, product(n, n)},   {&s->B, product(n, m)},      {&s->C, product(p, n)},
+        {&s->D, product(p, m)},   {&s->Ac, product(n, n)},     {&s->Cc, product(p, n)},
+        {&s->Dc, product(p, m)},  {&s->F, product(n, m)},      {&s->phi, product(n, n)},
+        {&s->psi, product(n, n)}, {&s->chi, product(n, n)},    {&s->work, work},
+        {&s->e, (size_t)n},       {&s->s, (size_t)m},          {&s->y, (size_t)p},
+        {&s->square, (size_t)p},  {&s->max, (size_t)p},        {&s->missed, (size_t)n},
+        {&s->own, (size_t)n},     {&s->own_square, (size_t)p},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         *fields[i].field = crdi_arena_new(arena, fields[i].size, sizeof(double));
@@ -139,6 +140,14 @@ crd_status crdi_errors_close(crdi_errors* s)
 
 // ---- one step ----------------------------------------------------------------------------------
 
+void crdi_errors_forget_own(crdi_errors* s)
+{
+    for (int i = 0; i < s->states; i++) {
+        s->e[i] -= s->own[i];
+        s->own[i] = 0;
+    }
+}
+
 // With forcing b constant over the step, and z = h Ac: e(h) = exp(z) e + h phi1(z) b. The
 // exponential is its Pade approximant (2, 3), which is of order 5 and forgets what decays fast,
 // however stiff.
@@ -232,6 +241,23 @@ static void add_shapes(const crdi_errors* s, const crdi_drive* drive, int degree
     errors_add_product(n, n, s->shapes[degree - 2], b, next);
 }
 
+// What solvers miss comes little by little, and the others see it come: what they have been told by
+// the end of the step is r + h/2 (Ac - A) r, to second order.
+static void add_missed(crdi_errors* s)
+{
+    const int n = s->states;
+    double *own = s->work, *closed = own + n, *open = closed + n;
+    memset(own, 0, 3 * (size_t)n * sizeof *own);
+    errors_add_product(n, n, s->phi, s->own, own);
+    errors_add_product(n, n, s->Ac, s->missed, closed);
+    errors_add_product(n, n, s->A, s->missed, open);
+    for (int i = 0; i < n; i++) {
+        const double r = s->missed[i] + 0.5 * s->h * (closed[i] - open[i]);
+        s->e[i] += r;
+        s->own[i] = own[i] + r;
+    }
+}
+
 static void advance_states(crdi_errors* s, const crdi_drive* drive)
 {
     const int n = s->states, m = s->inputs;
@@ -251,6 +277,7 @@ static void advance_states(crdi_errors* s, const crdi_drive* drive)
         if (s->shapes[i]) { add_shapes(s, drive, i + 2, b, next); }
     }
     memcpy(s->e, next, (size_t)n * sizeof *next);
+    add_missed(s);
 }
 
 crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive)
@@ -271,6 +298,11 @@ crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive)
         s->square[i] += h * (a * a + a * b + b * b) / 3; // of a line
         s->max[i] = fabs(b) > s->max[i] ? fabs(b) : s->max[i];
         sum += s->square[i];
+    }
+    memset(y, 0, (size_t)p * sizeof *y);
+    errors_add_product(p, s->states, s->Cc, s->own, y);
+    for (int i = 0; i < p; i++) {
+        s->own_square[i] += h * y[i] * y[i];
     }
     s->time += h;
     return isfinite(sum) ? CRD_OK : CRD_E_RANGE;

@@ -1,13 +1,13 @@
 // How wrong the outputs are, estimated along the run: the units are linearised where they are, and
 // the defects that the master measures drive the error of all of them together (estimate.h).
 //
-// Not in it: errors of the units' own solvers, what events do to an error, and what is of second
-// order. Of a
-// source with a longer step than the tick the newest defect stands for all ticks until there is a
-// new sample.
+// In it are errors of the units' own solvers where they can be seen (solving.h). Not in it: what
+// events do to an error, and what is of second order. Of a source with a longer step than the tick
+// the newest defect stands for all ticks until there is a new sample.
 #include "master/verdict/estimate.h"
 
 #include "master/master.h"
+#include "master/verdict/solving.h"
 #include "shared/num.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ typedef struct part {
     int member;
     const crdi_model* model;
     int in_first, out_first, state_first;
-    int rest, wait; // run: looks that are left out between two, and now
+    int rest, wait;       // run: looks that are left out between two, and now
+    crdi_solving solving; // run
 } part;
 
 /// What stands behind an input.
@@ -40,6 +41,7 @@ typedef struct origin {
     bool fresh; // outputs of its unit are evaluated again with it
     double y;   // run: of a flow, its newest sample
     double u;   // run: at the end of the target's last step, where its unit has an input_lag
+    double off; // run: what the unit has there, against what it was given
 } origin;
 
 struct crdi_estimate {
@@ -53,6 +55,7 @@ struct crdi_estimate {
     double* gain;                  // (inputs)
     int* degree;                   // (inputs)
     crdi_drive* drive;             // run: (inputs)
+    double* given;                 // run: (inputs x 3) of one unit, NULL: solvers are not looked at
     double look, look_every;       // run: time of the next linearisation; s
     crdi_errors errors;            // run
     crdi_bound bounds[CRDI_NORMS]; // run
@@ -69,7 +72,7 @@ static bool is_port(const crd_master* m, int member, int32_t variable)
     return v->type == CRD_FLOAT64 && v->variability == CRD_CONTINUOUS;
 }
 
-// What the unit was told is known, and what it should have been.
+// What the unit was given is known, and what it should have been.
 static bool estimate_is_plain(const crdi_connection* k)
 {
     return (k->real && !k->mapping) || (k->couple >= 0 && k->observed);
@@ -221,7 +224,7 @@ static crd_status find_origins(crd_master* m)
     return CRD_OK;
 }
 
-// What the unit was told at the beginning of its step, or of the last part of it, goes on to the
+// What the unit was given at the beginning of its step, or of the last part of it, goes on to the
 // end, where the sample is taken; unless it was shown something else for that.
 static double input_at_end(const crdi_prediction* f, double now, double h)
 {
@@ -265,14 +268,13 @@ static crdi_drive drive_of_observed(const origin* o)
     return (crdi_drive){.mean = w->bias, .change = 2 * (end - w->bias), .end = end};
 }
 
-// What the unit was told for the step: at its beginning, and at its end.
-static double input_over(const origin* o, double now, double h, double* end)
+// What the unit was given for the step, s = 0 at its beginning.
+static crd_poly input_over(const origin* o, double now, double h)
 {
     const crdi_prediction* f = o->link->prediction;
     if (!f) {
         const crdi_observed* w = o->link->observed;
-        *end = *w->to + w->rise;
-        return *w->to;
+        return (crd_poly){.degree = 1, .c = {*w->to, w->rise / h}};
     }
     crd_poly p = crd_poly_shift(&f->u, now - h - f->origin);
     const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
@@ -281,8 +283,8 @@ static double input_over(const origin* o, double now, double h, double* end)
     } else if (degree == 0) {
         p.degree = 0;
     }
-    *end = crd_poly_eval(&p, h) + f->correction;
-    return p.c[0] + f->correction;
+    p.c[0] += f->correction;
+    return p;
 }
 
 // By the trapezoidal rule an input that jumps at the beginning of a step was a ramp from its last
@@ -292,11 +294,16 @@ static void add_lag(const crd_master* m, origin* o, double now, double h, crdi_d
 {
     const double lag = m->plan->members[o->link->to.member].unit->input_lag;
     if (!(lag > 0)) { return; }
-    double end = 0;
-    const double jump = input_over(o, now, h, &end) - o->u, r = fmin(1, 2 * lag / h);
+    const crd_poly p = input_over(o, now, h);
+    const double jump = p.c[0] - o->u, r = fmin(1, 2 * lag / h);
     d->mean -= 0.5 * r * jump;
     d->change += (3 * r - 2 * r * r) * jump;
-    o->u = end;
+    o->u = crd_poly_eval(&p, h);
+}
+
+static bool is_due(const crd_master* m, int member)
+{
+    return !m->plan->times.multirate || crdi_member_is_due(m, member);
 }
 
 // A longer step of the source: what is known is the mean of its last one. Of the target: its
@@ -311,13 +318,97 @@ static void drive(const crd_master* m, int input, double now, double h)
         d.change = 0;
         if (!o->fresh) { d.end = d.mean; }
     }
-    if (m->plan->times.multirate && !crdi_member_is_due(m, o->link->to.member)) {
-        d.end = s->drive[input].end;
-    }
+    d.end += o->off;
+    if (!is_due(m, o->link->to.member)) { d.end = s->drive[input].end; }
     const crdi_prediction* f = o->link->prediction;
     d.most = fmax(f ? f->max + fabs(f->correction) : 0,
                   fabs(d.mean) + 0.5 * fabs(d.change) + fabs(d.shape));
     s->drive[input] = d;
+}
+
+// ---- the units' own solvers --------------------------------------------------------------------
+
+static bool solvers_show(const crd_master* m)
+{
+    return !m->plan->paced && !m->plan->controlled;
+}
+
+static crd_status watch_solvers(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    crd_status st = CRD_OK;
+    if (!solvers_show(m)) { return CRD_OK; }
+    s->given = crdi_arena_new(&m->arena, 3 * (size_t)s->errors.inputs, sizeof *s->given);
+    if (!s->given) { return CRD_E_MEMORY; }
+    for (int i = 0; i < s->part_count && st >= 0; i++) {
+        part* p = &s->parts[i];
+        const crdi_member* member = &m->plan->members[p->member];
+        if (member->async) { continue; }
+        st = crdi_solving_init(&m->arena, member->unit, p->model->in, &p->model->linear,
+                               (double)member->ticks * m->plan->times.tick, &p->solving);
+    }
+    return st;
+}
+
+// false: of some input it is not known.
+static bool fill_given(const crd_master* m, const part* p, double now, double h)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    const int count = p->model->in_count;
+    memset(s->given, 0, 3 * (size_t)count * sizeof *s->given);
+    for (int i = 0; i < count; i++) {
+        const origin* o = &s->origins[p->in_first + i];
+        const crdi_prediction* f = o->link->prediction;
+        if (f && f->target->run->parts > 1) { return false; }
+        const crd_poly u = input_over(o, now, h);
+        for (int k = 0; k <= u.degree && k < 3; k++) {
+            s->given[3 * i + k] = u.c[k];
+        }
+    }
+    return !(m->live && crdi_live_disturbs(m));
+}
+
+// Who holds the beginning of a line makes outputs with that.
+static void compare_inputs(crd_master* m, const part* p, bool known, double now, double h)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; i < p->model->in_count; i++) {
+        origin* o = &s->origins[p->in_first + i];
+        const crdi_observed* w = o->link->observed;
+        const double given =
+            o->link->prediction ? input_at_end(o->link->prediction, now, h) : *w->to + w->rise;
+        o->off = known && p->solving.known && !crdi_solving_rests(&p->solving)
+                     ? crdi_solving_input(&p->solving, i) - given
+                     : 0;
+    }
+}
+
+static void look_at_solvers(crd_master* m, double now, double h)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; s->given && i < s->part_count; i++) {
+        part* p = &s->parts[i];
+        const crdi_member* member = &m->plan->members[p->member];
+        const double own = (double)member->ticks * m->plan->times.tick; // its step
+        double* missed = s->errors.missed + p->state_first;
+        memset(missed, 0, (size_t)p->model->linear.states * sizeof *missed);
+        if (!p->solving.known || (h > 0 && !is_due(m, p->member))) { continue; }
+        const bool whole = h == m->plan->times.tick && fill_given(m, p, now, own);
+        m->running = p->member;
+        crdi_solving_step(&p->solving, whole ? s->given : NULL);
+        m->running = -1;
+        if (h > 0) { compare_inputs(m, p, whole, now, own); }
+        if (!p->solving.known) { crdi_errors_forget_own(&s->errors); }
+        memcpy(missed, p->solving.missed, (size_t)p->model->linear.states * sizeof *missed);
+    }
+}
+
+void crdi_estimate_close(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; s && i < s->part_count; i++) {
+        crdi_solving_clear(&s->parts[i].solving);
+    }
 }
 
 // ---- linearisation -----------------------------------------------------------------------------
@@ -430,6 +521,8 @@ static crd_status estimate_start(crd_master* m)
     CRD_TRY(linearise_all(m));
     if (!s->note) { close_loop(s); }
     if (s->note) { return CRD_OK; }
+    CRD_TRY(watch_solvers(m));
+    look_at_solvers(m, m->clock.time, 0);
     s->linear = !m->plan->times.multirate; // whose defects are not known in every tick
     for (int i = 0; i < CRDI_NORMS && s->linear; i++) {
         CRD_TRY(crdi_bound_init(&m->arena, &s->errors, (crdi_norm)i, &s->bounds[i]));
@@ -446,7 +539,10 @@ crd_status crdi_estimate_start(crd_master* m)
     m->verdict.estimate->look_every = (m->plan->times.stop - m->plan->times.start) / LOOKS;
     m->verdict.estimate->look = m->plan->times.start + m->verdict.estimate->look_every;
     const crd_status st = estimate_start(m);
-    if (st < 0) { m->verdict.estimate = NULL; }
+    if (st < 0) {
+        crdi_estimate_close(m);
+        m->verdict.estimate = NULL;
+    }
     return st;
 }
 
@@ -461,6 +557,7 @@ void crdi_estimate_step(crd_master* m, double h)
     struct crdi_estimate* s = m->verdict.estimate;
     if (!crdi_estimate_is_on(m)) { return; }
     const double now = crdi_time_of(m, m->clock.n + 1);
+    look_at_solvers(m, now, h);
     for (int i = 0; i < s->errors.inputs; i++) {
         drive(m, i, now, h);
     }
@@ -501,11 +598,30 @@ double crdi_estimate_bound(const crd_master* m, int member, int slot)
     if (i == NO_ERROR) { return 0; }
     if (i < 0 || s->note || !s->linear || !(s->errors.time > 0)) { return (double)NAN; }
     if (had_events(m)) { return (double)NAN; }
+    const double own = sqrt(s->errors.own_square[i] / s->errors.time);
     double x = INFINITY;
     for (int k = 0; k < CRDI_NORMS; k++) {
         x = fmin(x, sqrt(s->bounds[k].square[i] / s->errors.time)); // not one that is NaN
     }
-    return isfinite(x) ? x : (double)NAN;
+    return isfinite(x) && own <= 0.01 * x ? x : (double)NAN; // it is one of connections alone
+}
+
+bool crdi_estimate_blames_solvers(const crd_master* m, int member, int slot)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    const int i = s ? s->index[member][slot] : NOT_KNOWN;
+    return i >= 0 && !s->note && s->errors.own_square[i] > 0.25 * s->errors.square[i];
+}
+
+const char* crdi_estimate_worst_solver(const crd_master* m)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    const part* worst = NULL;
+    for (int i = 0; s && i < s->part_count; i++) {
+        const part* p = &s->parts[i];
+        if (!worst || p->solving.most > worst->solving.most) { worst = p; }
+    }
+    return worst ? m->plan->members[worst->member].unit->name : "";
 }
 
 double crdi_estimate_growth(crd_master* m)

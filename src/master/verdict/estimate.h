@@ -32,6 +32,9 @@ typedef struct crdi_errors {
     double* work;
 
     double* e;            // run: (states)
+    double* missed;       // run: (states) what solvers missed in the step; added at its end
+    double* own;          // run: (states) the part of e that comes of that alone
+    double* own_square;   // run: (outputs) likewise of square
     double* s;            // run: (inputs) at the end of the last step
     double* y;            // run: (outputs) likewise
     double *square, *max; // run: (outputs) integral of the square, largest magnitude
@@ -51,6 +54,8 @@ crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s);
 /// Closes the loop after A, B, C or D have changed; e goes on as it was. CRD_E_CONVERGENCE: the
 /// connections make an algebraic loop without a unique solution.
 crd_status crdi_errors_close(crdi_errors* s);
+/// What solvers missed was none of it.
+void crdi_errors_forget_own(crdi_errors* s);
 /// One step of length h. CRD_E_RANGE: the errors are no longer finite.
 crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive);
 

@@ -246,10 +246,13 @@ crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
     }
     if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) {
         if (r->trust < CRD_TRUST_SPOILT) { return CRD_OK; }
+        const bool solvers = crdi_verdict_blames_solvers(r);
         return crdi_fail(ctx, CRD_E_LIMIT,
-                         "by the estimate %s is wrong by %.2g %% of its RMS: the coupling has "
-                         "spoilt the result; a shorter step or another prediction would help",
-                         r->worst_part_of, 100 * r->worst_part);
+                         "by the estimate %s is wrong by %.2g %% of its RMS: %s spoilt the result; "
+                         "a shorter step or another %s would help",
+                         r->worst_part_of, 100 * r->worst_part,
+                         solvers ? "the units' own solvers have" : "the coupling has",
+                         solvers ? "solver" : "prediction");
     }
     return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);
 }

@@ -28,16 +28,22 @@ bool crdi_verdict_is_complete(const crd_master* m);              ///< there was 
 // estimate.c: what defects do to the outputs, linearised
 crd_status crdi_estimate_start(crd_master* m);
 void crdi_estimate_step(crd_master* m, double h); ///< after each accepted step
+void crdi_estimate_close(crd_master* m);          ///< before the units go
 bool crdi_estimate_is_on(const crd_master* m);    ///< errors are followed in every step
 /// RMS and maximum of the estimated error of an output so far, NaN: not known.
 void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, double* max);
 /// What that RMS cannot exceed where all units are linear; NaN: they are not, or it is not known.
 double crdi_estimate_bound(const crd_master* m, int member, int slot);
+/// Most of that comes of units' own solvers; and of that of this unit, of those that show.
+bool crdi_estimate_blames_solvers(const crd_master* m, int member, int slot);
+const char* crdi_estimate_worst_solver(const crd_master* m);
 /// How fast the units coupled exactly grow by themselves, 1/s, as they were last; NaN: not known.
 /// Takes memory.
 double crdi_estimate_growth(crd_master* m);
 /// Why there are no estimates, a sentence; "" if there are.
 const char* crdi_estimate_note(const crd_master* m);
+/// advice.c: the worst error is mostly that of units' own solvers.
+bool crdi_verdict_blames_solvers(const crd_master_report* r);
 // judge.c: the verdict
 void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r);
 void crdi_verdict_report(crd_master* m);
