@@ -1,6 +1,7 @@
 // Derivatives of outputs, from a polynomial through their last values.
 #include "circuit/circuit.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,7 +56,7 @@ void crdi_past_push(crd_circuit* c)
     if (*p->count < CRDI_PAST) { ++*p->count; }
 }
 
-static int points_of(crd_circuit_method method)
+int crdi_past_points(crd_circuit_method method)
 {
     switch (method) {
     case CRD_METHOD_BDF1:
@@ -76,7 +77,8 @@ double crd_circuit_get_output_derivative(crd_circuit* c, int output)
     if (!c->begun) { return 0; }
     p->on = true;
     if (*p->count == 0) { crdi_past_begin(c); }
-    const int most = points_of(c->opt.method), count = *p->count < most ? (int)*p->count : most;
+    const int most = crdi_past_points(c->opt.method),
+              count = *p->count < most ? (int)*p->count : most;
     double t[CRDI_PAST], y[CRDI_PAST], slope = 0, product = 1;
     for (int i = 0; i < count; i++) {
         t[i] = p->row[(size_t)i * width(c)];

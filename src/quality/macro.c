@@ -11,6 +11,8 @@
 
 #include "shared/num.h"
 
+enum { FEW = 3 }; // inner steps of which derivatives look beyond the step
+
 static size_t macro_product(int a, int b)
 {
     return (size_t)a * (size_t)b;
@@ -109,7 +111,11 @@ crd_status crdi_macro_set_tick(crdi_macro* m, double tick)
 {
     m->tick = tick;
     for (int i = 0; i < m->unit_count; i++) {
-        const crd_status st = discretise_unit(&m->units[i], m->units[i].ticks * tick, m->work);
+        crdi_macro_unit* u = &m->units[i];
+        const double h = u->ticks * tick,
+                     n = u->longest > 0 ? fmax(1, ceil(h / u->longest * (1 - 1e-9))) : 0;
+        u->inner = n <= FEW ? (int)n : 0;
+        const crd_status st = discretise_unit(u, u->inner ? h / u->inner : h, m->work);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -139,8 +145,9 @@ static crd_status macro_count(crdi_macro* m)
 {
     m->first = crdi_arena_new(m->arena, (size_t)m->unit_count, sizeof *m->first);
     m->first_output = crdi_arena_new(m->arena, (size_t)m->unit_count, sizeof *m->first_output);
+    m->first_kept = crdi_arena_new(m->arena, (size_t)m->unit_count, sizeof *m->first_kept);
     m->stamp = crdi_arena_new(m->arena, (size_t)m->unit_count, sizeof *m->stamp);
-    if (!m->first || !m->first_output || !m->stamp) { return CRD_E_MEMORY; }
+    if (!m->first || !m->first_output || !m->first_kept || !m->stamp) { return CRD_E_MEMORY; }
     int outputs = 0, most = 0;
     m->states = m->phases = 0;
     m->period = 1;
@@ -162,8 +169,14 @@ static crd_status macro_count(crdi_macro* m)
             crdi_arena_new(m->arena, 3 * macro_product(u->states, u->inputs), sizeof(double));
         if (!u->phi || !u->gamma) { return CRD_E_MEMORY; }
     }
+    m->numbers = m->states;
+    for (int i = 0; i < m->unit_count; i++) {
+        const crdi_macro_unit* u = &m->units[i];
+        m->first_kept[i] = m->numbers;
+        if (u->longest > 0) { m->numbers += u->inputs + u->points * u->outputs; }
+    }
     m->outputs = crdi_arena_new(m->arena, (size_t)outputs, sizeof *m->outputs);
-    m->v = crdi_arena_new(m->arena, 4 * (size_t)most, sizeof *m->v);
+    m->v = crdi_arena_new(m->arena, 6 * (size_t)most, sizeof *m->v);
     m->work = crdi_arena_new(m->arena, m->work_size, sizeof *m->work);
     return m->outputs && m->v && m->work ? CRD_OK : CRD_E_MEMORY;
 }
@@ -179,7 +192,7 @@ crd_status crdi_macro_init(crd_arena* arena, crdi_macro* m)
 
 crd_status crdi_macro_state_init(crd_arena* arena, const crdi_macro* m, crdi_macro_state* s)
 {
-    s->x = crdi_arena_new(arena, (size_t)m->states, sizeof *s->x);
+    s->x = crdi_arena_new(arena, (size_t)m->numbers, sizeof *s->x);
     s->flows = crdi_arena_new(arena, (size_t)m->link_count, sizeof *s->flows);
     if (!s->x || !s->flows) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->link_count; i++) {
@@ -301,10 +314,70 @@ static void give_outputs(const crdi_macro* m, int unit, const double* x, const d
     }
 }
 
+// x over one step, or inner step, with inputs u (3 x inputs): phi x + sum_k Gamma_k u_k
+static void advance_states(const crdi_macro_unit* p, const double* u, double* x, double* next)
+{
+    const int n = p->states, q = p->inputs;
+    for (int i = 0; i < n; i++) {
+        next[i] = 0;
+        add_row(n, p->phi + i * n, x, &next[i]);
+        for (int k = 0; k < 3; k++) {
+            add_row(q, p->gamma + (k * n + i) * q, u + k * q, &next[i]);
+        }
+    }
+    memcpy(x, next, (size_t)n * sizeof *x);
+}
+
+// Inner steps follow inputs as lines, the first of them from what the input was before: a jump J
+// acts as J (1 - t / 2a) less, a the part of the inner step that the past decides, or the line that
+// is nearest to that. Outputs at their ends are kept.
+static void advance_inner(const crdi_macro* m, crdi_macro_state* s, int unit, const double* u)
+{
+    const crdi_macro_unit* p = &m->units[unit];
+    const int q = p->inputs, r = p->outputs;
+    const double h = p->ticks * m->tick / p->inner, lag = fmin(1, 2 * p->past);
+    double *line = m->v + 3 * q, *next = line + 3 * q, *x = s->x + m->first[unit];
+    double *before = s->x + m->first_kept[unit], *kept = before + q;
+    memset(line, 0, 3 * (size_t)q * sizeof *line);
+    for (int k = 0; k < p->inner; k++) {
+        for (int j = 0; j < q; j++) {
+            const double t = k * h, e = t + h;
+            const double from = u[j] + t * (u[q + j] + t * u[2 * q + j]);
+            const double to = u[j] + e * (u[q + j] + e * u[2 * q + j]);
+            const double jump = from - before[j], rise = (3 - 2 * lag) * lag * jump;
+            line[j] = from - 0.5 * (lag * jump + rise);
+            line[q + j] = (to - from + rise) / h;
+            before[j] = to;
+        }
+        advance_states(p, line, x, next);
+        for (int i = 0; i < r; i++) {
+            double* y = kept + i * p->points;
+            memmove(y + 1, y, (size_t)(p->points - 1) * sizeof *y);
+            y[0] = 0;
+            add_row(p->states, p->C + i * p->states, x, &y[0]);
+            add_row(q, p->D + i * q, before, &y[0]);
+        }
+    }
+}
+
+// y' of the polynomial through the last points, at the newest.
+static void give_slopes(const crdi_macro* m, const crdi_macro_state* s, int unit)
+{
+    static const double weights[3][4] = {{1, -1}, {1.5, -2, 0.5}, {11.0 / 6, -3, 1.5, -1.0 / 3}};
+    const crdi_macro_unit* p = &m->units[unit];
+    const double h = p->ticks * m->tick / p->inner;
+    for (int i = 0; i < p->outputs; i++) {
+        const double* y = s->x + m->first_kept[unit] + p->inputs + i * p->points;
+        double slope = 0;
+        add_row(p->points, weights[p->points - 2], y, &slope);
+        m->outputs[m->first_output[unit] + i].y[1] = slope / h;
+    }
+}
+
 static void advance_unit(const crdi_macro* m, crdi_macro_state* s, int unit, int now)
 {
     const crdi_macro_unit* p = &m->units[unit];
-    const int n = p->states, q = p->inputs;
+    const int q = p->inputs;
     const double h = p->ticks * m->tick;
     double *u = m->v, *next = u + 3 * q, *x = s->x + m->first[unit];
     const bool shown = p->refresh == CRDI_MACRO_ASKED && !m->strict;
@@ -315,14 +388,11 @@ static void advance_unit(const crdi_macro* m, crdi_macro_state* s, int unit, int
             u[d * q + m->links[i].to] += s->flows[i].given.c[d];
         }
     }
-    for (int i = 0; i < n; i++) {
-        next[i] = 0;
-        add_row(n, p->phi + i * n, x, &next[i]);
-        for (int k = 0; k < 3; k++) {
-            add_row(q, p->gamma + (k * n + i) * q, u + k * q, &next[i]);
-        }
+    if (p->inner) {
+        advance_inner(m, s, unit, u);
+    } else {
+        advance_states(p, u, x, next);
     }
-    memcpy(x, next, (size_t)n * sizeof *x);
     memset(u, 0, 3 * (size_t)q * sizeof *u);
     for (int i = 0; i < m->link_count; i++) {
         crdi_macro_flow* f = &s->flows[i];
@@ -334,6 +404,7 @@ static void advance_unit(const crdi_macro* m, crdi_macro_state* s, int unit, int
         }
     }
     give_outputs(m, unit, x, u);
+    if (p->inner && p->gives) { give_slopes(m, s, unit); }
     m->stamp[unit] = now;
 }
 
@@ -464,7 +535,7 @@ void crdi_macro_step(crdi_macro* m, crdi_macro_state* s, const crd_poly* delta)
 
 int crdi_macro_size(const crdi_macro* m)
 {
-    int size = m->states;
+    int size = m->numbers;
     for (int i = 0; i < m->link_count; i++) {
         size += m->links[i].depth * m->links[i].kept;
     }
@@ -479,8 +550,8 @@ static double* place_of(const crdi_macro_link* k, crdi_macro_flow* f, int j, int
 
 void crdi_macro_pack(const crdi_macro* m, const crdi_macro_state* s, double* z)
 {
-    memcpy(z, s->x, (size_t)m->states * sizeof *z);
-    z += m->states;
+    memcpy(z, s->x, (size_t)m->numbers * sizeof *z);
+    z += m->numbers;
     for (int i = 0; i < m->link_count; i++) {
         for (int j = 0; j < m->links[i].depth * m->links[i].kept; j++) {
             const int kept = m->links[i].kept;
@@ -491,8 +562,8 @@ void crdi_macro_pack(const crdi_macro* m, const crdi_macro_state* s, double* z)
 
 void crdi_macro_unpack(const crdi_macro* m, const double* z, crdi_macro_state* s)
 {
-    memcpy(s->x, z, (size_t)m->states * sizeof *z);
-    z += m->states;
+    memcpy(s->x, z, (size_t)m->numbers * sizeof *z);
+    z += m->numbers;
     for (int i = 0; i < m->link_count; i++) {
         crdi_macro_flow* f = &s->flows[i];
         f->past = (crd_history){0};

@@ -113,7 +113,7 @@ static double left_behind(crdi_shadow* s, int level, const double* scale)
     crdi_macro_state* e = &s->macro.own;
     double sum = 0;
     crdi_macro_set_level(&s->macro, level);
-    for (int i = 0; i < s->macro.states; i++) {
+    for (int i = 0; i < s->macro.numbers; i++) {
         e->x[i] = s->real.x[i] - s->error[level].x[i];
     }
     for (int i = 0; i < s->macro.link_count; i++) {
@@ -161,7 +161,7 @@ void crdi_shadow_reset(crdi_shadow* s)
 {
     for (int l = 0; l <= CRDI_LEVELS; l++) {
         crdi_macro_state* e = l < CRDI_LEVELS ? &s->error[l] : &s->real;
-        memset(e->x, 0, (size_t)s->macro.states * sizeof *e->x);
+        memset(e->x, 0, (size_t)s->macro.numbers * sizeof *e->x);
         for (int i = 0; i < s->macro.link_count; i++) {
             e->flows[i] = (crdi_macro_flow){.taps = e->flows[i].taps};
         }

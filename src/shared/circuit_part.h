@@ -175,5 +175,7 @@ bool crdi_netlist_is_given(const crd_netlist* n);
 // The voltage that a capacitor begins with: its ic, that of its nodes, 0.
 double crdi_netlist_capacitor_ic(const crd_netlist* n, const crd_part* p);
 
+/// How many of its last values the derivative of an output is made of.
+int crdi_past_points(crd_circuit_method method);
 /// The input over the next step alone: from one value evenly to another, which stays.
 crd_status crdi_circuit_set_ramp(crd_circuit* c, int input, double from, double to);

@@ -23,6 +23,11 @@ typedef struct crdi_macro_unit {
     int takes; ///< derivatives of inputs that it takes, 0...2
     int gives; ///< derivatives of outputs that it gives, 0...2
     crdi_macro_refresh refresh;
+    /// Of a unit that makes inner steps: the longest, s, 0: it makes none; the part of one that the
+    /// input of the one before decides; y' is that of the polynomial through so many of their ends.
+    double longest, past;
+    int points;
+    int inner;           ///< by init: so few that this matters, 0; phi and gamma are of one of them
     double *phi, *gamma; ///< by init: exp(A h); (3) of integral exp(A (h - s)) B s^k ds
 } crdi_macro_unit;
 
@@ -52,7 +57,7 @@ typedef struct crdi_macro_flow {
 } crdi_macro_flow;
 
 typedef struct crdi_macro_state {
-    double* x; // (states) of all units in a row
+    double* x; // (numbers) of all units in a row; then what those with inner steps remember
     crdi_macro_flow* flows;
 } crdi_macro_state;
 
@@ -67,7 +72,9 @@ typedef struct crdi_macro {
     bool strict; ///< nothing is refreshed, and known inputs are held at their newest value
     // by init
     int states, phases, period; // period: ticks of one step of the map
+    int numbers;                // states, and behind them inputs and outputs of inner steps
     int* first;                 // (units) of its states
+    int* first_kept;            // (units) of its inputs as they were, and points of each output
     int* stamp;                 // (units) run: tick of its outputs
     crd_sample* outputs;        // run: of all units in a row
     int* first_output;          // (units)

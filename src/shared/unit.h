@@ -16,6 +16,11 @@ crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, 
 crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out);
 void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 
+/// Of a unit that makes inner steps which are known: the longest, s, INFINITY: its communication
+/// step; the part of one that the input of the one before decides; how many of their ends the
+/// derivatives of its outputs are made of. Elsewhere nothing is written.
+void crdi_unit_inner(const crd_unit* u, double* longest, double* past, int* points);
+
 /// Variables of a unit in this process that are its states and their derivatives, in the order of
 /// crd_unit_linearise; from the arena. How many there are, 0: nobody tells.
 int crdi_unit_states(crd_unit* u, crd_arena* arena, const int32_t** states,

@@ -461,6 +461,15 @@ fail:
     return st;
 }
 
+void crdi_unit_inner(const crd_unit* u, double* longest, double* past, int* points)
+{
+    if (u->spec->source != CRD_UNIT_CIRCUIT) { return; }
+    const crdi_circuit_unit* c = (const crdi_circuit_unit*)u;
+    *longest = c->longest > 0 ? c->longest : INFINITY;
+    *past = c->past;
+    *points = c->points;
+}
+
 int crdi_unit_states(crd_unit* u, crd_arena* arena, const int32_t** states,
                      const int32_t** derivatives)
 {

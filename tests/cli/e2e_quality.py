@@ -653,6 +653,19 @@ class Split(EndToEnd):
                 self.assertLess(auto, 1.2 * hold, f"{scheme}, {step} us")
                 self.assertLess(hold, 0.3)
 
+    def test_derivatives_over_few_inner_steps_are_in_the_map(self):
+        """They look beyond the communication step: the first order rings from 0.1 ms (Gauss) or 0.2 ms on."""
+        with open(os.path.join(self.folder, "split.yaml"), encoding="utf-8") as f:
+            text = f.read()
+        for method, step in (("tr", "0.2 ms"), ("gauss4", "0.1 ms"), ("bdf2", "0.3 ms")):
+            changed = re.sub(r"solver: \{.*?\}", f"solver: {{ method: {method}, step: {step} }}", text)
+            self.assertNotEqual(changed, text)
+            with open(os.path.join(self.folder, "few.yaml"), "w", encoding="utf-8") as f:
+                f.write(changed)
+            for predict, code in (("taylor1", 3), ("auto", 0), ("hold", 0)):
+                done = self.cardan("run", "few.yaml", "-q", "--scheme", "jacobi", "--step", step, "--predict", predict, "-o", "none", code=code)
+                self.assertEqual("will diverge" in done.stderr, code == 3, f"{method} {predict}: {done.stderr}")
+
     def test_advice_does_not_recommend_what_would_be_unstable(self):
         said = self.cardan("run", "split.yaml", "--scheme", "gauss-seidel", "--step", "1 ms",
                            "--predict", "hold", "-o", "none").stderr

@@ -271,6 +271,43 @@ static void held_in_sequence_a_loop_drifts_less(void** state)
     crd_arena_clear(&arena);
 }
 
+// x' = u with one inner step a step, and 2 for u from the first one on. By the trapezoidal rule the
+// input was a line from 0: x = h, 3 h, 5 h. y' is the slope of the last two ends, or of three.
+static void few_inner_steps_remember_what_was_before(void** state)
+{
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
+    const double h = 0.1;
+    for (int points = 2; points <= 4; points++) {
+        pair p = {.b = {1, 1}, .c = {1, 1}};
+        pair_make(&p, h);
+        p.units[0].longest = INFINITY;
+        p.units[0].past = 0.5;
+        p.units[0].points = points;
+        p.units[0].gives = p.units[1].takes = 1;
+        p.links[0].gain = 0;
+        p.links[1].predictor = CRD_PREDICT_TAYLOR1;
+        p.links[1].textbook = false;
+        check_ok(crdi_macro_init(&arena, &p.macro));
+        crdi_macro_size_links(&p.macro);
+        p.links[1].kept = 2;
+        crdi_macro_state s;
+        check_ok(crdi_macro_state_init(&arena, &p.macro, &s));
+        const crd_poly delta[2] = {{.c = {2}}};
+        static const double x[] = {1, 3, 5, 7};
+        const double slopes[3][4] = {
+            {1, 2, 2, 2}, {1.5, 2.5, 2, 2}, {11.0 / 6, 2.5, 11.0 / 6 * 5 - 9 + 1.5, 2}};
+        for (int k = 0; k < 4; k++) {
+            crdi_macro_step(&p.macro, &s, delta);
+            check_near(s.x[0], x[k] * h, 1e-14);
+            check_near(s.flows[1].end.y[1], slopes[points - 2][k], 1e-12);
+        }
+        check_ok(crdi_macro_set_tick(&p.macro, h / 2));
+        check_int(p.units[0].inner, 1);
+    }
+    crd_arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +318,7 @@ int main(void)
         cmocka_unit_test(levels_converge_to_the_exact_growth),
         cmocka_unit_test(what_is_added_drives_the_units),
         cmocka_unit_test(held_in_sequence_a_loop_drifts_less),
+        cmocka_unit_test(few_inner_steps_remember_what_was_before),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

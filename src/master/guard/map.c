@@ -180,6 +180,7 @@ static crd_status make_unit(crd_master* m, crdi_guard_loop* l, int i)
     take_matrices(model, u);
     u->ticks = (int)p->ticks;
     u->phase = p->phase;
+    crdi_unit_inner(p->unit, &u->longest, &u->past, &u->points);
     if (crdi_refresh_has(m->plan, member) &&
         crd_defect_scheme_refreshes(m->plan->sys->run.feedthrough)) {
         u->refresh =

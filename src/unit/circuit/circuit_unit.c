@@ -89,7 +89,7 @@ static crd_status circuit_plan(crdi_circuit_unit* u, double macro)
     u->inner = n > 1 ? (int64_t)n : 1;
     u->macro = macro;
     u->opt.step = macro / (double)u->inner;
-    u->base.input_lag = past_weight(u->base.spec->netlist.method) * u->opt.step;
+    u->base.input_lag = u->past * u->opt.step;
     return u->circuit ? crd_circuit_set_step(u->circuit, u->opt.step) : CRD_OK;
 }
 
@@ -483,6 +483,8 @@ static crd_status circuit_create(crd_context* ctx, crd_unit_store* store, const 
     crd_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     CRD_TRY(read_options(u));
+    u->past = past_weight(spec->netlist.method);
+    u->points = crdi_past_points(u->opt.method);
     CRD_TRY(load(u, &u->netlist));
     choose_longest(u);
     CRD_TRY(circuit_plan(u, spec->step > 0 ? spec->step : u->longest > 0 ? u->longest : 1e-3));

@@ -18,6 +18,8 @@ typedef struct crdi_circuit_unit {
     crd_circuit* circuit;
     crd_circuit_options opt;
     double longest; // inner step, s; 0: the communication step
+    double past;    // the part of one that the input of the one before decides
+    int points;     // how many of their ends make the derivative of an output
     double macro;   // the communication step for which `inner` was worked out
     int64_t inner;  // steps in it
     double time;
