@@ -200,7 +200,7 @@ static void a_datagram_is_a_packet_with_right_headers_and_sums(void** state)
     expect_heads(&f);
     for (size_t i = 0; i < 10; i++) {
         const found r = next_packet(&f);
-        check_int(r.time_ns, UINT64_C(1794710000250000000) + i * 1000000000);
+        check_int(r.time_ns, UINT64_C(1794710000250000000) + i * UINT64_C(1000000000));
         check_int(r.protocol, 17);
         check_int(r.from_ip, 0x7F000001);
         check_int(r.to_ip, 0xC0A80206);

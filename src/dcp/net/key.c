@@ -52,13 +52,28 @@ void crdi_dcp_key_id(const crd_dcp_key* key, char out[17])
     sodium_bin2hex(out, 17, hash, 8);
 }
 
+// Days are counted from 1970, and years from March: the day that may be missing is their last one.
+// Without time_t, which ends in 2038 where it has 32 bits.
+enum { DAY = 86400, DAYS_BEFORE_1970 = 719468, DAYS_OF_400_YEARS = 146097 };
+
+static int64_t days_until(int year, int month, int day)
+{
+    const int64_t y = month > 2 ? year : year - 1, m = (month + 9) % 12;
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - DAYS_BEFORE_1970;
+}
+
 void crdi_dcp_date_print(int64_t time, char out[11])
 {
-    struct tm t;
-    const time_t seconds = (time_t)time;
-    if (!gmtime_r(&seconds, &t) || strftime(out, 11, "%Y-%m-%d", &t) != 10) {
-        snprintf(out, 11, "?");
-    }
+    snprintf(out, 11, "?");
+    if (time < 0 || time >= days_until(10000, 1, 1) * DAY) { return; }
+    const int64_t days = time / DAY + DAYS_BEFORE_1970, of_400 = days % DAYS_OF_400_YEARS;
+    const int64_t y = (of_400 - of_400 / 1460 + of_400 / 36524 - of_400 / 146096) / 365;
+    const int of_year = (int)(of_400 - (365 * y + y / 4 - y / 100)), m = (5 * of_year + 2) / 153;
+    const int64_t year = days / DAYS_OF_400_YEARS * 400 + y + (m >= 10);
+    const struct tm t = {.tm_year = (int)year - 1900,
+                         .tm_mon = (m + 2) % 12,
+                         .tm_mday = of_year - (153 * m + 2) / 5 + 1};
+    (void)strftime(out, 11, "%Y-%m-%d", &t);
 }
 
 // ---- reading -----------------------------------------------------------------------------------
@@ -98,14 +113,13 @@ static int64_t parse_date(const char* text)
 {
     int year = 0, month = 0, day = 0, length = 0;
     if (strlen(text) != 10 || sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) != 3 ||
-        length != 10 || year < 1970) {
+        length != 10 || year < 1970 || month < 1 || month > 12) {
         return 0;
     }
-    struct tm t = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
-    const time_t time = timegm(&t);
+    const int64_t time = days_until(year, month, day) * DAY;
     char again[11];
     crdi_dcp_date_print(time, again);
-    return strcmp(again, text) == 0 ? (int64_t)time : 0; // February 30 is none
+    return strcmp(again, text) == 0 ? time : 0; // February 30 is none
 }
 
 static bool parse_role(const char* text, crd_dcp_key_role* out)
