@@ -144,6 +144,7 @@ static void add_watch(fake* k, int from, int variable, int element, int to, doub
 static const crd_master_report* judge(fake* k)
 {
     crdi_verdict_report(&k->m);
+    crdi_verdict_advise(&k->m, &k->m.verdict.report);
     return &k->m.verdict.report;
 }
 

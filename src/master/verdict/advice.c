@@ -524,11 +524,9 @@ static void advise_on_flows(crd_master* m, const crd_master_report* r)
     say_iterate(m, k);
 }
 
-void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
+static void say_all(crd_master* m, const crd_master_report* r)
 {
     crdi_judge* j = m->verdict.judge;
-    j->sentence_count = 0;
-    if (r->steps == 0) { return; }
     say_broken(j, r);
     say_error(m, j, r);
     say_iteration(j, r);
@@ -543,4 +541,14 @@ void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
         say_pair(j);
     }
     say_doubt(m, r);
+}
+
+void crdi_verdict_advise(crd_master* m, crd_master_report* r)
+{
+    crdi_judge* j = m->verdict.judge;
+    if (!j) { return; }
+    j->sentence_count = 0;
+    if (r->steps > 0) { say_all(m, r); }
+    r->advice = j->sentences;
+    r->advice_count = j->sentence_count;
 }

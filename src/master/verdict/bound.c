@@ -28,8 +28,10 @@ static crd_status balance(const crdi_errors* e, basis* b)
     for (int i = 0; i < n; i++) {
         weight[i] = 1;
     }
-    for (int k = 0; k < SWEEPS * n; k++) {
+    int same = 0; // that follow each other: all of them are at their places
+    for (int k = 0; k < SWEEPS * n && same < n; k++) {
         const int i = k % n;
+        const double before = weight[i];
         double row = 0, column = 0;
         for (int j = 0; j < n; j++) {
             if (j == i) { continue; }
@@ -37,6 +39,7 @@ static crd_status balance(const crdi_errors* e, basis* b)
             column = hypot(column, e->Ac[i * n + j] * weight[i] / weight[j]);
         }
         if (row > 0 && column > 0) { weight[i] *= sqrt(row / column); }
+        same = weight[i] == before ? same + 1 : 0;
     }
     for (int i = 0; i < n; i++) {
         b->T[i * n + i] = weight[i];

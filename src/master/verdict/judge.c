@@ -609,7 +609,4 @@ void crdi_verdict_report(crd_master* m)
     report_steps(m, r);
     const bool any = j->count || r->coupling_count || r->guard.loops > 0;
     if (any && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
-    crdi_verdict_advise(m, r);
-    r->advice = j->sentences;
-    r->advice_count = j->sentence_count;
 }

@@ -49,7 +49,6 @@ typedef struct crdi_judge {
 } crdi_judge;
 
 /// Fills the judge's sentences from the report, which is complete otherwise. Takes no memory.
-void crdi_verdict_advise(crd_master* m, const crd_master_report* r); // advice.c
 /// A loop whose defect is many times its RMS when the run ends.
 bool crdi_judge_sees_growth(const crd_master* m, const crdi_connection* k,
                             const crd_flow_report* f);

@@ -168,7 +168,7 @@ static const char* tell_isolation(crd_master* m)
     return text;
 }
 
-const crd_master_report* crd_master_get_report(crd_master* m)
+const crd_master_report* crdi_master_get_numbers(crd_master* m)
 {
     crd_master_report* r = &m->verdict.report;
     if (!m->verdict.units) {
@@ -233,6 +233,13 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     r->control.mean = r->step;
     crdi_verdict_report(m);
     return r;
+}
+
+const crd_master_report* crd_master_get_report(crd_master* m)
+{
+    (void)crdi_master_get_numbers(m);
+    crdi_verdict_advise(m, &m->verdict.report);
+    return &m->verdict.report;
 }
 
 crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)

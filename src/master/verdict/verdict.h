@@ -47,3 +47,4 @@ bool crdi_verdict_blames_solvers(const crd_master_report* r);
 // judge.c: the verdict
 void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r);
 void crdi_verdict_report(crd_master* m);
+void crdi_verdict_advise(crd_master* m, crd_master_report* r); // advice.c
