@@ -509,9 +509,9 @@ crd_status crd_fmu_parse(crd_context* ctx, const char* xml, size_t length,
 void crd_fmu_close(crd_fmu* f)
 {
     if (!f) { return; }
-    remove_private_folder(f);
     crdi_fmi_library_forget(&f->libraries[0]);
     crdi_fmi_library_forget(&f->libraries[1]);
+    remove_private_folder(f);
     crd_free(f->ctx, f->variables);
     crdi_map_clear(&f->names);
     crd_arena_clear(&f->arena);
@@ -533,6 +533,15 @@ const char* crd_fmu_path(const crd_fmu* f)
 bool crdi_fmu_is_unpacked(const crd_fmu* f)
 {
     return f->private_folder;
+}
+
+bool crdi_fmu_lingers(const crd_fmu* f)
+{
+    bool any = false;
+    for (int k = 0; k < 2; k++) {
+        any = any || f->libraries[k].first || atomic_load(&f->libraries[k].lingers);
+    }
+    return any;
 }
 
 const char* crd_fmu_folder(const crd_fmu* f)

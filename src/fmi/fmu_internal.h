@@ -1,6 +1,7 @@
 // What an opened FMU is made of; const for everybody once crd_fmu_open() has returned, but for
 // `libraries`.
 #pragma once
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "cardan/fmi.h"
@@ -12,8 +13,10 @@ typedef struct crdi_fmi_library {
     char* path;      // real path; equal for all that share memory. NULL: no instance
     char* resources; // URI (FMI 2) or path (FMI 3), NULL if there is no such folder; FMI 1: URI of
                      // the FMU's folder
-    void* handle;    // NULL: no instance
-    bool stays;      // its destructors must not run: a fatal error, or a crash
+    void* handle;    // NULL: not loaded
+    struct crdi_fmi_memory* memory; // as it was loaded; NULL: not all that it remembers
+    bool stays;                     // its destructors must not run: a fatal error, or a crash
+    atomic_bool lingers;            // it was unloaded once and was still there
     crdi_fmi_functions f;
     uint64_t present[CRDI_FMI_WORDS];                   // functions that it has
     uint64_t sets[CRD_FMI_STATE_COUNT][CRDI_FMI_WORDS]; // what each state allows of them
@@ -54,4 +57,4 @@ const char* crdi_fmu_platform(crd_fmi_version version);
 struct crdi_platform;
 const char* crdi_platform_folder(const struct crdi_platform* p, crd_fmi_version version);
 
-void crdi_fmi_library_forget(crdi_fmi_library* l); // when the FMU is closed
+void crdi_fmi_library_forget(crdi_fmi_library* l); // nobody has an instance of it any more

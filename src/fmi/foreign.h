@@ -7,8 +7,19 @@
 /// an FMU with its own SUNDIALS or BLAS gets that one, and ours is not touched. An FMU that brings
 /// its own malloc is loaded without that, as what the C library allocates for it would come from
 /// another heap than the one it frees to; so is every FMU in a process whose malloc is not the C
-/// library's (a preloaded one, sanitizers). NULL: dlerror() says why.
-void* crdi_fmi_library_open(const char* path);
+/// library's (a preloaded one, sanitizers). NULL: dlerror() says why. `*plain`: all that it
+/// remembers is its own memory. Nothing of its own runs when it is loaded or unloaded or at the end
+/// of the process, it has no variables of threads, and needs and loads no library but the C
+/// library.
+void* crdi_fmi_library_open(const char* path, bool* plain);
+
+/// All memory that a library may write to, as it is now; free() frees it. NULL: there is too much
+/// of it, or it cannot be found.
+typedef struct crdi_fmi_memory crdi_fmi_memory;
+crdi_fmi_memory* crdi_fmi_memory_copy(void* handle);
+bool crdi_fmi_memory_is_same(const crdi_fmi_memory* m); ///< as then, bit by bit
+/// Whether a library of this real path, or of one below it, is loaded.
+bool crdi_fmi_is_loaded(const char* path);
 
 // Floating-point control: rounding to nearest, subnormal numbers, and the traps that were in force
 // when the first of the living instances was made; where that was under another rounding or with

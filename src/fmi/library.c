@@ -1,5 +1,5 @@
 // The shared objects of FMUs: each is loaded with its first instance and unloaded with the last;
-// who shares one shares its memory.
+// who shares one shares its memory. One that remembers nothing stays for the next instance.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -79,11 +79,18 @@ static crd_status enlist(crd_fmi* i, bool* loaded)
     return st;
 }
 
-// Gives what is to be unloaded, or NULL.
-static void* delist(crd_fmi* i, bool unload)
+// Its next instance finds it as if it had just been loaded. A file that is not in a folder of ours
+// may change before, or be somebody else's, too.
+static bool is_as_loaded(const crd_fmi* i, const crdi_fmi_library* l)
+{
+    return !l->stays && l->memory && i->fmu->private_folder && crdi_fmi_library_name(i)[0] != '/' &&
+           crdi_fmi_memory_is_same(l->memory);
+}
+
+// Gives what is to be unloaded.
+static void delist(crd_fmi* i, bool unload, crdi_fmi_library* out)
 {
     crdi_fmi_library* l = i->library;
-    void* handle = NULL;
     pthread_mutex_lock(&all.lock);
     *(i->previous ? &i->previous->next : &l->first) = i->next;
     if (i->next) { i->next->previous = i->previous; }
@@ -91,19 +98,35 @@ static void* delist(crd_fmi* i, bool unload)
     if (!l->first) {
         *(l->previous ? &l->previous->next : list_of(l->path)) = l->next;
         if (l->next) { l->next->previous = l->previous; }
-        handle = l->stays ? NULL : l->handle;
-        l->handle = NULL;
-        crdi_fmi_library_forget(l); // files may change before it is loaded again
+        if (!is_as_loaded(i, l)) {
+            *out = (crdi_fmi_library){.path = l->path,
+                                      .resources = l->resources,
+                                      .handle = l->handle,
+                                      .memory = l->memory,
+                                      .stays = l->stays};
+            l->path = l->resources = NULL;
+            l->handle = NULL;
+            l->memory = NULL;
+        }
     }
     pthread_mutex_unlock(&all.lock);
     i->registered = false;
-    return handle;
 }
 
 void crdi_fmi_library_leave(crd_fmi* i, bool unload)
 {
-    void* handle = i->registered ? delist(i, unload) : NULL;
-    if (handle) { dlclose(handle); }
+    crdi_fmi_library old = {0};
+    if (i->registered) { delist(i, unload, &old); }
+    if (old.handle) {
+        char* root = realpath(crd_fmu_folder(i->fmu), NULL);
+        if (!old.stays) { dlclose(old.handle); }
+        old.handle = NULL;
+        if (crdi_fmi_is_loaded(old.path) || (root && crdi_fmi_is_loaded(root))) {
+            atomic_store(&i->library->lingers, true);
+        }
+        free(root);
+    }
+    crdi_fmi_library_forget(&old);
 }
 
 void crdi_fmi_set_fatal(crd_fmi* i)
@@ -221,19 +244,23 @@ static crd_status find_files(crd_fmi* i)
 
 void crdi_fmi_library_forget(crdi_fmi_library* l)
 {
+    if (l->handle && !l->first) { dlclose(l->handle); }
     free(l->path);
     free(l->resources);
+    free(l->memory);
     l->path = l->resources = NULL;
+    l->handle = NULL;
+    l->memory = NULL;
 }
 
 // ---- loading -----------------------------------------------------------------------------------
 
 // By absolute path and without changing the working directory: that belongs to the whole process
 // and its threads. An FMU that loads siblings relative to the working directory needs an rpath.
-static crd_status library_open(crd_fmi* i, void** out)
+static crd_status library_open(crd_fmi* i, void** out, bool* plain)
 {
     const char* path = i->library->path;
-    *out = crdi_fmi_library_open(path);
+    *out = crdi_fmi_library_open(path, plain);
     crdi_float_check(i);
     const char* why = *out ? NULL : dlerror();
     const bool python = crdi_python_missing(why);
@@ -241,7 +268,8 @@ static crd_status library_open(crd_fmi* i, void** out)
     if (interpreter) {
         // It stays: an interpreter cannot be begun twice. Its symbols are for all, as the FMU and
         // the modules that it imports expect them from the process.
-        *out = dlopen(interpreter, RTLD_NOW | RTLD_GLOBAL) ? crdi_fmi_library_open(path) : NULL;
+        *out =
+            dlopen(interpreter, RTLD_NOW | RTLD_GLOBAL) ? crdi_fmi_library_open(path, plain) : NULL;
         why = *out ? NULL : dlerror();
     }
     if (*out) { return CRD_OK; }
@@ -276,13 +304,16 @@ static crd_status library_load(crd_fmi* i)
 {
     void* handle = NULL;
     crdi_fmi_library new = {0};
-    crd_status st = library_open(i, &handle);
+    bool plain = false;
+    crd_status st = library_open(i, &handle, &plain);
     if (st < 0) { return st; }
+    crdi_fmi_memory* memory = plain ? crdi_fmi_memory_copy(handle) : NULL;
     const char* identifier = i->exchange ? i->d->exchange.model_identifier : i->d->model_identifier;
     st = crdi_fmi_functions_load(i->ctx, handle, crdi_fmi_library_name(i), identifier, i->version,
                                  i->exchange, &new.f, new.present);
     if (st < 0) {
         dlclose(handle);
+        free(memory);
         return crdi_fail_in(i->ctx, st, "%s", i->fmu->path);
     }
     fill_sets(i, &new);
@@ -291,12 +322,16 @@ static crd_status library_load(crd_fmi* i)
     const bool first = !l->handle;
     if (first) {
         l->handle = handle;
+        l->memory = memory;
         l->f = new.f;
         memcpy(l->present, new.present, sizeof l->present);
         memcpy(l->sets, new.sets, sizeof l->sets);
     }
     pthread_mutex_unlock(&all.lock);
-    if (!first) { dlclose(handle); }
+    if (!first) {
+        dlclose(handle);
+        free(memory);
+    }
     return CRD_OK;
 }
 

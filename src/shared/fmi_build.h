@@ -46,6 +46,9 @@ crd_status crdi_fmu_build_library(crd_fmu* f, bool model_exchange, const crdi_pl
 crd_status crdi_fmu_provide(crd_fmu* f, bool model_exchange, crd_context* ctx);
 /// Is its folder a copy that was unpacked for it, and goes away with it?
 bool crdi_fmu_is_unpacked(const crd_fmu* f);
+/// Once its users have gone: may a new one in this process find what they left in global variables?
+/// Some of its code is still loaded, or was when it had been unloaded.
+bool crdi_fmu_lingers(const crd_fmu* f);
 
 /// Is the binary that would be loaded byte for byte one that this build of Cardan has made? `list`
 /// has lines "<SHA-256> <bytes> <name>"; NULL, or one that cannot be read: there is none.

@@ -33,6 +33,9 @@ void crdi_unit_wish_stop(crd_unit* u);
 /// are created.
 void crdi_unit_store_isolate(crd_unit_store* s, crd_isolation isolation);
 
+/// Once its units have gone: may new ones find what they left in the process? See crdi_fmu_lingers.
+bool crdi_unit_store_lingers(const crd_unit_store* s);
+
 /// FMUs are those of `lender` (NULL: its own), which outlives it. Before units are created.
 void crdi_unit_store_borrow(crd_unit_store* s, crd_unit_store* lender);
 

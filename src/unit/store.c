@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cardan/fmi.h"
+#include "shared/fmi_build.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit/unit.h"
 
@@ -96,6 +97,15 @@ fail:
     free(real);
     crd_fmu_close(fmu);
     return st < 0 ? crdi_fail(ctx, st, "%s", crd_error_text(s->ctx)) : CRD_OK;
+}
+
+bool crdi_unit_store_lingers(const crd_unit_store* s)
+{
+    bool any = false;
+    for (int32_t i = 0; i < s->count; i++) {
+        any = any || (s->entries[i].fmu && crdi_fmu_lingers(s->entries[i].fmu));
+    }
+    return any;
 }
 
 crdi_session** crdi_unit_store_session(crd_unit_store* s)

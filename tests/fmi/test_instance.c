@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "fmi/foreign.h"
 #include "fmi/mock/fixture.h"
+#include "shared/fmi_build.h"
 
 // ---- order and arguments -----------------------------------------------------------------------
 
@@ -403,6 +405,40 @@ static void two_instances_run_on_two_threads(void** state)
     close_mock(&b);
 }
 
+static void use_once(crd_context* ctx, crd_fmu* f)
+{
+    crd_fmi* i = NULL;
+    check_ok(crd_fmi_instantiate(ctx, f, &(crd_fmi_options){.instance_name = "i"}, &i));
+    crd_fmi_destroy(i);
+}
+
+static void a_library_that_remembers_nothing_stays_for_the_next_instance(void** state)
+{
+    (void)state;
+    for (int version = 2; version <= 3; version++) {
+        char path[512];
+        crd_context* ctx = crd_context_create(NULL);
+        crd_fmu *ours = NULL, *theirs = NULL;
+        snprintf(path, sizeof path, TEST_BUILD_DIR "/fmus/fmi%d/lo_fd1.fmu", version);
+        check_ok(crd_fmu_open(ctx, path, NULL, &ours));
+        check_ok(crd_fmu_open(ctx, crd_fmu_folder(ours), NULL, &theirs));
+        char* folder = realpath(crd_fmu_folder(ours), NULL);
+        use_once(ctx, theirs); // whose files may change
+        check(!crdi_fmi_is_loaded(folder) && !crdi_fmu_lingers(theirs));
+        use_once(ctx, ours);
+        check(crdi_fmi_is_loaded(folder) && !crdi_fmu_lingers(ours));
+        use_once(ctx, ours);
+        check(!crdi_fmu_lingers(ours));
+        use_once(ctx, theirs); // the same object, which is still there now
+        check(crdi_fmu_lingers(theirs));
+        crd_fmu_close(theirs);
+        crd_fmu_close(ours);
+        check(!crdi_fmi_is_loaded(folder));
+        free(folder);
+        crd_context_destroy(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +459,7 @@ int main(void)
         cmocka_unit_test(an_abandoned_instance_is_not_called_again),
         cmocka_unit_test(ten_thousand_steps_allocate_nothing),
         cmocka_unit_test(two_instances_run_on_two_threads),
+        cmocka_unit_test(a_library_that_remembers_nothing_stays_for_the_next_instance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
