@@ -84,7 +84,8 @@ crd_status crdi_study_worker_create(crd_context* ctx, const crdi_study_file* f,
                                     crdi_study_worker** out);
 void crdi_study_worker_destroy(crdi_study_worker* w);
 /// The run of `r->values`, into the rest of it. Never fails: that is a state, too. `tainted`: a
-/// unit crashed, and this process should make no further run.
+/// unit crashed, or code of an FMU stays loaded with what it remembers, and this process should
+/// make no further run.
 void crdi_study_worker_run(crdi_study_worker* w, crdi_study_run* r, bool* tainted);
 /// The same, recorded into a file (MF4, CSV, MAT) with the variables of `patterns`.
 crd_status crdi_study_worker_record(crdi_study_worker* w, crdi_study_run* r, const char* path,

@@ -8,6 +8,7 @@
 //   the run ended; work: steps with those that were made again; load: seconds that they took, of
 //   one second simulated (measured) = a / b     of names of factors and what is kept above
 #include "study/keep.h"
+#include "shared/master_verdict.h"
 
 #include "shared/circuit_formula.h"
 
@@ -228,7 +229,7 @@ static crd_status look(study_keep* k, crd_master* m)
 
 static crd_status check_cost(study_keep* k, crd_master* m, int index)
 {
-    const crd_master_report* r = crd_master_get_report(m);
+    const crd_master_report* r = crdi_master_get_numbers(m);
     const crdi_study_text* t = &k->f->kept[index];
     const kept* p = &k->list[index];
     const crd_coupling_report* c = NULL;
@@ -354,7 +355,7 @@ static double cost(const kept* p, const crd_master_report* r)
 
 void study_keep_end(study_keep* k, crd_master* m, crdi_study_run* r)
 {
-    const crd_master_report* report = crd_master_get_report(m);
+    const crd_master_report* report = crdi_master_get_numbers(m);
     const double span = k->time - k->start;
     const int factors = k->f->factor_count;
     for (int i = 0; i < factors; i++) {

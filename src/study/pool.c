@@ -26,8 +26,9 @@ enum {
     KEPT_BYTES = 32 << 20, // that a worker gives back at its end only
     TRIES = 10,            // for a run whose worker was killed by somebody else
     TRIES_OF_MEMORY = 3,   // where the kernel says that it has killed
-    TAINTED = 77,          // exit code: a unit crashed, the run is told already
+    TAINTED = 77,          // exit code: it should make no further run; what it made is told
     UNUSABLE = 78,         // it cannot make runs at all, which is told
+    NAP_MS = 4,            // that results may wait for others
     BATCH = 512            // results in one transaction
 };
 static const double commit_after = 0.5, work_ahead = 0.1, renew_after = 15; // s
@@ -132,6 +133,7 @@ static int work(const crdi_study_file* f, int fd)
     r.values = crdi_arena_new(&arena, (size_t)f->factor_count, sizeof *r.values);
     r.kept = crdi_arena_new(&arena, (size_t)f->kept_count, sizeof *r.kept);
     char* bytes = crdi_arena_new(&arena, FRAME, 1);
+    int code = 0;
     if (!bytes || crdi_study_worker_create(ctx, f, &w) < 0) {
         tell_unusable(fd, crd_error_text(ctx));
         return UNUSABLE;
@@ -144,12 +146,16 @@ static int work(const crdi_study_file* f, int fd)
         crdi_study_worker_run(w, &r, &tainted);
         const size_t n = crdi_study_encode_result(f, &r, bytes, FRAME);
         if (!n || !send_frame(fd, bytes, n)) { break; }
-        if (tainted) { return TAINTED; } // with its memory as it is
+        if (tainted && r.state == CRDI_RUN_CRASHED) { return TAINTED; } // with its memory as it is
+        if (tainted) {
+            code = TAINTED;
+            break;
+        }
     }
     crdi_study_worker_destroy(w);
     crd_arena_clear(&arena);
     crd_context_destroy(ctx);
-    return 0;
+    return code;
 }
 
 // Processes that the kernel has killed for want of memory; 0: it does not say.
@@ -438,6 +444,16 @@ static int patience(const pool* p)
     return next < 0 ? 0 : (int)next;
 }
 
+// Each of the workers, with more than it makes in the meantime.
+static bool all_have_work(const pool* p)
+{
+    bool all = p->here >= p->count;
+    for (int i = 0; i < p->count && all; i++) {
+        all = p->list[i].pid && p->list[i].count * p->seconds > 2e-3 * NAP_MS;
+    }
+    return all;
+}
+
 static crd_status listen_all(pool* p)
 {
     struct pollfd fds[256];
@@ -445,8 +461,13 @@ static crd_status listen_all(pool* p)
     crd_status st = CRD_OK;
     for (int i = 0; i < p->count && n < 256; i++) {
         if (!p->list[i].pid) { continue; }
-        fds[n] = (struct pollfd){.fd = p->list[i].fd, .events = POLLIN};
+        fds[n] = (struct pollfd){.fd = p->list[i].fd};
         of[n++] = i;
+    }
+    // Several results at once are less work than each by itself; who ends is seen at once.
+    if (all_have_work(p)) { (void)poll(fds, (nfds_t)n, NAP_MS); }
+    for (int i = 0; i < n; i++) {
+        fds[i].events = POLLIN;
     }
     if (poll(fds, (nfds_t)n, patience(p)) < 0 && errno != EINTR) {
         return crdi_fail(p->ctx, CRD_E_IO, "waiting for workers: %s", strerror(errno));

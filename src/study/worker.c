@@ -1,8 +1,10 @@
-// One run after the other: the description is read anew for each (a system is const once it runs),
-// changed by the values of the run, and run with FMUs that stay open.
+// One run after the other: the description is read anew for each, or has other settings only, as a
+// system is const once it runs; changed by the values of the run, and run with FMUs that stay open.
 #include "cardan/circuit.h"
 #include "cardan/system.h"
 #include "shared/archive.h"
+#include "shared/master_crash.h"
+#include "shared/master_process.h"
 #include "shared/master_verdict.h"
 #include "shared/unit.h"
 #include "study/keep.h"
@@ -10,6 +12,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct crdi_study_worker {
@@ -18,8 +21,11 @@ struct crdi_study_worker {
     crd_unit_store* store;
     study_keep* keep;
     crd_text system; // of a YAML
-    bool yaml;
-    bool* in_change; // (factors) it stands in `change`
+    bool yaml, catches;
+    crdi_process process; // with `catches`
+    crd_system* same; // where runs differ in settings of units alone: without those of any; or NULL
+    crd_unit_spec* units; // (unit_count) of it
+    bool* in_change;      // (factors) it stands in `change`
     crd_text change;
 };
 
@@ -247,12 +253,11 @@ static crd_status load(crdi_study_worker* w, crd_system** out)
     return crd_system_of_circuit(w->ctx, path, out);
 }
 
-static crd_status make_system(crdi_study_worker* w, const crdi_study_run* r, crd_system** out)
+// What is of this run into its system.
+static crd_status change_system(crdi_study_worker* w, const crdi_study_run* r, crd_system* s)
 {
     crd_status st = CRD_OK;
-    crd_system* s = NULL;
     const crdi_study_file* f = w->f;
-    CRD_TRY(load(w, &s));
     if (f->change) {
         w->change.length = 0;
         put_change(w, r, &w->change);
@@ -266,21 +271,70 @@ static crd_status make_system(crdi_study_worker* w, const crdi_study_run* r, crd
         CRD_TRY((key ? set_key : set_variable)(w, s, &f->factors[i], &r->values[i]));
     }
     if (s->run.pace.factor > 0) {
-        st =
-            crdi_fail(w->ctx, CRD_E_RANGE,
-                      "%s: run.pace: a study runs as fast as it can; change: { run: { pace: free } "
-                      "} lets it",
-                      f->system);
-        goto fail;
+        return crdi_fail(
+            w->ctx, CRD_E_RANGE,
+            "%s: run.pace: a study runs as fast as it can; change: { run: { pace: free } "
+            "} lets it",
+            f->system);
     }
     s->results = (crd_results_spec){0};
     s->run.threads = 1;                                     // runs go side by side, not units
     if (!f->isolate) { s->run.isolate = CRD_ISOLATE_NONE; } // the worker is a process already
+fail:
+    return st;
+}
+
+static crd_status make_system(crdi_study_worker* w, const crdi_study_run* r, crd_system** out)
+{
+    crd_system* s = NULL;
+    crd_status st = load(w, &s);
+    if (st >= 0) { st = change_system(w, r, s); }
+    if (st < 0) {
+        crd_system_destroy(s);
+        return st;
+    }
+    *out = s;
+    return CRD_OK;
+}
+
+static void forget_same(crdi_study_worker* w)
+{
+    crd_system_destroy(w->same);
+    crd_free(w->ctx, w->units);
+    w->same = NULL;
+    w->units = NULL;
+}
+
+// The same one with other settings where they alone differ, as reading takes longer than many
+// steps. Anew now and then: settings stay in its memory.
+static crd_status take_system(crdi_study_worker* w, const crdi_study_run* r, crd_system** out)
+{
+    enum { SETTINGS_BYTES = 1 << 20 };
+    crd_status st = CRD_OK;
+    bool settings = !w->f->change;
+    for (int i = 0; i < w->f->factor_count; i++) {
+        settings = settings && strncmp(w->f->factors[i].name, "run.", 4) != 0;
+    }
+    if (!settings) { return make_system(w, r, out); }
+    if (w->same && w->same->arena.used > SETTINGS_BYTES) { forget_same(w); }
+    const bool fresh = !w->same;
+    if (fresh) { CRD_TRY(load(w, &w->same)); }
+    crd_system* s = w->same;
+    const size_t n = (size_t)s->unit_count;
+    if (fresh) { w->units = crdi_new_array(w->ctx, n, sizeof *w->units); }
+    if (!w->units) { CRD_TRY(CRD_E_MEMORY); }
+    memcpy(fresh ? w->units : s->units, fresh ? s->units : w->units, n * sizeof *s->units);
+    CRD_TRY(change_system(w, r, s));
     *out = s;
     return CRD_OK;
 fail:
-    crd_system_destroy(s);
+    forget_same(w);
     return st;
+}
+
+static void leave_system(crdi_study_worker* w, crd_system* s)
+{
+    if (s != w->same) { crd_system_destroy(s); }
 }
 
 // ---- life --------------------------------------------------------------------------------------
@@ -346,6 +400,9 @@ crd_status crdi_study_worker_create(crd_context* ctx, const crdi_study_file* f,
     CRD_TRY(find_changes(w));
     CRD_TRY(study_keep_create(ctx, f, &w->keep));
     CRD_TRY(crd_unit_store_create(ctx, &w->store));
+    crdi_crash_install(); // once for all runs
+    crdi_process_save(&w->process);
+    w->catches = true;
     *out = w;
     return CRD_OK;
 fail:
@@ -356,6 +413,11 @@ fail:
 void crdi_study_worker_destroy(crdi_study_worker* w)
 {
     if (!w) { return; }
+    if (w->catches) {
+        crdi_process_clear(&w->process);
+        crdi_crash_remove();
+    }
+    forget_same(w);
     study_keep_destroy(w->keep);
     crd_unit_store_destroy(w->store);
     crd_text_clear(&w->system);
@@ -383,7 +445,7 @@ static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_stud
     const crd_end end = m ? crd_master_ended(m) : CRD_END_FAILED;
     if (st >= 0 && end == CRD_END_GUARD) {
         r->state = CRDI_RUN_DIVERGED;
-        snprintf(r->reason, sizeof r->reason, "%s", crd_master_get_report(m)->guard.text);
+        snprintf(r->reason, sizeof r->reason, "%s", crdi_master_get_numbers(m)->guard.text);
     } else if (st < 0) {
         r->state = st == CRD_E_CRASH ? CRDI_RUN_CRASHED : CRDI_RUN_FAILED;
         *tainted = *tainted || st == CRD_E_CRASH;
@@ -400,10 +462,20 @@ static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_stud
 // What `cardan run` would not let pass.
 static void look_at_verdict(crdi_study_worker* w, crd_master* m, crdi_study_run* r)
 {
-    const crd_master_report* report = crd_master_get_report(m);
+    const crd_master_report* report = crdi_master_get_numbers(m);
     if (r->state != CRDI_RUN_DONE || crdi_check_guard(w->ctx, report) >= 0) { return; }
     r->state = report->guard.exploded ? CRDI_RUN_DIVERGED : CRDI_RUN_LIMIT;
     snprintf(r->reason, sizeof r->reason, "%s", crd_error_text(w->ctx));
+}
+
+// What units have left in the process is not for the next run, which is as in one of its own: what
+// they may change of it, and the random numbers of the C library.
+static void begin_afresh(crdi_study_worker* w)
+{
+    char text[256];
+    (void)crdi_process_restore(&w->process, text);
+    srandom(1);
+    (void)seed48((unsigned short[3]){0});
 }
 
 static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* tainted,
@@ -414,12 +486,13 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     crd_master* m = NULL;
     const crd_master_options o = master_options(w);
     const int64_t begin = crdi_now_ns();
+    begin_afresh(w);
     r->state = CRDI_RUN_DONE;
     r->reason[0] = 0;
     for (int i = 0; i < w->f->kept_count; i++) {
         r->kept[i] = NAN;
     }
-    CRD_TRY(make_system(w, r, &s));
+    CRD_TRY(take_system(w, r, &s));
     if (record) { s->results = *record; }
     CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
     CRD_TRY(begin_run(w, m, r));
@@ -434,7 +507,8 @@ fail:
     }
     if (!*tainted) { // what has crashed is not touched again
         crd_master_destroy(m);
-        crd_system_destroy(s);
+        leave_system(w, s);
+        *tainted = crdi_unit_store_lingers(w->store);
     }
     r->seconds = (double)(crdi_now_ns() - begin) * 1e-9;
     return st;

@@ -1,5 +1,5 @@
 // What foreign code may leave changed in the process.
-#include "master/step/process.h"
+#include "shared/master_process.h"
 
 #include <fcntl.h>
 #include <locale.h>

@@ -2,8 +2,8 @@
 // can, finishes the record, and ends the process. It also sees units that do not come back when the
 // run is to stop, and puts back what units change in the process.
 #include "master/master.h"
-#include "master/step/process.h"
 #include "shared/archive.h"
+#include "shared/master_process.h"
 
 #include <pthread.h>
 #include <signal.h>
