@@ -217,6 +217,23 @@ static crd_master_options master_options(const crdi_study_worker* w)
     return o;
 }
 
+// Whether a run has a length is known with its units only, who says its end is known here.
+static crd_status create_run(crdi_study_worker* w, const crd_system* s, crd_master** out)
+{
+    const crdi_study_file* f = w->f;
+    const crd_master_options o = master_options(w);
+    const crd_status st = crd_master_create(w->ctx, s, &o, out);
+    if (st >= 0 || strncmp(crd_error_text(w->ctx), "stop time", 9) != 0) { return st; }
+    for (int i = 0; i < f->factor_count; i++) {
+        const crdi_study_factor* v = &f->factors[i];
+        if (strcmp(v->name, "run.stop") == 0) {
+            return say_where(w, st, v->line, "vary.%s", v->name);
+        }
+    }
+    return f->change ? say_where(w, st, f->change_line, "with change%s", "")
+                     : crdi_fail_in(w->ctx, st, "%s", f->system);
+}
+
 // To where the run begins: at its start, or at a state with what varies behind it.
 static crd_status begin_run(crdi_study_worker* w, crd_master* m, const crdi_study_run* r)
 {
@@ -484,7 +501,6 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    const crd_master_options o = master_options(w);
     const int64_t begin = crdi_now_ns();
     begin_afresh(w);
     r->state = CRDI_RUN_DONE;
@@ -494,7 +510,7 @@ static crd_status run_recorded(crdi_study_worker* w, crdi_study_run* r, bool* ta
     }
     CRD_TRY(take_system(w, r, &s));
     if (record) { s->results = *record; }
-    CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
+    CRD_TRY(create_run(w, s, &m));
     CRD_TRY(begin_run(w, m, r));
     CRD_TRY(study_keep_begin(w->keep, m));
     CRD_TRY(steps(w, m));
@@ -650,9 +666,8 @@ crd_status crdi_study_worker_describe(crdi_study_worker* w, crdi_study_run* r, c
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    const crd_master_options o = master_options(w);
     CRD_TRY(make_system(w, r, &s));
-    CRD_TRY(crd_master_create(w->ctx, s, &o, &m));
+    CRD_TRY(create_run(w, s, &m));
     CRD_TRY(study_keep_check(w->keep, m));
     if (w->f->state) { CRD_TRY(begin_run(w, m, r)); }
     CRD_TRY(crd_master_describe_run(m, out));

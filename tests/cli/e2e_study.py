@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import time
 import unittest
+import zipfile
 
 from e2e import CARDAN, EndToEnd, fmu
 
@@ -154,6 +155,41 @@ class Runs(Study):
         os.remove(self.path("heavy.fmu"))
         self.cardan("study", "run", "s.yaml", code=1, says="heavy.fmu took part when the study began, and is gone")
 
+    def test_a_package_a_twin_and_what_was_learned_have_to_stay_too(self):
+        self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "5 ms"))
+        self.cardan("export", "ssp", "osc.yaml")
+        with zipfile.ZipFile(self.path("osc.ssp")) as z:
+            z.extractall(self.path("open"))
+        inner = next(n for n in os.listdir(self.path("open/resources")) if n.startswith("lo_fd2"))
+        self.write("heat.cir", "a capacity\n.thermal\nheat q0 1 10\nresistance r1 1 2 1\nresistance r2 2 0 2\n"
+                               "capacity c1 2 0.1 start=0\n.endthermal\n.output T=t(2)\n.tran 2m 2 uic\n.end\n")
+        self.write("twin.yaml", "circuit: heat.cir\nstep: 2 ms\nsensors: { T: { sd: 0.5 } }\n")
+        self.write("twins.yaml", "cardan: 1\nunits: { twin: { twin: twin.yaml }, u: { signal: { shape: sine, frequency: 1, offset: 1 } } }\n"
+                                 "connections: [u.y -> twin.T.measured]\nrun: { step: 2 ms, stop: 10 ms }\n")
+        self.write("c.json", "{}")  # not learned here: the run goes on without
+        self.write("learned.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "5 ms").replace("run: {", "run: { learned: c.json,"))
+        for system, keep, changed in (
+                ("osc.ssp", "second.x2", "osc.ssp"), ("open/SystemStructure.ssd", "second.x2", "open/SystemStructure.ssd"),
+                ("open/SystemStructure.ssd", "second.x2", "open/resources/" + inner), ("twins.yaml", "twin.T", "twin.yaml"),
+                ("twins.yaml", "twin.T", "heat.cir"), ("learned.yaml", "second.x2", "c.json")):
+            with self.subTest(system=system, changed=changed):
+                self.write("s.yaml", f"study: 1\nsystem: {system}\nvary: {{ x: [1, 2] }}\nchange: {{ title: $x }}\nkeep: {{ y: {keep} }}\n")
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(self.path("s.study"))
+                self.assertEqual(self.counts("s.yaml")["done"], 2)
+                with open(self.path(changed), "rb") as f:
+                    was = f.read()
+                if changed.endswith((".ssp", ".fmu")):
+                    with zipfile.ZipFile(self.path(changed), "a") as z:
+                        z.writestr("documentation/more.txt", "more")
+                else:
+                    with open(self.path(changed), "ab") as f:
+                        f.write(b"\n")
+                self.cardan("study", "run", "s.yaml", code=1, says=[os.path.basename(changed), "has changed since the study began"])
+                with open(self.path(changed), "wb") as f:
+                    f.write(was)
+                self.assertEqual(self.counts("s.yaml")["made"], 0)
+
     def test_another_seed_or_kind_is_refused(self):
         self.write("osc.yaml", SYSTEM.format(fmu("lo_fd1"), fmu("lo_fd2"), "2 ms"))
         text = ("study: 1\nsystem: osc.yaml\nrepeat: 2\nvary: { k: [1, 2] }\nsample: { seed: 4 }\n"
@@ -183,6 +219,7 @@ class Runs(Study):
                 ("defect: defect", "defect: C second.g", ["w.yaml:12: keep.defect: 'C second.g'", "connection with coupling"]),
                 ("second.k2:", "stiffness:", ["$stiffness somewhere in change"]),
                 ("x2: second.x2", "state: second.x2", ["'state' is a column of every study"]),
+                ("run.predict: [hold, linear]", "run.stop: [0, 1]", ["w.yaml:6: vary.run.stop: stop time is 0"]),
                 ("count: 20", "count: 10000000", ["20,000,000 runs", "--yes"])):
             self.write("w.yaml", study.replace(wrong, right))
             code = 2
