@@ -26,7 +26,7 @@ static void put_best(const crdi_study_file* f, const crdi_study_rows* r, int64_t
     crdi_fact(out, "best", "run %lld", (long long)r->ids[k]);
     for (int i = 0; i < r->columns; i++) {
         const char* unit = i < f->factor_count ? f->factors[i].unit : "";
-        put_value(best, r->names[i], r, i, k);
+        put_value(best, crdi_result_copy(out, r->names[i]), r, i, k); // printed when they are gone
         if (!r->texts[i]) { snprintf(number, sizeof number, "%.6g", r->numbers[i][k]); }
         crdi_fact(out, r->names[i], "%s%s%s", r->texts[i] ? r->texts[i][k] : number,
                   *unit ? " " : "", unit);
