@@ -368,9 +368,10 @@ CRD_API crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t 
 
 // ---- export ------------------------------------------------------------------------------------
 
-/// modelDescription.xml of a model as an FMU for Co-Simulation, version 2 or 3, and for the latter
-/// sources/buildDescription.xml (else `build_xml` is not touched and may be NULL). `sources` are
-/// the files that have to be compiled, as named below sources/. The table is trusted.
+/// modelDescription.xml of a model as an FMU for Co-Simulation, version 2 or 3, and for the latter,
+/// or with libraries, which FMI 2.0 cannot name, sources/buildDescription.xml (else `build_xml` is
+/// not touched and may be NULL). `sources` are the files that have to be compiled, as named below
+/// sources/. The table is trusted.
 CRD_API crd_status crd_fmu_describe_model(crd_context* ctx, const crd_model* model, int version,
                                           const char* const* sources, int source_count,
                                           crd_text* description_xml, crd_text* build_xml);

@@ -35,5 +35,6 @@ crd_status crd_fmu_describe_model(crd_context* ctx, const crd_model* model, int 
                            .sources = sources};
     const crd_status st =
         write_with(ctx, version == 2 ? describe_2 : describe_3, &d, description_xml);
-    return st < 0 || version == 2 ? st : write_with(ctx, build_3, &d, build_xml);
+    return st < 0 || (version == 2 && !model->libraries) ? st
+                                                         : write_with(ctx, build_3, &d, build_xml);
 }

@@ -254,6 +254,20 @@ class ExportCircuit(EndToEnd):
         self.cardan("export", "ssp", "x.yaml", "--fmi", 3, code=2,
                     says="--fmi is an option of cardan export coupling, dcp, circuit and twin")
 
+    def test_for_other_machines_it_says_what_it_is_linked_with(self):
+        for version in ("2", "3"):
+            self.export("filter.cir", "--fmi", version)
+            with zipfile.ZipFile(self.path("filter.fmu")) as z:
+                build = ET.fromstring(z.read("sources/buildDescription.xml"))
+            self.assertEqual([e.get("name") for e in build.iter("Library")],
+                             ["klu", "btf", "amd", "colamd", "suitesparseconfig", "m"])
+        # What it has for this machine stays as it is, and nobody compiles anything.
+        self.export("filter.cir", "--fmi", "3", "--platforms", "x86_64-linux" if os.uname().machine == "x86_64" else "aarch64-linux")
+        with zipfile.ZipFile(self.path("filter.fmu")) as z:
+            self.assertEqual(len([n for n in z.namelist() if n.endswith(".so")]), 1)
+        os.remove(self.path("filter.fmu"))
+        self.refused("filter.cir", "--platforms", "pdp11", says="--platforms: 'pdp11' is none of those that can be built for")
+
     def test_what_cannot_be_written_leaves_nothing(self):
         self.refused("filter.cir", "-o", "no/such/x.fmu", says="no/such/x.fmu", code=1)
         os.mkdir(self.path("folder.fmu"))

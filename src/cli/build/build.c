@@ -128,8 +128,9 @@ static crd_status unknown_platform(crd_context* ctx, const char* word, size_t n)
     return st;
 }
 
-// "aarch64-linux,linux64": each once, whatever it is called.
-static crd_status build_platforms(crd_context* ctx, crd_fmu* f, const char* list, binaries* made)
+// "aarch64-linux,linux64": each once, whatever it is called. `others`: not for this machine.
+static crd_status build_platforms(crd_context* ctx, crd_fmu* f, const char* list, bool others,
+                                  binaries* made)
 {
     const crdi_platform* seen[MOST_BINARIES / 2];
     int count = 0;
@@ -137,7 +138,7 @@ static crd_status build_platforms(crd_context* ctx, crd_fmu* f, const char* list
         const size_t n = strcspn(p, ",");
         const crdi_platform* found = crdi_platform_find(p, n);
         if (!found) { return unknown_platform(ctx, p, n); }
-        bool again = false;
+        bool again = others && found == crdi_platform_own();
         for (int i = 0; i < count; i++) {
             again = again || seen[i] == found;
         }
@@ -158,7 +159,7 @@ crd_status crdi_add_platforms(crd_context* ctx, const char* fmu, const char* pla
     crd_fmu* f = NULL;
     binaries made = {.count = 0};
     CRD_TRY(crd_fmu_open(ctx, fmu, NULL, &f));
-    CRD_TRY(build_platforms(ctx, f, platforms, &made));
+    CRD_TRY(build_platforms(ctx, f, platforms, true, &made));
     CRD_TRY(write_fmu(ctx, f, &made, output));
 fail:
     crd_fmu_close(f);
@@ -183,7 +184,7 @@ static crd_status build_fmu(crdi_cli* cli, const build_options* o, const char* p
         CRD_TRY(
             crdi_fail(cli->ctx, CRD_E_UNSUPPORTED, "%s: the FMU has no sources to compile", path));
     }
-    CRD_TRY(o->platforms ? build_platforms(cli->ctx, f, o->platforms, &made)
+    CRD_TRY(o->platforms ? build_platforms(cli->ctx, f, o->platforms, false, &made)
                          : build_platform(cli->ctx, f, NULL, &made));
     if (o->output) { CRD_TRY(write_fmu(cli->ctx, f, &made, o->output)); }
     crdi_result* list = crdi_array(out, "binaries");

@@ -276,7 +276,7 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
                {"--only-used", o->only_used, SSP},
                {"--author", o->author != NULL, SSP},
                {"--fmi", o->fmi >= 0, FMU},
-               {"--platforms", o->platforms != NULL, COUPLING | DCP},
+               {"--platforms", o->platforms != NULL, FMU},
                {"--signals", o->signals != NULL, COUPLING},
                {"--name", o->name != NULL, FMU | C},
                {"--step", !isnan(o->step), COUPLING | DCP | CIRCUIT | C},
@@ -351,7 +351,7 @@ static const crdi_option rows[] = {
                "coupling, dcp, circuit, twin: version of the standard; 2 unless given, which most "
                "tools read"),
     OPT_TEXT(crdi_export_options, platforms, "platforms", "NAMES",
-             "coupling, dcp: with binaries for these machines, too, as in "
+             "coupling, dcp, circuit, twin: with binaries for these machines, too, as in "
              "aarch64-linux,aarch32-linux; compiled as cardan build does"),
     OPT_TIME(crdi_export_options, step, "step", CRDI_POSITIVE,
              "coupling: macro step, the time between two samples; the element's own unless given. "

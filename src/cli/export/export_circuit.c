@@ -27,7 +27,7 @@ static crd_status take_options(crd_context* ctx, const crdi_export_options* o, c
 
 static crd_status write_circuit_fmu(crd_context* ctx, const crd_model* model,
                                     const crdi_circuit_model_options* opt, const crd_text* netlist,
-                                    int version, const char* output)
+                                    int version, const char* platforms, const char* output)
 {
     crd_status st = CRD_OK;
     crd_text settings;
@@ -35,8 +35,8 @@ static crd_status write_circuit_fmu(crd_context* ctx, const crd_model* model,
     CRD_TRY(crdi_circuit_model_pack(ctx, opt, &settings));
     const crdi_resource resources[] = {{"circuit.cir", netlist->data, netlist->length},
                                        {"circuit.settings", settings.data, settings.length}};
-    CRD_TRY(
-        crdi_write_fmu(ctx, &crdi_circuit_template, version, NULL, model, resources, 2, output));
+    CRD_TRY(crdi_write_fmu(ctx, &crdi_circuit_template, version, platforms, model, resources, 2,
+                           output));
 fail:
     crd_text_clear(&settings);
     return st;
@@ -73,7 +73,7 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
     CRD_TRY(crdi_export_spares(ctx, n, subject, "the netlist that it is made of", output));
     CRD_TRY(crdi_circuit_model_create(ctx, flat.data, flat.length, subject, &opt, &model));
     CRD_TRY(crdi_export_try(ctx, model, version, subject));
-    CRD_TRY(write_circuit_fmu(ctx, model, &opt, &flat, version, output));
+    CRD_TRY(write_circuit_fmu(ctx, model, &opt, &flat, version, o->platforms, output));
     char step[32];
     const int inputs = count_of(model, CRD_INPUT), outputs = count_of(model, CRD_OUTPUT);
     const int parameters = count_of(model, CRD_PARAMETER);

@@ -109,7 +109,7 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
         snprintf(name, sizeof name, "resources/%s", resources[i].name);
         CRD_TRY(crdi_archive_add(p.to, name, resources[i].data, resources[i].length));
     }
-    if (version == 3) {
+    if (build.length) {
         CRD_TRY(crdi_archive_add(p.to, "sources/buildDescription.xml", build.data, build.length));
     }
     CRD_TRY(copy_files(&p));

@@ -18,7 +18,8 @@ static crd_status flatten(crd_context* ctx, const crd_twin_description* d, crd_t
 }
 
 static crd_status write_twin_fmu(crd_context* ctx, const crd_model* model,
-                                 const crd_twin_description* d, int version, const char* output)
+                                 const crd_twin_description* d, int version, const char* platforms,
+                                 const char* output)
 {
     crd_status st = CRD_OK;
     crd_text netlist, json;
@@ -28,7 +29,8 @@ static crd_status write_twin_fmu(crd_context* ctx, const crd_model* model,
     CRD_TRY(crdi_twin_model_pack(d, model->name, &json));
     const crdi_resource resources[] = {{"circuit.cir", netlist.data, netlist.length},
                                        {"twin.json", json.data, json.length}};
-    CRD_TRY(crdi_write_fmu(ctx, &crdi_twin_template, version, NULL, model, resources, 2, output));
+    CRD_TRY(
+        crdi_write_fmu(ctx, &crdi_twin_template, version, platforms, model, resources, 2, output));
 fail:
     crd_text_clear(&netlist);
     crd_text_clear(&json);
@@ -42,7 +44,7 @@ static crd_status export_model(crd_context* ctx, const crdi_export_options* o, c
     const int version = o->fmi == 1 ? 3 : 2;
     crd_status st = crdi_export_spares(ctx, d->netlist, subject, "what it is made of", output);
     if (st == CRD_OK) { st = crdi_export_try(ctx, model, version, subject); }
-    if (st == CRD_OK) { st = write_twin_fmu(ctx, model, d, version, output); }
+    if (st == CRD_OK) { st = write_twin_fmu(ctx, model, d, version, o->platforms, output); }
     if (st < 0) { return st; }
     const crd_twin_spec* s = &d->spec;
     char step[32];

@@ -87,17 +87,22 @@ static crd_status split_words(crd_context* ctx, crd_arena* arena, const char* te
     return CRD_OK;
 }
 
+static const char* variable_of(const crdi_platform* p, bool cpp, char name[40])
+{
+    snprintf(name, 40, "%s_%s", cpp ? "CXX" : "CC", p->fmi3);
+    for (char* c = name; *c; c++) {
+        if (*c == '-') { *c = '_'; }
+    }
+    return name;
+}
+
 // $CC_aarch64_linux, aarch64-linux-gnu-gcc
 static crd_status find_cross(crd_context* ctx, crd_arena* arena, bool cpp, const crdi_platform* p,
                              crdi_compiler* out)
 {
     char variable[40], name[40];
-    snprintf(variable, sizeof variable, "%s_%s", cpp ? "CXX" : "CC", p->fmi3);
-    for (char* c = variable; *c; c++) {
-        if (*c == '-') { *c = '_'; }
-    }
     snprintf(name, sizeof name, "%s-%s", p->triplet, cpp ? "g++" : "gcc");
-    const char* wish = getenv(variable);
+    const char* wish = getenv(variable_of(p, cpp, variable));
     const crd_status st = split_words(ctx, arena, wish && *wish ? wish : name, out);
     if (st < 0 || out->real) { return st; }
     return crdi_fail(ctx, CRD_E_UNSUPPORTED,
@@ -131,6 +136,16 @@ crd_status crdi_compiler_find(crd_context* ctx, crd_arena* arena, bool cpp,
                                  "Ubuntu: apt install %s) or say in $%s where it is",
                                  cpp ? "C++" : "C", names[cpp][0], names[cpp][1], names[cpp][2],
                                  cpp ? "g++" : "gcc", variable);
+}
+
+// Of "aarch64-linux-gnu-gcc --sysroot=/srv/arm64", NULL: none.
+static const char* sysroot_of(const crdi_compiler* c)
+{
+    static const char option[] = "--sysroot=";
+    for (const char* const* w = c->words; *w; w++) {
+        if (strncmp(*w, option, sizeof option - 1) == 0) { return *w + sizeof option - 1; }
+    }
+    return NULL;
 }
 
 // ---- in the child ------------------------------------------------------------------------------
@@ -207,7 +222,26 @@ static int compile_all(const crdi_compile* c, int* signalled)
     return good ? 0 : ENDED_COMPILING;
 }
 
-static int link_all(const crdi_compile* c, int* signalled)
+static bool is_of_c(const char* library)
+{
+    static const char* const all[] = {"-lm", "-lc", "-ldl", "-lrt", "-lpthread"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(library, all[i]) == 0) { return true; }
+    }
+    return false;
+}
+
+static bool names_libraries(const crdi_recipe* r)
+{
+    bool some = false;
+    for (size_t i = 0; i < r->library_count; i++) {
+        some = some || !is_of_c(r->libraries[i]);
+    }
+    return some;
+}
+
+// `bundled`: with the libraries inside, but for those of C.
+static bool link_all(const crdi_compile* c, bool bundled, int* signalled)
 {
     pid_t child = -1;
     char folder[PATH_MAX], list[PATH_MAX];
@@ -218,7 +252,7 @@ static int link_all(const crdi_compile* c, int* signalled)
     for (size_t i = 0; f && i < c->recipe->count; i++) {
         fprintf(f, "%s/%zu.o\n", c->scratch, i);
     }
-    if (!f || fclose(f) != 0) { return ENDED_LINKING; }
+    if (!f || fclose(f) != 0) { return false; }
     snprintf(list, sizeof list, "@%s/objects", c->scratch);
     snprintf(folder, sizeof folder, "%s/out.so", c->scratch);
     add_words(&w, c->cpp.real ? c->cpp.words : c->c.words);
@@ -229,13 +263,27 @@ static int link_all(const crdi_compile* c, int* signalled)
         snprintf(binaries, sizeof binaries, "-L%s", c->binaries);
         add_word(&w, binaries);
     }
+    if (bundled) { add_word(&w, "-Wl,--exclude-libs,ALL"); }
     for (size_t i = 0; i < c->recipe->library_count; i++) {
-        add_word(&w, c->recipe->libraries[i]);
+        const char* library = c->recipe->libraries[i];
+        if (bundled) { add_word(&w, is_of_c(library) ? "-Wl,-Bdynamic" : "-Wl,-Bstatic"); }
+        add_word(&w, library);
     }
+    if (bundled) { add_word(&w, "-Wl,-Bdynamic"); }
     const char* const system_libraries[] = {"-lm", "-ldl", "-lpthread", NULL};
     add_words(&w, system_libraries);
     add_words(&w, c->aliases);
-    return start(&w, &child) == 0 && ended_well(signalled) ? 0 : ENDED_LINKING;
+    return start(&w, &child) == 0 && ended_well(signalled);
+}
+
+// Another machine may not have its libraries: they go along where that can be.
+static int link_best(const crdi_compile* c, int* signalled)
+{
+    if (c->platform && names_libraries(c->recipe) && link_all(c, true, signalled)) { return 0; }
+    if (ftruncate(STDERR_FILENO, 0) != 0 || lseek(STDERR_FILENO, 0, SEEK_SET) != 0) {
+        return ENDED_LINKING;
+    }
+    return link_all(c, false, signalled) ? 0 : ENDED_LINKING;
 }
 
 // Folder above the one that a program lies in: /opt/gcc for /opt/gcc/bin/gcc.
@@ -262,13 +310,15 @@ static uint64_t memory_used(void)
 static crd_status shut_in(crd_context* ctx, const crdi_compile* c, const char* sources)
 {
     char homes[2][PATH_MAX];
-    const char* readable[4] = {sources, c->binaries ? c->binaries : sources};
+    const char* readable[6] = {sources, c->binaries ? c->binaries : sources};
     size_t count = 2;
     const crdi_compiler* used[] = {&c->c, &c->cpp};
     for (int i = 0; i < 2; i++) {
         if (!used[i]->real) { continue; }
         folder_of_program(used[i]->real, homes[i]);
         readable[count++] = homes[i];
+        const char* sysroot = sysroot_of(used[i]);
+        if (sysroot) { readable[count++] = sysroot; }
     }
     return crdi_sandbox_enter(ctx, &(crdi_sandbox){.readable = readable,
                                                    .readable_count = count,
@@ -300,7 +350,7 @@ static _Noreturn void child_main(crd_context* ctx, const crdi_compile* c, int lo
         _exit(ENDED_SHUT_OUT);
     }
     int end = compile_all(c, &signalled);
-    if (end == 0) { end = link_all(c, &signalled); }
+    if (end == 0) { end = link_best(c, &signalled); }
     _exit(signalled ? ENDED_BY_SIGNAL : end);
 }
 
@@ -396,8 +446,17 @@ static crd_status tell_failure(crd_context* ctx, const crdi_compile* c, int end)
                        c->shown, CPU_S, (int)(memory_limit >> 30), why.data ? "; " : "",
                        why.data ? why.data : "");
     } else {
-        st = crdi_fail(ctx, CRD_E_UNIT, "%s: its sources cannot be %s by %s: %s", c->shown,
-                       end == ENDED_LINKING ? "linked" : "compiled", c->c.words[0], text);
+        char hint[300] = "", name[40];
+        if (c->platform && names_libraries(c->recipe)) {
+            snprintf(hint, sizeof hint,
+                     "; it wants libraries for %s, installed for it (Debian: apt install "
+                     "NAME-dev:ARCHITECTURE) or in a folder that $%s names, as in %s-gcc "
+                     "--sysroot=FOLDER",
+                     c->platform->fmi3, variable_of(c->platform, false, name),
+                     c->platform->triplet);
+        }
+        st = crdi_fail(ctx, CRD_E_UNIT, "%s: its sources cannot be %s by %s: %s%s", c->shown,
+                       end == ENDED_LINKING ? "linked" : "compiled", c->c.words[0], text, hint);
     }
     crd_text_clear(&log);
     crd_text_clear(&why);
