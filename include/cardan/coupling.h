@@ -318,6 +318,9 @@ typedef struct crd_coupling_options {
     /// Commands: the part of their prediction is what has proved better than the signal's own
     /// (default). false: they alone, for loops in which the signal's own prediction is the hazard.
     bool command_mixture;
+    /// Auto and commands: shorter filters and windows for controllers, an eighth of the memory and
+    /// of the work of a step, for larger errors (docs/how-to/controllers.md). Default false.
+    bool compact;
     const crd_command_weights* command_weights; ///< to begin with, copied; default NULL: nothing
 } crd_coupling_options;
 

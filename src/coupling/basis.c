@@ -19,14 +19,15 @@ int crd_command_weights_count(int commands)
     return commands * basis_per_command(commands) + OF_PRODUCT * (commands * (commands + 1) / 2);
 }
 
-crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_max, double step)
+crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, const crd_coupling_options* o)
 {
+    const int commands = o->commands;
     *b = (crdi_basis){.commands = commands,
                       .per = basis_per_command(commands),
                       .count = crd_command_weights_count(commands),
-                      .rows = 256};
+                      .rows = o->compact ? 32 : 256};
     b->all = b->count + OF_PRODUCT * commands;
-    while (b->rows < 6 * ((int64_t)k_max + 1)) { // learning looks back by k, commands ahead
+    while (b->rows < 6 * ((int64_t)o->k_max + 1)) { // learning looks back by k, commands ahead
         b->rows *= 2;
     }
     const size_t rows = (size_t)b->rows;
@@ -36,7 +37,7 @@ crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_
     b->rates = crdi_new_array(ctx, rows * (size_t)commands, sizeof *b->rates);
     b->rated = crdi_new_array(ctx, rows, sizeof *b->rated);
     if (!b->psi || !b->given || !b->steps || !b->rates || !b->rated) { return CRD_E_MEMORY; }
-    crdi_basis_reset(b, step);
+    crdi_basis_reset(b, o->step);
     return CRD_OK;
 }
 

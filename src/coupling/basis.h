@@ -27,7 +27,7 @@ typedef struct crdi_basis {
     int64_t calls, not_finite, outside;
 } crdi_basis;
 
-crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, int commands, int k_max, double step);
+crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, const crd_coupling_options* o);
 void crdi_basis_clear(crdi_basis* b, crd_context* ctx);
 void crdi_basis_reset(crdi_basis* b, double step);
 /// The window moves; by more than a few steps, what acted then is what was told last before.

@@ -136,13 +136,14 @@ static crd_status commands_residual(crdi_commands* q, const crd_coupling_options
     inner.late = o->late;
     inner.detection = o->detection;
     inner.reaction = o->reaction;
+    inner.compact = o->compact;
     return crd_coupling_create(q->ctx, &inner, &q->residual);
 }
 
 static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options* o)
 {
     crd_context* ctx = q->ctx;
-    const crd_status st = crdi_basis_init(&q->basis, ctx, o->commands, o->k_max, o->step);
+    const crd_status st = crdi_basis_init(&q->basis, ctx, o);
     if (st < 0) { return st; }
     const size_t rows = (size_t)q->basis.rows, count = (size_t)q->basis.count;
     q->linear = o->commands * q->basis.per;

@@ -183,6 +183,7 @@ static void commands_write_weights(crdi_element_writer* w, const crd_element* e)
 
 const crdi_element_option crdi_commands_keys[] = {
     {"commands", .read = commands_read_names, .write = commands_write_names},
+    {.name = "compact", .type = CRDI_ELEMENT_BOOL, CRDI_ELEMENT_FIELD(compact)},
     {"mixture", .read = commands_read_mixture, .write = commands_write_mixture},
     {"weights", .write = commands_write_weights}, // by check_keys: they need the names
     CRDI_ELEMENT_GAIN_LIMIT,

@@ -6,9 +6,14 @@
 #include "shared/base.h"
 
 enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER, EXPERTS };
-enum { HELD, EXPECTED, RESULT, ESTIMATES };     // the hold, the experts together, the result
-enum { REVIEW = 5, FIRST_REVIEW = 7 };          // samples
-enum { SHORT = 9, LONG = 25, LONGEST = 60 };    // taps
+enum { HELD, EXPECTED, RESULT, ESTIMATES }; // the hold, the experts together, the result
+enum { REVIEW = 5, FIRST_REVIEW = 7 };      // samples
+// Taps of the Wiener filters and of the learners, and how the work of the latter is spread.
+typedef struct sizes {
+    int short_wiener, few, many;
+    crdi_spread spread;
+} sizes;
+static const sizes full = {9, 25, 60, CRDI_AT_ONCE}, compact = {5, 9, 12, CRDI_IN_PANELS};
 static const double window = 400, ridge = 1e-3; // of what learns
 static const double forget = 0.95;              // of an expert's errors, per step
 static const double forget_record = 0.99;
@@ -22,6 +27,7 @@ static const double credit = 10;         // in usual squared errors of the hold
 // what they say together with the hold.
 typedef struct mixture {
     int k_max, rows;
+    const sizes* taps;
     crd_linear *short_wiener, *long_wiener; // (k_max + 1)
     crdi_learner learner;
     double* swing;          // (k_max + 1) largest recent change over so many steps
@@ -54,14 +60,15 @@ static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_
     const int k_max = o->k_max;
     crd_status st = CRD_OK;
     const size_t rows = (size_t)k_max + 1;
-    *x = (mixture){.k_max = k_max, .rows = k_max + 1};
-    CRD_TRY(wiener_table(ctx, k_max, SHORT, &x->short_wiener));
-    CRD_TRY(wiener_table(ctx, k_max, LONG, &x->long_wiener));
-    CRD_TRY(
-        crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
+    const sizes* taps = o->compact ? &compact : &full;
+    *x = (mixture){.k_max = k_max, .rows = k_max + 1, .taps = taps};
+    CRD_TRY(wiener_table(ctx, k_max, taps->short_wiener, &x->short_wiener));
+    CRD_TRY(wiener_table(ctx, k_max, taps->few, &x->long_wiener));
+    CRD_TRY(crdi_learner_init(&x->learner, ctx, taps->many, taps->few, k_max, window, ridge,
+                              x->long_wiener));
     x->learner.spread = o->algorithm == CRD_ALGORITHM_COMMANDS ? CRDI_IN_PANELS
-                        : o->commands > 0                      ? CRDI_IN_HALVES
-                                                               : CRDI_AT_ONCE;
+                        : o->commands > 0 && !o->compact       ? CRDI_IN_HALVES
+                                                               : taps->spread;
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
     x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
     x->together = crdi_new_array(ctx, rows * ESTIMATES, sizeof *x->together);
@@ -103,7 +110,7 @@ static void mixture_forget_all(void* self)
 static int mixture_reach(const void* self)
 {
     const mixture* x = self;
-    return x->rows > LONGEST ? x->rows : LONGEST;
+    return x->rows > x->taps->many ? x->rows : x->taps->many;
 }
 
 // ---- the judge ---------------------------------------------------------------------------------
@@ -232,14 +239,15 @@ static double mixture_predict(void* self, const double* y, int k)
 {
     mixture* x = self;
     if (k == 0) { return y[0]; }
+    const sizes* taps = x->taps;
     const double* v = crdi_learner_tame(&x->learner, y);
     const double* learned = crdi_learner_weights(&x->learner, k);
     double said[EXPERTS] = {
         y[0],
-        crdi_dot(SHORT, x->short_wiener[k].a, v),
-        crdi_dot(LONG, x->long_wiener[k].a, v),
-        crdi_dot(LONG, &x->learner.a_few[k * LONG], v),
-        crdi_dot(LONGEST, learned, v),
+        crdi_dot(taps->short_wiener, x->short_wiener[k].a, v),
+        crdi_dot(taps->few, x->long_wiener[k].a, v),
+        crdi_dot(taps->few, &x->learner.a_few[k * taps->few], v),
+        crdi_dot(taps->many, learned, v),
     };
     const double far_out = room * x->swing[k];
     for (int e = 1; e < EXPERTS; e++) {

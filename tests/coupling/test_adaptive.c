@@ -133,6 +133,40 @@ static void no_signal_of_the_ensembles_is_worse_than_held(void** state)
     }
 }
 
+// As on a controller, without detection. Of the hold's error 51 and 28 % less with the whole of it,
+// and 52 and 25 % of the ensembles.
+static crd_coupling_options compact_options(void)
+{
+    crd_coupling_options o = options(CRD_ALGORITHM_AUTO);
+    o.compact = true;
+    o.detection = CRD_DETECT_NONE;
+    return o;
+}
+
+static void the_compact_mixture_is_safe_and_not_far_from_it(void** state)
+{
+    static double noisy[TORQUE_SAMPLES], hard[TORQUE_SAMPLES], y[10][TORQUE_SAMPLES];
+    static const char* const paths[] = {TEST_SOURCE_DIR "/coupling/ensemble_filtered.csv",
+                                        TEST_SOURCE_DIR "/coupling/ensemble_hard.csv"};
+    const double mean_limit[] = {-40, -15.5}, worst_limit[] = {-30, -5};
+    const crd_coupling_options o = compact_options();
+    torque(noisy, false, true);
+    torque(hard, true, true);
+    check_below(change(context_of(state), &o, noisy, TORQUE_SAMPLES), -40);
+    check_below(change(context_of(state), &o, hard, TORQUE_SAMPLES), -14);
+    for (int sort = 0; sort < 2; sort++) {
+        double mean = 0, worst = -100;
+        const int count = read_ensemble(paths[sort], y);
+        for (int i = 0; i < 10; i++) {
+            const double c = change(context_of(state), &o, y[i], count);
+            mean += c / 10;
+            worst = fmax(worst, c);
+        }
+        check_below(mean, mean_limit[sort]);
+        check_below(worst, worst_limit[sort]);
+    }
+}
+
 // Samples arrive 57.5 ms late give or take `jitter`, a part of them never.
 static double error_over_link(crd_context* ctx, const crd_coupling_options* o, const double* y,
                               double jitter, double loss, uint32_t seed)
@@ -418,14 +452,15 @@ static void generate(const signal_kind* k, uint32_t seed, int count, double* y)
 
 // 3 % of the hold's error, and 0.01 % of the signal where the hold itself is nearly perfect. With
 // twelve seeds instead of two, two of 1632 runs are above that, both `rings` with k = 12, by 5.2 %
-// at most: what is told of the first ring there is a third of all that happens.
+// at most: what is told of the first ring there is a third of all that happens. Compact, `clipped`
+// with k = 12 is 9 % above.
 static void the_mixture_is_safe_on_signals_of_other_kinds(void** state)
 {
     enum { COUNT = 1500, SEEDS = 2, KINDS = sizeof kinds / sizeof *kinds };
     static double y[COUNT];
     static const int latency[] = {0, 1, 6, 12};
     const crd_coupling_options zoh = options(CRD_ALGORITHM_LINEAR);
-    const crd_coupling_options o = options(CRD_ALGORITHM_AUTO);
+    const crd_coupling_options o = options(CRD_ALGORITHM_AUTO), small = compact_options();
     int better = 0;
     for (int i = 0; i < KINDS; i++) {
         double gain = 0;
@@ -437,6 +472,11 @@ static void the_mixture_is_safe_on_signals_of_other_kinds(void** state)
             if (!(c <= 1.03 * held + 0.01)) {
                 fail_msg("%s, seed %u, k = %d: C = %g %%, the hold has %g %%", kinds[i].name,
                          1 + run / 4, k, c, held);
+            }
+            const double compact = compensated_error(context_of(state), &small, y, COUNT, k);
+            if (!(compact <= (k > 6 ? 1.1 : 1.03) * held + 0.01)) {
+                fail_msg("%s, seed %u, k = %d, compact: C = %g %%, the hold has %g %%",
+                         kinds[i].name, 1 + run / 4, k, compact, held);
             }
             if (k > 0 && held > 0) { gain += (1 - c / held) / (3 * SEEDS); }
         }
@@ -541,8 +581,9 @@ static void what_learns_survives_hostile_samples(void** state)
 static void every_allocation_of_what_learns_may_fail(void** state)
 {
     coupling_test* test = *state;
-    for (int kind = CRD_ALGORITHM_LEARNING; kind <= CRD_ALGORITHM_AUTO; kind++) {
+    for (int kind = CRD_ALGORITHM_LEARNING; kind <= CRD_ALGORITHM_AUTO + 1; kind++) {
         crd_coupling_options o = options(kind);
+        if (kind > CRD_ALGORITHM_AUTO) { o = compact_options(); }
         o.k_max = 2;
         const int64_t before = test->memory.live;
         crd_status st = CRD_E_MEMORY;
@@ -588,6 +629,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         coupling_unit_test(the_mixture_halves_the_torque_error),
         coupling_unit_test(the_mixture_halves_it_with_other_noise_too),
+        coupling_unit_test(the_compact_mixture_is_safe_and_not_far_from_it),
         coupling_unit_test(no_signal_of_the_ensembles_is_worse_than_held),
         coupling_unit_test(jitter_and_loss_cost_the_mixture_little),
         coupling_unit_test(the_mixture_is_safe_on_signals_of_other_kinds),
