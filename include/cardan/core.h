@@ -46,6 +46,11 @@ typedef struct crd_core_port {
 
 typedef struct crd_core crd_core; ///< opaque; lies in the memory that it was given
 
+// A program for the library in the other precision does not link.
+#ifdef CARDAN_CORE_SINGLE
+#define crd_core_start crd_core_start_single
+#endif
+
 /// `port` is copied, `memory` (of `size` bytes) belongs to the core from here on. NULL: `*why` is
 /// the sentence that says what the port lacks: no time, a time that is no number or that stands
 /// still, too little memory.

@@ -19,16 +19,24 @@
 extern "C" {
 #endif
 
+/// What elements compute with. float in a libcardan-core for controllers that was built with
+/// CARDAN_CORE_SINGLE, which programs with it define, too; options and times are double always.
+#ifdef CARDAN_CORE_SINGLE
+typedef float crd_real;
+#else
+typedef double crd_real;
+#endif
+
 /// A linear coupling algorithm (Baumann 2024, eq. 6), with the constant of Baumann 2020, eq. 1:
 ///     yhat(t_n + theta dT) = b + sum_i a[i] y_{n-k-i} + theta sum_i A[i] y_{n-k-i}
 /// Constants pass unchanged if sum a = 1, sum A = 0 and b = 0. With b = mean (1 - sum a) a signal
 /// at rest at its mean does.
 typedef struct crd_linear {
-    int m;           ///< taps
-    int k;           ///< latency in macro steps that it is made for
-    const double* a; ///< (m)
-    const double* A; ///< (m) reconstruction between macro steps, NULL: hold
-    double b;        ///< the constant, usually 0
+    int m;             ///< taps
+    int k;             ///< latency in macro steps that it is made for
+    const crd_real* a; ///< (m)
+    const crd_real* A; ///< (m) reconstruction between macro steps, NULL: hold
+    double b;          ///< the constant, usually 0
 } crd_linear;
 
 // ---- linear algorithms -------------------------------------------------------------------------
@@ -130,7 +138,7 @@ CRD_API crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, boo
                                    crd_linear* out);
 CRD_API void crd_linear_clear(crd_context* ctx, crd_linear* l); ///< of make and copy only
 /// yhat from samples with the newest first, y[0] = y_{n-k}.
-CRD_API double crd_linear_eval(const crd_linear* l, const double* y, double theta);
+CRD_API double crd_linear_eval(const crd_linear* l, const crd_real* y, double theta);
 
 // ---- detection of discontinuities --------------------------------------------------------------
 
@@ -150,32 +158,33 @@ enum {
 /// All of a detector; no memory elsewhere.
 typedef struct crd_detector {
     crd_detection kind;
-    double threshold;  ///< xi of eq. 42, or multiples of the median
-    double resolution; ///< smallest step that the signal can make (LSB), 0 if unknown
+    crd_real threshold;  ///< xi of eq. 42, or multiples of the median
+    crd_real resolution; ///< smallest step that the signal can make (LSB), 0 if unknown
     /// Newest first from last[at], each sample twice; guarded: shifted by the jumps.
-    double last[2 * CRD_DETECT_SPAN];
+    crd_real last[2 * CRD_DETECT_SPAN];
     int at;
-    uint32_t gaps;                      ///< bit i: the sample of age i has not arrived
-    int uncertain;                      ///< samples since the last one that had no gap near it
-    int64_t count, kept;                ///< samples seen; differences that entered the median
-    int window;                         ///< N of eq. 39
-    int low_bin, high_bin;              ///< that D sums over
-    double cosine[2 * CRD_DETECT_SPAN]; ///< cos(pi n / N)
-    double spectrum;                    ///< D of the newest segment
-    double scale;                       ///< largest |sample| seen
-    double ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< |differences| by age
-    double low[CRD_DETECT_ORDERS]; ///< not above the median as long as less than half are below it
-    int below[CRD_DETECT_ORDERS];  ///< so many
+    uint32_t gaps;                        ///< bit i: the sample of age i has not arrived
+    int uncertain;                        ///< samples since the last one that had no gap near it
+    int64_t count, kept;                  ///< samples seen; differences that entered the median
+    int window;                           ///< N of eq. 39
+    int low_bin, high_bin;                ///< that D sums over
+    crd_real cosine[2 * CRD_DETECT_SPAN]; ///< cos(pi n / N)
+    crd_real spectrum;                    ///< D of the newest segment
+    crd_real scale;                       ///< largest |sample| seen
+    crd_real ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< |differences| by age
+    crd_real
+        low[CRD_DETECT_ORDERS];   ///< not above the median as long as less than half are below it
+    int below[CRD_DETECT_ORDERS]; ///< so many
     int since_hit, skip;
-    double hit; ///< size of the last jump
+    crd_real hit; ///< size of the last jump
 } crd_detector;
 
 /// What a sample turned out to be.
 typedef struct crd_detected {
-    bool jump;     ///< the signal is discontinuous here
-    bool rebase;   ///< `height` is the shift of its level
-    int age;       ///< of the sample that the jump is at: 0, unless a gap has hidden it so far
-    double height; ///< of the jump beyond what its slope explains
+    bool jump;       ///< the signal is discontinuous here
+    bool rebase;     ///< `height` is the shift of its level
+    int age;         ///< of the sample that the jump is at: 0, unless a gap has hidden it so far
+    crd_real height; ///< of the jump beyond what its slope explains
 } crd_detected;
 
 /// threshold 0: 5 for the spectrum, 8 for the guarded one.
@@ -188,7 +197,7 @@ CRD_API void crd_detector_init(crd_detector* d, crd_detection kind, double thres
 CRD_API bool crd_detector_set_spectrum(crd_detector* d, int window, double low, double high);
 CRD_API crd_detected crd_detector_push(crd_detector* d, double sample); ///< finite samples only
 /// D = A_w (2/8) sum_{q=1..4} |rDFT_q| of 8 samples, newest first: the detector's defaults.
-CRD_API double crd_spectrum_above(const double y[CRD_DETECT_WINDOW]);
+CRD_API double crd_spectrum_above(const crd_real y[CRD_DETECT_WINDOW]);
 
 // ---- the element -------------------------------------------------------------------------------
 
@@ -232,17 +241,17 @@ enum { CRD_NETWORK_LAYERS = 4, CRD_NETWORK_NEURONS = 64 }; ///< hidden layers, n
 /// `more` layers those of leaky ReLUs, 1 linear. n1 = 0: there is no linear layer, W2 is (n2 x m).
 typedef struct crd_network {
     int m, n1, n2;
-    double alpha;     ///< slope of the leaky ReLU for x < 0, in (-1, 1]
-    const double* W1; ///< (n1 x m) by rows
-    const double* b1; ///< (n1)
-    const double* W2; ///< (n2 x n1) by rows
-    const double* b2; ///< (n2)
-    const double* W3; ///< (n2, or as many as the last of `more` has) of the output
-    double b3;
-    int more;                ///< 0 .. CRD_NETWORK_LAYERS - 2
-    int n_more[2];           ///< leaky ReLUs of each
-    const double* W_more[2]; ///< (n_more[h] x neurons of the layer before) by rows
-    const double* b_more[2]; ///< (n_more[h])
+    double alpha;       ///< slope of the leaky ReLU for x < 0, in (-1, 1]
+    const crd_real* W1; ///< (n1 x m) by rows
+    const crd_real* b1; ///< (n1)
+    const crd_real* W2; ///< (n2 x n1) by rows
+    const crd_real* b2; ///< (n2)
+    const crd_real* W3; ///< (n2, or as many as the last of `more` has) of the output
+    crd_real b3;
+    int more;                  ///< 0 .. CRD_NETWORK_LAYERS - 2
+    int n_more[2];             ///< leaky ReLUs of each
+    const crd_real* W_more[2]; ///< (n_more[h] x neurons of the layer before) by rows
+    const crd_real* b_more[2]; ///< (n_more[h])
 } crd_network;
 
 enum { CRD_NETWORK_N1 = 4, CRD_NETWORK_N2 = 2 }; ///< as in Baumann 2020
@@ -258,8 +267,8 @@ CRD_API crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, d
                                         const int* neurons, int layers, crd_network* out);
 /// "9-4-2-1", inputs and neurons of all layers; into `out` (of `size` bytes), which is returned.
 CRD_API const char* crd_network_shape(const crd_network* n, char* out, size_t size);
-CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);       ///< of morph only
-CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< newest sample first
+CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);         ///< of morph only
+CRD_API double crd_network_eval(const crd_network* n, const crd_real* y); ///< newest sample first
 
 enum {
     CRD_COMMANDS_MAX = 8,
@@ -271,11 +280,11 @@ enum {
 /// commands, filtered, and filtered products of them (src/coupling/commands.c). The latency is not
 /// in it: weights learned at one serve at any other.
 typedef struct crd_command_weights {
-    int basis;       ///< CRD_COMMAND_BASIS
-    double step;     ///< macro step that they belong to, s
-    int commands;    ///< 1 .. CRD_COMMANDS_MAX
-    int count;       ///< crd_command_weights_count(commands)
-    const double* w; ///< (count)
+    int basis;         ///< CRD_COMMAND_BASIS
+    double step;       ///< macro step that they belong to, s
+    int commands;      ///< 1 .. CRD_COMMANDS_MAX
+    int count;         ///< crd_command_weights_count(commands)
+    const crd_real* w; ///< (count)
     /// Range of the signal that they were learned from: predictions stay near what was seen, and
     /// that has been. low >= high: not known.
     double low, high;

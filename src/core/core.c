@@ -18,7 +18,7 @@ struct crd_core {
     crd_core_port port;
     crd_context* ctx;
     unsigned char* memory; // (size) behind this struct
-    unsigned char* last;   // newest block, NULL
+    unsigned char* last;   // newest block in use, NULL
     size_t size, used;
     bool sealed;
     crd_core_state state;
@@ -32,10 +32,13 @@ struct crd_core {
 
 // ---- memory ------------------------------------------------------------------------------------
 
-// Blocks stand behind each other, each behind its size. The newest can grow and be given back;
-// others stay where they are.
+// Blocks stand behind each other, each behind its size. What is given back is free again when
+// nothing newer is in use.
 typedef union block {
-    size_t size;
+    struct {
+        size_t size;           // 0: given back
+        unsigned char* before; // the block before it, NULL
+    } is;
     unsigned char room[ALIGN];
 } block;
 
@@ -57,8 +60,10 @@ static void* take_block(crd_core* c, size_t size)
         return NULL;
     }
     if (size > left || rounded(size) + sizeof(block) > left) { return NULL; }
+    unsigned char* before = c->last;
     c->last = c->memory + c->used + sizeof(block);
-    head_of(c->last)->size = size;
+    head_of(c->last)->is.size = size;
+    head_of(c->last)->is.before = before;
     c->used += rounded(size) + sizeof(block);
     if (c->used > c->state.most) { c->state.most = c->used; }
     return c->last;
@@ -66,9 +71,11 @@ static void* take_block(crd_core* c, size_t size)
 
 static void give_block_back(crd_core* c, void* p)
 {
-    if (p != c->last) { return; }
-    c->used = (size_t)((unsigned char*)head_of(p) - c->memory);
-    c->last = NULL;
+    head_of(p)->is.size = 0;
+    while (c->last && head_of(c->last)->is.size == 0) {
+        c->used = (size_t)((unsigned char*)head_of(c->last) - c->memory);
+        c->last = head_of(c->last)->is.before;
+    }
 }
 
 static void* core_realloc(void* user, void* p, size_t size)
@@ -79,10 +86,12 @@ static void* core_realloc(void* user, void* p, size_t size)
         return NULL;
     }
     if (!p) { return take_block(c, size); }
-    const size_t before = head_of(p)->size;
+    const size_t before = head_of(p)->is.size;
     if (size <= before) { return p; }
     void* q = take_block(c, size);
-    if (q) { memcpy(q, p, before); }
+    if (!q) { return NULL; }
+    memcpy(q, p, before);
+    give_block_back(c, p);
     return q;
 }
 

@@ -13,6 +13,12 @@ set(CARDAN_CORE_SOURCES
     circuit/expression_eval.c circuit/on_board.c circuit/waveform.c
     twin/dense.c twin/discretise.c twin/model.c twin/on_board.c twin/reduce.c twin/rows.c twin/state.c twin/thesis.c twin/twin.c twin/ud.c
     core/core.c core/format.c)
+# Of these, what computes with crd_real: with -DCARDAN_CORE_SINGLE=ON in single precision. Designs, times, wave pairs, twins and
+# all of DCP are in double precision always; the factorisation that designs need is compiled in both.
+set(CARDAN_CORE_REAL
+    coupling/basis.c coupling/cholesky.c coupling/commands.c coupling/commands_row.c coupling/detect.c coupling/element.c
+    coupling/error_curves.c coupling/given.c coupling/history.c coupling/learner.c coupling/linear.c coupling/mixture.c
+    coupling/network.c coupling/networks.c coupling/rls.c coupling/table.c)
 # Its interface: all that the library is there for. What these do not need is left out of it.
 set(CARDAN_CORE_INTERFACE
     crd_core_start crd_core_context crd_core_slave_defaults crd_core_serve crd_core_seal crd_core_turn crd_core_get_state

@@ -110,8 +110,8 @@ typedef struct crdi_algorithm {
     void (*forget)(void* self); // the samples are counted anew
     // y is the history after a new sample, newest first; `lift` is what a re-based jump has added
     // to all older samples.
-    void (*push)(void* self, const double* y, double lift);
-    double (*predict)(void* self, const double* y, int k);
+    void (*push)(void* self, const crd_real* y, crd_real lift);
+    crd_real (*predict)(void* self, const crd_real* y, int k);
     int (*reach)(const void* self);  // samples of history that it looks at
     int (*memory)(const void* self); // samples after which a jump does not disturb it any more
 } crdi_algorithm;
@@ -132,6 +132,10 @@ const char* crdi_design_names(char* out, size_t size);
 // Weights for latency k by the row of d->method, checked.
 crd_status crdi_coupling_check_int(crd_context* ctx, const char* what, int x, int low, int high);
 crd_status crdi_coupling_check_learning(crd_context* ctx, const crd_coupling_options* o);
+// An algorithm of m taps whose a and A are worked out in `*w`, in double precision whatever
+// crd_real is; then they are taken over, or, of a failure, everything is given back.
+crd_status crdi_linear_begin(crd_context* ctx, int m, int k, crd_linear* out, double** w);
+void crdi_linear_end(crd_context* ctx, crd_status st, crd_linear* out, double* w);
 // The a of least norm with sum_i a_i (i + shift)^r = moments[r], r = 0 .. degree (polynomial.c).
 void crdi_least_norm(int m, double shift, int degree, const double* moments, double* a);
 

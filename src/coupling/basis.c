@@ -7,7 +7,8 @@
 
 enum { LAGS = 3, SLOW_UP_TO = 2, OF_PRODUCT = 2, NOBODY = -1 };
 static const double basis_tau[] = {0.030, 0.100, 0.300}; // s
-static const double largest_command = 1e60;              // products and their squares stay finite
+static const crd_real largest_command =
+    CRDI_OF(1e60, 1e9); // products and their squares stay finite
 
 static int basis_per_command(int commands)
 {
@@ -25,9 +26,10 @@ crd_status crdi_basis_init(crdi_basis* b, crd_context* ctx, const crd_coupling_o
     *b = (crdi_basis){.commands = commands,
                       .per = basis_per_command(commands),
                       .count = crd_command_weights_count(commands),
-                      .rows = o->compact ? 32 : 256};
+                      .rows = o->compact ? 16 : 256};
     b->all = b->count + OF_PRODUCT * commands;
-    while (b->rows < 6 * ((int64_t)o->k_max + 1)) { // learning looks back by k, commands ahead
+    // Learning looks back by k, commands ahead, by 2 k on a link that is as late both ways.
+    while (b->rows < (o->compact ? 4 : 6) * ((int64_t)o->k_max + 1)) {
         b->rows *= 2;
     }
     const size_t rows = (size_t)b->rows;
@@ -67,21 +69,21 @@ void crdi_basis_reset(crdi_basis* b, double step)
     b->newest = b->ready = b->calls = b->not_finite = b->outside = 0;
 }
 
-static double* basis_row(const crdi_basis* b, int64_t n)
+static crd_real* basis_row(const crdi_basis* b, int64_t n)
 {
     return &b->psi[(n & (b->rows - 1)) * b->all];
 }
 
-static const double* basis_given(const crdi_basis* b, int64_t n)
+static const crd_real* basis_given(const crdi_basis* b, int64_t n)
 {
     const int64_t place = n & (b->rows - 1);
     return b->steps[place] == n ? &b->given[place * b->commands] : NULL;
 }
 
 // u has acted for ever at step n; what comes after it is made anew.
-static void basis_settle(crdi_basis* b, int64_t n, const double* u)
+static void basis_settle(crdi_basis* b, int64_t n, const crd_real* u)
 {
-    double* psi = basis_row(b, n);
+    crd_real* psi = basis_row(b, n);
     for (int a = 0; a < b->commands; a++) {
         for (int f = 0; f < b->per; f++) {
             *psi++ = u[a];
@@ -89,7 +91,7 @@ static void basis_settle(crdi_basis* b, int64_t n, const double* u)
     }
     for (int a = 0; a < b->commands; a++) {
         for (int c = a; c < b->commands; c++) {
-            const double product = u[a] * (a == c ? fabs(u[c]) : u[c]);
+            const crd_real product = u[a] * (a == c ? fabs(u[c]) : u[c]);
             *psi++ = product;
             *psi++ = product;
         }
@@ -102,10 +104,10 @@ static void basis_settle(crdi_basis* b, int64_t n, const double* u)
 }
 
 // The rates of a step are those of when it was first made: what is told late changes none.
-static const double* basis_rate(const crdi_basis* b, int64_t n)
+static const crd_real* basis_rate(const crdi_basis* b, int64_t n)
 {
     const int64_t place = n & (b->rows - 1);
-    double* rate = &b->rates[place * b->commands];
+    crd_real* rate = &b->rates[place * b->commands];
     if (b->rated[place] != n) { memcpy(rate, b->rate, (size_t)b->commands * sizeof *rate); }
     b->rated[place] = n;
     return rate;
@@ -114,9 +116,9 @@ static const double* basis_rate(const crdi_basis* b, int64_t n)
 // Features of step n from those of n - 1.
 static void basis_advance(crdi_basis* b, int64_t n)
 {
-    const double *before = basis_row(b, n - 1), *u = basis_given(b, n);
-    double* psi = basis_row(b, n);
-    double acted[CRD_COMMANDS_MAX] = {0};
+    const crd_real *before = basis_row(b, n - 1), *u = basis_given(b, n);
+    crd_real* psi = basis_row(b, n);
+    crd_real acted[CRD_COMMANDS_MAX] = {0};
     const int per = b->per;
     for (int a = 0; a < b->commands; a++, before += per, psi += per) {
         acted[a] = before[0];
@@ -129,12 +131,12 @@ static void basis_advance(crdi_basis* b, int64_t n)
     }
     for (int a = 0; a < b->commands; a++) {
         for (int c = a; c < b->commands; c++, before += OF_PRODUCT, psi += OF_PRODUCT) {
-            const double product = acted[a] * (a == c ? fabs(acted[c]) : acted[c]);
+            const crd_real product = acted[a] * (a == c ? fabs(acted[c]) : acted[c]);
             psi[0] = before[0] + b->pull[0] * (product - before[0]);
             psi[1] = before[1] + b->pull[1] * (product - before[1]);
         }
     }
-    const double* rate = basis_rate(b, n);
+    const crd_real* rate = basis_rate(b, n);
     for (int a = 0; a < b->commands; a++, before += OF_PRODUCT, psi += OF_PRODUCT) {
         psi[0] = before[0] + crdi_clamp(acted[a] - before[0], -rate[a], rate[a]);
         psi[1] = before[1] + b->pull[0] * (before[0] - before[1]);
@@ -142,7 +144,7 @@ static void basis_advance(crdi_basis* b, int64_t n)
     b->ready = n;
 }
 
-const double* crdi_basis_at(crdi_basis* b, int64_t n)
+const crd_real* crdi_basis_at(crdi_basis* b, int64_t n)
 {
     while (b->ready < n) {
         basis_advance(b, b->ready + 1);
@@ -161,16 +163,16 @@ void crdi_basis_move(crdi_basis* b, int64_t newest)
     b->newest = newest;
     if (near || !b->any) { return; }
     const int64_t first = newest - b->rows / 2 + 1;
-    const double* u = b->good;
+    const crd_real* u = b->good;
     for (int64_t n = newest + b->rows / 2 - 1; n >= first; n--) {
         if (basis_given(b, n)) { u = basis_given(b, n); }
     }
     basis_settle(b, first, u);
 }
 
-void crdi_basis_set_rate(crdi_basis* b, double part, int64_t n)
+void crdi_basis_set_rate(crdi_basis* b, crd_real part, int64_t n)
 {
-    const double* u = crdi_basis_at(b, n);
+    const crd_real* u = crdi_basis_at(b, n);
     for (int a = 0; a < b->commands; a++, u += b->per) {
         b->low[a] = fmin(b->low[a], *u);
         b->high[a] = fmax(b->high[a], *u);

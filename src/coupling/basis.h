@@ -15,15 +15,15 @@ typedef struct crdi_basis {
     int64_t newest;           // the window is newest - rows/2 < n < newest + rows/2
     int64_t ready;            // features are there up to this step
     bool any;                 // a command has been told
-    double pull[3];           // 1 - exp(-dT/tau)
-    double* psi;              // (rows x all)
-    double* given;            // (rows x commands) as announced
+    crd_real pull[3];         // 1 - exp(-dT/tau)
+    crd_real* psi;            // (rows x all)
+    crd_real* given;          // (rows x commands) as announced
     int64_t* steps;           // (rows) for this step
-    double good[CRD_COMMANDS_MAX];
-    double low[CRD_COMMANDS_MAX], high[CRD_COMMANDS_MAX]; // of what has acted
-    double rate[CRD_COMMANDS_MAX];                        // per step, of steps to come
-    double* rates;                                        // (rows x commands) of this step
-    int64_t* rated;                                       // (rows)
+    crd_real good[CRD_COMMANDS_MAX];
+    crd_real low[CRD_COMMANDS_MAX], high[CRD_COMMANDS_MAX]; // of what has acted
+    crd_real rate[CRD_COMMANDS_MAX];                        // per step, of steps to come
+    crd_real* rates;                                        // (rows x commands) of this step
+    int64_t* rated;                                         // (rows)
     int64_t calls, not_finite, outside;
 } crdi_basis;
 
@@ -34,7 +34,7 @@ void crdi_basis_reset(crdi_basis* b, double step);
 void crdi_basis_move(crdi_basis* b, int64_t newest);
 /// The answer has changed by so much of its range in a step at most, up to step n: so do the
 /// commands at their rates.
-void crdi_basis_set_rate(crdi_basis* b, double part, int64_t n);
+void crdi_basis_set_rate(crdi_basis* b, crd_real part, int64_t n);
 void crdi_basis_tell(crdi_basis* b, const double* u, int64_t n);
 /// Features at step n of the window; `any` only. Valid until the next call.
-const double* crdi_basis_at(crdi_basis* b, int64_t n);
+const crd_real* crdi_basis_at(crdi_basis* b, int64_t n);

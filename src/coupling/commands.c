@@ -18,25 +18,27 @@ enum {
     WIDE_ROOM = 10,    // ... for which there is so much room at least
     CHOOSE_EVERY = 100 // updates
 };
-enum { ALONE, WITH, RESULT, SAID };           // by the signal alone, by the commands, what was used
-static const double command_memory = 3000;    // updates that count
-static const double smallest_pivot = 1e-14;   // of a matrix with ones on its diagonal
-static const double largest_signal = 1e100;   // squares of it are finite
-static const double smallest_energy = 1e-250; // of a feature: below, it does not move
-static const double outlier = 3;              // in mean errors
-static const double choose_above = 0.08;      // correlation of a product with the error
-static const double rate_above = 0.5;         // of a command at its rate with it
-static const double prior_energy = 0.3;       // of a product that was chosen, in its own
-static const double credit = 1;               // in usual squared errors of the signal alone
+enum { ALONE, WITH, RESULT, SAID };          // by the signal alone, by the commands, what was used
+static const crd_real command_memory = 3000; // updates that count
+static const crd_real smallest_pivot =
+    CRDI_OF(1e-14, 1e-6); // of a matrix with ones on its diagonal
+static const crd_real largest_signal = CRDI_OF(1e100, 1e16); // squares of it are finite
+static const crd_real smallest_energy =
+    CRDI_OF(1e-250, 1e-30);                // of a feature: below, it does not move
+static const crd_real outlier = 3;         // in mean errors
+static const crd_real choose_above = 0.08; // correlation of a product with the error
+static const crd_real rate_above = 0.5;    // of a command at its rate with it
+static const crd_real prior_energy = 0.3;  // of a product that was chosen, in its own
+static const crd_real credit = 1;          // in usual squared errors of the signal alone
 
 typedef struct judge {
-    double num, den;                         // sums of (y - alone) (ca - alone), (ca - alone)^2
-    double fast_num, fast_den;               // over a shorter time
-    double fast_with, fast_alone, slow_with; // squared errors
-    double share;
+    crd_real num, den;                         // sums of (y - alone) (ca - alone), (ca - alone)^2
+    crd_real fast_num, fast_den;               // over a shorter time
+    crd_real fast_with, fast_alone, slow_with; // squared errors
+    crd_real share;
     int64_t quiet;        // updates since the last alarm
     crdi_account account; // against the signal alone
-    double largest;       // squared error of that: those at jumps, which it is all about
+    crd_real largest;     // squared error of that: those at jumps, which it is all about
 } judge;
 
 struct crdi_commands {
@@ -50,31 +52,33 @@ struct crdi_commands {
     int64_t origin;       // of the first
     double stamp;         // time of the newest
     bool started;
-    double* y;         // (rows) by index
-    int64_t* arrived;  // (rows) index, if it has arrived
-    double* said;      // (rows x SAID) predictions by the index they are for
-    int64_t* said_for; // (rows)
-    double low, high;  // of the samples so far, and of those that given weights are from
-    double donor_low, donor_high;
+    crd_real* y;        // (rows) by index
+    int64_t* arrived;   // (rows) index, if it has arrived
+    crd_real* said;     // (rows x SAID) predictions by the index they are for
+    int64_t* said_for;  // (rows)
+    crd_real low, high; // of the samples so far, and of those that given weights are from
+    crd_real donor_low, donor_high;
 
-    int nx, linear; // features in use; the first of them are of single commands
-    int slot, room; // then products, then one command at its rate: from `slot` to `room`, or none
-    int* active;    // (room) which
-    double *w, *w0; // (room) weights; what they are pulled to
-    double *G, *b;  // (room x room) upper triangle, (room)
-    double *x, *matrix, *scale, *c, *spare;
-    double slope;   // largest change of the signal in a step so far; an outlier doubles it
-    double dd;      // sum of the squared changes that were learned from
-    double error;   // usual |error|
-    double largest; // change of the signal so far; an outlier doubles it
-    int64_t updates, trained_at;              // the latter: from where on it may speak
-    int phase;                                // of the solution under way
-    double *chosen_xe, *chosen_xx, chosen_ee; // of each product with the error, of itself
-    double *full, *donor;                     // (count) weights to hand out; given at create
+    int nx, linear;   // features in use; the first of them are of single commands
+    int slot, room;   // then products, then one command at its rate: from `slot` to `room`, or none
+    int* active;      // (room) which
+    crd_real *w, *w0; // (room) weights; what they are pulled to
+    size_t learned;   // numbers from w on that were learned, all but those of the donor
+    crd_real *G, *b;  // (room x room) upper triangle, (room)
+    crd_real *x, *matrix, *scale, *c;
+    crd_real* spare;  // for weights without the rate, NULL: compact
+    crd_real slope;   // largest change of the signal in a step so far; an outlier doubles it
+    crd_real dd;      // sum of the squared changes that were learned from
+    crd_real error;   // usual |error|
+    crd_real largest; // change of the signal so far; an outlier doubles it
+    int64_t updates, trained_at;                // the latter: from where on it may speak
+    int phase;                                  // of the solution under way
+    crd_real *chosen_xe, *chosen_xx, chosen_ee; // of each product with the error, of itself
+    crd_real *full, *donor;                     // (count) weights to hand out; given at create
     int64_t changes[CRD_COMMANDS_MAX], alarms;
 
     crd_coupling* residual;
-    double r; // of sample `last`
+    crd_real r; // of sample `last`
     judge judge;
 };
 
@@ -156,8 +160,11 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     q->arrived = crdi_new_array(ctx, rows, sizeof *q->arrived);
     q->said = crdi_new_array(ctx, SAID * rows, sizeof *q->said);
     q->said_for = crdi_new_array(ctx, rows, sizeof *q->said_for);
+    const size_t spare = o->compact ? 0 : nx * nx + 2 * nx;
+    const size_t n = 6 * nx + 2 * nx * nx + spare + 2 * all + 2 * count;
+    q->learned = n - count;
     q->active = crdi_new_array(ctx, nx, sizeof *q->active);
-    q->w = crdi_new_array(ctx, 8 * nx + 3 * nx * nx + 2 * all + 2 * count, sizeof *q->w);
+    q->w = crdi_new_array(ctx, n, sizeof *q->w);
     if (!q->y || !q->arrived || !q->said || !q->said_for || !q->active || !q->w) {
         return CRD_E_MEMORY;
     }
@@ -168,8 +175,8 @@ static crd_status commands_allocate(crdi_commands* q, const crd_coupling_options
     q->c = q->scale + nx;
     q->G = q->c + nx;
     q->matrix = q->G + nx * nx;
-    q->spare = q->matrix + nx * nx;
-    q->chosen_xe = q->spare + nx * nx + 2 * nx;
+    q->spare = o->compact ? NULL : q->matrix + nx * nx;
+    q->chosen_xe = q->matrix + nx * nx + spare;
     q->chosen_xx = q->chosen_xe + all;
     q->full = q->chosen_xx + all;
     if (o->command_weights && !q->smith) {
@@ -237,8 +244,7 @@ static void commands_take_donor(crdi_commands* q)
 // What was learned; the donor's weights if there are any.
 static void commands_unlearn(crdi_commands* q)
 {
-    const size_t nx = (size_t)q->room, count = (size_t)q->basis.count, all = (size_t)q->basis.all;
-    memset(q->w, 0, (8 * nx + 3 * nx * nx + 2 * all + count) * sizeof *q->w);
+    memset(q->w, 0, q->learned * sizeof *q->w);
     q->nx = q->slot;
     for (int i = 0; i < q->nx; i++) { // of more than there is room for, no product at first
         q->active[i] = i < q->linear || q->slot == q->basis.count ? i : -1;
@@ -284,10 +290,13 @@ void crdi_commands_reset(crdi_commands* q, double step)
 
 void crdi_commands_set_step(crdi_commands* q, double step)
 {
-    const double y = q->y[q->last & (q->basis.rows - 1)], stamp = q->stamp;
+    const crd_real y = q->y[q->last & (q->basis.rows - 1)];
+    const double stamp = q->stamp;
     const bool started = q->started;
     double acting[CRD_COMMANDS_MAX];
-    memcpy(acting, q->basis.good, sizeof acting);
+    for (int a = 0; a < CRD_COMMANDS_MAX; a++) {
+        acting[a] = q->basis.good[a];
+    }
     const bool any = q->basis.any;
     crdi_commands_reset(q, step);
     if (started) { crdi_commands_start(q, y, stamp); }
@@ -313,11 +322,11 @@ void crdi_commands_tell(crdi_commands* q, const double* u, double acts_at)
     crdi_basis_tell(&q->basis, u, commands_step_of(q, acts_at));
 }
 
-static double commands_answer(crdi_commands* q, int64_t from, int64_t to)
+static crd_real commands_answer(crdi_commands* q, int64_t from, int64_t to)
 {
-    const double* after = crdi_basis_at(&q->basis, to); // first: it may be ahead of the other
-    const double* before = crdi_basis_at(&q->basis, from);
-    double sum = 0;
+    const crd_real* after = crdi_basis_at(&q->basis, to); // first: it may be ahead of the other
+    const crd_real* before = crdi_basis_at(&q->basis, from);
+    crd_real sum = 0;
     for (int i = 0; i < q->nx; i++) {
         if (q->active[i] >= 0) { sum += q->w[i] * (after[q->active[i]] - before[q->active[i]]); }
     }
@@ -329,12 +338,12 @@ static double commands_answer(crdi_commands* q, int64_t from, int64_t to)
 // What stands for given weights, in the units of G: they may be wrong by as much as the largest one
 // of the same command, with errors of the usual size. Something that no command causes, as the
 // start of a run may be, then does not put features right that hardly moved.
-static double evidence_of_donor(const crdi_commands* q, int i)
+static crd_real evidence_of_donor(const crdi_commands* q, int i)
 {
     const bool product = i >= q->linear;
     const int per = product ? 2 : q->basis.per;
     const int first = product ? i - (i - q->linear) % 2 : i - i % per;
-    double most = 0;
+    crd_real most = 0;
     for (int j = first; j < first + per && j < q->nx; j++) {
         most = fmax(most, fabs(q->w0[j]));
     }
@@ -344,18 +353,19 @@ static double evidence_of_donor(const crdi_commands* q, int i)
 // w = w0 + S (S G S + mu I)^-1 S (b - G w0), S = diag(G)^-1/2: with so little known at the
 // beginning the ridge decides, and what the commands do not excite stays as it was given. Of the
 // first n features: the matrix, S, and the right side.
-static void solve_begin(const crdi_commands* q, int n, double* matrix, double* scale, double* c)
+static void solve_begin(const crdi_commands* q, int n, crd_real* matrix, crd_real* scale,
+                        crd_real* c)
 {
-    const double mu = 1e-5 + 250 / ((double)q->updates * (double)q->updates);
+    const crd_real mu = 1e-5 + 250 / ((crd_real)q->updates * (crd_real)q->updates);
     for (int i = 0; i < n; i++) {
-        const double g = q->G[i * q->room + i];
+        const crd_real g = q->G[i * q->room + i];
         scale[i] = g > smallest_energy ? 1 / sqrt(g) : 0;
         c[i] = q->b[i];
     }
     for (int i = 0; i < n; i++) {
-        double* row = &matrix[i * n];
-        const double *G = &q->G[i * q->room], w0 = q->w0[i], s = scale[i];
-        double sum = G[i] * w0;
+        crd_real* row = &matrix[i * n];
+        const crd_real *G = &q->G[i * q->room], w0 = q->w0[i], s = scale[i];
+        crd_real sum = G[i] * w0;
         row[i] = s > 0 ? 1 + mu : 1;
         if (q->donor && s > 0) { row[i] += fmin(1e12, evidence_of_donor(q, i) / G[i]); }
         for (int j = i + 1; j < n; j++) {
@@ -368,13 +378,13 @@ static void solve_begin(const crdi_commands* q, int n, double* matrix, double* s
 }
 
 // The factor is there: c becomes the weights. False: they are no numbers.
-static bool solve_end(const crdi_commands* q, int n, const double* matrix, const double* scale,
-                      double* c)
+static bool solve_end(const crdi_commands* q, int n, const crd_real* matrix, const crd_real* scale,
+                      crd_real* c)
 {
     crdi_cholesky_solve(n, matrix, c);
     for (int i = 0; i < n; i++) {
         c[i] = q->w0[i] + scale[i] * c[i];
-        if (!(fabs(c[i]) < 1e280)) { return false; }
+        if (!(fabs(c[i]) < CRDI_OF(1e280, 1e30))) { return false; }
     }
     return true;
 }
@@ -399,7 +409,7 @@ static void solve_a_part(crdi_commands* q)
         const int p = i * CRDI_CHOLESKY_PANEL;
         bool fine = crdi_cholesky_panel(n, q->matrix, p);
         for (int r = p; r < n && r < p + CRDI_CHOLESKY_PANEL; r++) {
-            const double pivot = q->matrix[r * n + r];
+            const crd_real pivot = q->matrix[r * n + r];
             fine = fine && pivot * pivot > smallest_pivot;
         }
         if (!fine) { // w stays; begin again with the next sample
@@ -410,23 +420,23 @@ static void solve_a_part(crdi_commands* q)
 }
 
 // Forget only as much as comes in: by the part of what is known of each feature that is new.
-static double part_to_forget(const crdi_commands* q, double weight)
+static crd_real part_to_forget(const crdi_commands* q, crd_real weight)
 {
-    double fresh = 0;
+    crd_real fresh = 0;
     for (int i = 0; i < q->nx; i++) {
-        const double xx = weight * q->x[i] * q->x[i], g = q->G[i * q->room + i];
+        const crd_real xx = weight * q->x[i] * q->x[i], g = q->G[i * q->room + i];
         fresh += xx < g ? xx / g : xx > 0;
     }
     return fmin(1, command_memory / q->nx * fresh) / command_memory;
 }
 
-static void add_products(crdi_commands* q, double weight, double d, double keep)
+static void add_products(crdi_commands* q, crd_real weight, crd_real d, crd_real keep)
 {
     const int n = q->nx;
-    const double* x = q->x;
+    const crd_real* x = q->x;
     for (int i = 0; i < n; i++) {
-        double* restrict row = &q->G[i * q->room];
-        const double xi = weight * x[i];
+        crd_real* restrict row = &q->G[i * q->room];
+        const crd_real xi = weight * x[i];
         for (int j = i; j < n; j++) {
             row[j] = keep * row[j] + xi * x[j];
         }
@@ -437,17 +447,17 @@ static void add_products(crdi_commands* q, double weight, double d, double keep)
 
 // Huber's weight of an error, by their usual size. Where the model is exact or all is at rest for
 // long that goes to nothing, and the first thing that happens then is no outlier.
-static double weight_of_error(crdi_commands* q, double e, double d)
+static crd_real weight_of_error(crdi_commands* q, crd_real e, crd_real d)
 {
-    const double size = fabs(e), change = fabs(d);
+    const crd_real size = fabs(e), change = fabs(d);
     if (change > q->largest) {
         q->largest = q->largest > 0 ? fmin(change, 2 * q->largest) : change;
     }
     if (q->updates <= 2 * q->slot) {
-        q->error += (size - q->error) / (double)q->updates;
+        q->error += (size - q->error) / (crd_real)q->updates;
         return 1;
     }
-    const double most = outlier * fmax(q->error, 0.002 * q->largest);
+    const crd_real most = outlier * fmax(q->error, 0.002 * q->largest);
     q->error += 0.005 * (fmin(size, most) - q->error);
     return size > most ? most / size : 1;
 }
@@ -463,15 +473,15 @@ static int choose_from(const crdi_commands* q)
     return q->slot < q->basis.count ? q->linear : q->basis.count;
 }
 
-static void choose_watch(crdi_commands* q, const double* now, const double* before, double e)
+static void choose_watch(crdi_commands* q, const crd_real* now, const crd_real* before, crd_real e)
 {
-    const double keep = 1 - 1.0 / 300;
+    const crd_real keep = 1 - 1.0 / 300;
     q->chosen_ee = keep * q->chosen_ee + e * e;
     for (int j = choose_from(q); j < q->basis.all; j += 2) {
-        const double x = now[j] - before[j];
+        const crd_real x = now[j] - before[j];
         q->chosen_xe[j] = keep * q->chosen_xe[j] + x * e;
         q->chosen_xx[j] = keep * q->chosen_xx[j] + x * x;
-        const double slower = now[j + 1] - before[j + 1];
+        const crd_real slower = now[j + 1] - before[j + 1];
         q->chosen_xx[j + 1] = keep * q->chosen_xx[j + 1] + slower * slower;
     }
 }
@@ -485,13 +495,13 @@ static bool is_active(const crdi_commands* q, int feature)
 }
 
 // The one from `from` on and before `to` that explains most of what is left, and so much, or -1.
-static int best_candidate(const crdi_commands* q, int from, int to, double above)
+static int best_candidate(const crdi_commands* q, int from, int to, crd_real above)
 {
-    double best = above;
+    crd_real best = above;
     int found = -1;
     for (int j = from; j < to; j += 2) {
-        const double norm = sqrt(q->chosen_xx[j]) * sqrt(q->chosen_ee);
-        const double corr = norm > 0 ? fabs(q->chosen_xe[j]) / norm : 0;
+        const crd_real norm = sqrt(q->chosen_xx[j]) * sqrt(q->chosen_ee);
+        const crd_real corr = norm > 0 ? fabs(q->chosen_xe[j]) / norm : 0;
         if (corr > best && !is_active(q, j)) {
             best = corr;
             found = j;
@@ -503,10 +513,10 @@ static int best_candidate(const crdi_commands* q, int from, int to, double above
 // A free place, or that of the product that says least.
 static int worst_place(const crdi_commands* q)
 {
-    double least = INFINITY;
+    crd_real least = INFINITY;
     int place = q->linear;
     for (int i = q->linear; i + 1 < q->slot; i += 2) {
-        double says = 0;
+        crd_real says = 0;
         for (int j = i; j < i + 2; j++) {
             says += q->w[j] * q->w[j] * q->G[j * q->room + j];
         }
@@ -554,10 +564,10 @@ static void commands_learn(crdi_commands* q, int64_t i)
 {
     const int64_t mask = q->basis.rows - 1, before = i - (q->k > 0 ? q->k : 1);
     if (q->arrived[before & mask] != before || !q->basis.any) { return; }
-    const double d = q->y[i & mask] - q->y[before & mask];
-    const double *now = crdi_basis_at(&q->basis, i), *then = crdi_basis_at(&q->basis, before);
+    const crd_real d = q->y[i & mask] - q->y[before & mask];
+    const crd_real *now = crdi_basis_at(&q->basis, i), *then = crdi_basis_at(&q->basis, before);
     if (!(fabs(d) < largest_signal)) { return; }
-    double e = d;
+    crd_real e = d;
     bool rests = d == 0;
     for (int j = 0; j < q->nx; j++) {
         q->x[j] = q->active[j] < 0 ? 0 : now[q->active[j]] - then[q->active[j]];
@@ -570,14 +580,14 @@ static void commands_learn(crdi_commands* q, int64_t i)
     }
     if (!(fabs(e) < largest_signal)) { return; }
     if (q->smith) { // learns nothing: only how much of the changes the model accounts for
-        const double keep = 1 - 1 / command_memory;
+        const crd_real keep = 1 - 1 / command_memory;
         q->dd = keep * q->dd + d * d;
         q->b[0] = keep * q->b[0] + d * d - e * e;
         return;
     }
     q->updates++;
     q->judge.quiet++;
-    const double weight = weight_of_error(q, e, d);
+    const crd_real weight = weight_of_error(q, e, d);
     add_products(q, weight, d, 1 - part_to_forget(q, weight));
     if (q->slot < q->basis.count || q->nx == q->slot) {
         choose_watch(q, now, then, e);
@@ -593,14 +603,14 @@ static void commands_judge(crdi_commands* q, int64_t i)
     const int64_t place = i & (q->basis.rows - 1);
     if (q->said_for[place] != i) { return; }
     judge* j = &q->judge;
-    const double* said = &q->said[SAID * place];
-    const double alone = said[ALONE], a = said[WITH] - alone;
-    const double e = q->y[place] - alone;
+    const crd_real* said = &q->said[SAID * place];
+    const crd_real alone = said[ALONE], a = said[WITH] - alone;
+    const crd_real e = q->y[place] - alone;
     if (!(fabs(e) < largest_signal && fabs(a) < largest_signal)) { return; }
-    const double window = fmin(300, 50 + (double)q->updates / 4), fast = 80, slow = 1000;
-    const double fresh = j->den > 0 ? crdi_clamp(a * a * window / j->den, 0.3, 1) : 1;
-    const double keep = 1 - fresh / window, keep_fast = 1 - 1 / fast;
-    const double with = (e - a) * (e - a);
+    const crd_real window = fmin(300, 50 + (crd_real)q->updates / 4), fast = 80, slow = 1000;
+    const crd_real fresh = j->den > 0 ? crdi_clamp(a * a * window / j->den, 0.3, 1) : 1;
+    const crd_real keep = 1 - fresh / window, keep_fast = 1 - 1 / fast;
+    const crd_real with = (e - a) * (e - a);
     crdi_account_keep(&j->account, e, q->y[place] - said[RESULT]);
     j->largest = fmax(e * e, (1 - 1 / slow) * j->largest);
     j->num = keep * j->num + e * a;
@@ -628,29 +638,29 @@ static void commands_judge(crdi_commands* q, int64_t i)
     j->slow_with += (with - j->slow_with) / slow;
 }
 
-static void commands_widen(crdi_commands* q, double y)
+static void commands_widen(crdi_commands* q, crd_real y)
 {
     q->low = fmin(q->low, y);
     q->high = fmax(q->high, y);
 }
 
 // The largest change in a step, as a part of the range: what commands at their rates go by.
-static void commands_note_slope(crdi_commands* q, double change, int64_t steps)
+static void commands_note_slope(crdi_commands* q, crd_real change, int64_t steps)
 {
-    const double slope = fabs(change) / (double)steps, range = q->high - q->low;
+    const crd_real slope = fabs(change) / (crd_real)steps, range = q->high - q->low;
     if (slope > q->slope) { q->slope = q->slope > 0 ? fmin(slope, 2 * q->slope) : slope; }
     if (q->slope > 0 && range > 0 && q->basis.any) {
         crdi_basis_set_rate(&q->basis, q->slope / range, q->newest);
     }
 }
 
-static void commands_push_residual(crdi_commands* q, int64_t i, double r)
+static void commands_push_residual(crdi_commands* q, int64_t i, crd_real r)
 {
     if (!q->residual) { return; }
     crd_coupling_push(q->residual, r, (double)i * q->step, i - q->origin);
 }
 
-void crdi_commands_start(crdi_commands* q, double y, double stamp)
+void crdi_commands_start(crdi_commands* q, crd_real y, double stamp)
 {
     commands_forget_samples(q);
     q->newest = q->last =
@@ -666,7 +676,7 @@ void crdi_commands_start(crdi_commands* q, double y, double stamp)
     commands_push_residual(q, q->newest, 0);
 }
 
-void crdi_commands_push(crdi_commands* q, double y, double stamp, int64_t steps, bool real)
+void crdi_commands_push(crdi_commands* q, crd_real y, double stamp, int64_t steps, bool real)
 {
     q->newest += steps;
     q->stamp = stamp;
@@ -680,53 +690,53 @@ void crdi_commands_push(crdi_commands* q, double y, double stamp, int64_t steps,
     commands_learn(q, i);
     // In increments: it does not jump when the weights change.
     const bool near = i - q->last < q->basis.rows / 2;
-    double change = near ? y - q->y[q->last & mask] : 0;
+    crd_real change = near ? y - q->y[q->last & mask] : 0;
     if (near && i > q->last) { commands_note_slope(q, change, i - q->last); }
     if (near && q->basis.any) { change -= commands_answer(q, q->last, i); }
-    q->r = fabs(q->r + change) < 1e200 ? q->r + change : 0;
+    q->r = fabs(q->r + change) < CRDI_OF(1e200, 1e30) ? q->r + change : 0;
     q->last = i;
     commands_push_residual(q, i, q->r);
 }
 
-void crdi_commands_push_late(crdi_commands* q, double y, int age)
+void crdi_commands_push_late(crdi_commands* q, crd_real y, int age)
 {
     const int64_t mask = q->basis.rows - 1, i = q->newest - age;
     if (age >= q->basis.rows / 2 || i >= q->last) { return; }
     q->y[i & mask] = y;
     q->arrived[i & mask] = i;
     commands_widen(q, y);
-    double change = q->y[q->last & mask] - y;
+    crd_real change = q->y[q->last & mask] - y;
     if (q->basis.any) { change -= commands_answer(q, i, q->last); }
-    if (fabs(q->r - change) < 1e200) { commands_push_residual(q, i, q->r - change); }
+    if (fabs(q->r - change) < CRDI_OF(1e200, 1e30)) { commands_push_residual(q, i, q->r - change); }
 }
 
 // ---- prediction --------------------------------------------------------------------------------
 
-static double predict_with(crdi_commands* q, int64_t to)
+static crd_real predict_with(crdi_commands* q, int64_t to)
 {
-    const double y = q->y[q->last & (q->basis.rows - 1)];
-    double with = y + commands_answer(q, q->last, to);
+    const crd_real y = q->y[q->last & (q->basis.rows - 1)];
+    crd_real with = y + commands_answer(q, q->last, to);
     if (q->smith) { return with; }
     with += crd_coupling_eval(q->residual, (double)to * q->step) - q->r;
-    const double beyond = 0.1 * (q->high - q->low);
+    const crd_real beyond = 0.1 * (q->high - q->low);
     return crdi_clamp(with, q->low - beyond, q->high + beyond);
 }
 
-double crdi_commands_predict(crdi_commands* q, double alone, int k)
+crd_real crdi_commands_predict(crdi_commands* q, crd_real alone, int k)
 {
     q->k = k;
     if (k == 0 || !q->started || !q->basis.any) { return alone; }
     const int64_t to = q->newest + k, place = to & (q->basis.rows - 1);
-    double with = q->updates >= q->trained_at ? predict_with(q, to) : alone;
-    if (!(fabs(with) < 1e300)) { with = alone; }
+    crd_real with = q->updates >= q->trained_at ? predict_with(q, to) : alone;
+    if (!(fabs(with) < CRDI_OF(1e300, 1e36))) { with = alone; }
     if (q->smith) { return with; }
-    double result = with;
+    crd_real result = with;
     if (q->mixture) { result = alone + q->judge.share * (with - alone); }
     if (q->careful) {
-        const double most = crdi_account_affords(&q->judge.account, q->judge.largest, credit, k);
+        const crd_real most = crdi_account_affords(&q->judge.account, q->judge.largest, credit, k);
         result = crdi_clamp(result, alone - most, alone + most);
     }
-    memcpy(&q->said[SAID * place], (double[SAID]){alone, with, result}, SAID * sizeof *q->said);
+    memcpy(&q->said[SAID * place], (crd_real[SAID]){alone, with, result}, SAID * sizeof *q->said);
     q->said_for[place] = to;
     return result;
 }
@@ -765,11 +775,11 @@ static void commands_parts(const crdi_commands* q, double* part)
         // What a product with a constant says, the other has said.
         const int a = owner[q->changes[owner[0]] > 0 ? 0 : 1],
                   b = owner[q->changes[owner[1]] > 0 ? 1 : 0];
-        const double half = 0.5 * q->w[i] * q->b[i] / q->dd;
+        const crd_real half = 0.5 * q->w[i] * q->b[i] / q->dd;
         part[a] += half;
         part[b] += half;
     }
-    double all = 0, added = 0; // commands that undo what another says have none of it
+    crd_real all = 0, added = 0; // commands that undo what another says have none of it
     for (int a = 0; a < q->basis.commands; a++) {
         all += part[a];
         part[a] = part[a] > 0 ? part[a] : 0;
@@ -783,10 +793,10 @@ static void commands_parts(const crdi_commands* q, double* part)
 static int commands_original(const crdi_commands* q, int a)
 {
     const int n = q->room, per = q->basis.per, i = a * per;
-    const double aa = q->G[i * n + i];
+    const crd_real aa = q->G[i * n + i];
     for (int b = 0; b < a && aa > smallest_energy; b++) {
         const int j = b * per;
-        const double bb = q->G[j * n + j];
+        const crd_real bb = q->G[j * n + j];
         const bool same = fabs(q->G[j * n + i]) > 0.99999 * sqrt(aa) * sqrt(bb);
         if (bb > smallest_energy && same) { return b; }
     }
@@ -813,10 +823,11 @@ crd_coupling_commands crdi_commands_get(const crdi_commands* q)
 
 // Weights of the basis without the command at its rate, which is of this run: what they would be
 // without it. In `spare`; NULL: they cannot be told.
-static const double* weights_without_rate(const crdi_commands* q)
+static const crd_real* weights_without_rate(const crdi_commands* q)
 {
     const int n = q->slot;
-    double *c = q->spare, *scale = c + n, *matrix = scale + n;
+    if (!q->spare) { return NULL; }
+    crd_real *c = q->spare, *scale = c + n, *matrix = scale + n;
     solve_begin(q, n, matrix, scale, c);
     bool fine = true;
     for (int p = 0; p < n && fine; p += CRDI_CHOLESKY_PANEL) {
@@ -828,7 +839,7 @@ static const double* weights_without_rate(const crdi_commands* q)
 bool crdi_commands_weights(const crdi_commands* q, crd_command_weights* out)
 {
     if (q->smith || q->updates < q->trained_at) { return false; }
-    const double* w = q->nx > q->slot ? weights_without_rate(q) : q->w;
+    const crd_real* w = q->nx > q->slot ? weights_without_rate(q) : q->w;
     if (!w) { return false; }
     memset(q->full, 0, (size_t)q->basis.count * sizeof *q->full);
     for (int i = 0; i < q->slot; i++) {

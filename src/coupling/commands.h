@@ -15,13 +15,13 @@ void crdi_commands_reset(crdi_commands* q, double step); // as after create but 
 void crdi_commands_set_step(crdi_commands* q, double step);
 void crdi_commands_tell(crdi_commands* q, const double* u, double acts_at);
 /// The samples begin, or begin anew, with this one; what was learned stays.
-void crdi_commands_start(crdi_commands* q, double y, double stamp);
+void crdi_commands_start(crdi_commands* q, crd_real y, double stamp);
 /// The newest sample is this one, `steps` after the one before. `real`: it has arrived.
-void crdi_commands_push(crdi_commands* q, double y, double stamp, int64_t steps, bool real);
+void crdi_commands_push(crdi_commands* q, crd_real y, double stamp, int64_t steps, bool real);
 /// One that was missing, `age` steps before the newest.
-void crdi_commands_push_late(crdi_commands* q, double y, int age);
+void crdi_commands_push_late(crdi_commands* q, crd_real y, int age);
 /// The signal k steps after the newest sample; `alone` is what its own past says.
-double crdi_commands_predict(crdi_commands* q, double alone, int k);
+crd_real crdi_commands_predict(crdi_commands* q, crd_real alone, int k);
 crd_coupling_commands crdi_commands_get(const crdi_commands* q);
 bool crdi_commands_weights(const crdi_commands* q, crd_command_weights* out);
 

@@ -6,6 +6,7 @@
 
 extern const crdi_algorithm crdi_algorithm_auto;
 
+#ifndef CRDI_SMALL
 // ---- in descriptions ---------------------------------------------------------------------------
 
 static crd_status commands_read_names(crdi_element_reader* r, const crdi_json* n)
@@ -188,6 +189,7 @@ const crdi_element_option crdi_commands_keys[] = {
     {"weights", .write = commands_write_weights}, // by check_keys: they need the names
     CRDI_ELEMENT_GAIN_LIMIT,
     {0}};
+#endif
 
 const crdi_algorithm crdi_algorithm_commands = {
     .name = "commands",
@@ -219,13 +221,13 @@ static void smith_forget(void* self)
 {
     (void)self;
 }
-static void smith_push(void* self, const double* y, double lift)
+static void smith_push(void* self, const crd_real* y, crd_real lift)
 {
     (void)self;
     (void)y;
     (void)lift;
 }
-static double smith_predict(void* self, const double* y, int k)
+static crd_real smith_predict(void* self, const crd_real* y, int k)
 {
     (void)self;
     (void)k;
@@ -237,6 +239,7 @@ static int smith_reach(const void* self)
     return 1;
 }
 
+#ifndef CRDI_SMALL
 static crd_status smith_check_keys(crdi_element_reader* r, const crdi_json* n)
 {
     int* commands = &r->e->options.commands;
@@ -251,6 +254,7 @@ static crd_status smith_check_keys(crdi_element_reader* r, const crdi_json* n)
 
 static const crdi_element_option smith_keys[] = {
     {"commands", .read = commands_read_names, .write = commands_write_names}, {0}};
+#endif
 
 const crdi_algorithm crdi_algorithm_smith = {
     .name = "smith",

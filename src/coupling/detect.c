@@ -41,19 +41,19 @@ void crd_detector_init(crd_detector* d, crd_detection kind, double threshold, do
     if (kind == CRD_DETECT_SPECTRUM) { crd_detector_set_spectrum(d, CRD_DETECT_WINDOW, 0, 1); }
 }
 
-static double spectrum_of(const crd_detector* d, const double* y)
+static crd_real spectrum_of(const crd_detector* d, const crd_real* y)
 {
     // Half-Hann window (eq. 40) over the segment, shifted so that its newest value is zero.
     const int N = d->window;
-    double s[SPAN + 1], window = 0;
+    crd_real s[SPAN + 1], window = 0;
     for (int n = 1; n <= N; n++) {
-        const double h = 0.5 * (1 - d->cosine[n]);
+        const crd_real h = 0.5 * (1 - d->cosine[n]);
         s[n] = h * (y[N - n] - y[0]);
         window += h;
     }
-    double sum = 0;
+    crd_real sum = 0;
     for (int q = d->low_bin; q <= d->high_bin; q++) {
-        double re = 0, im = 0;
+        crd_real re = 0, im = 0;
         for (int n = 1; n <= N; n++) {
             const int angle = 2 * q * n % (2 * N);
             re += s[n] * d->cosine[angle];
@@ -61,18 +61,18 @@ static double spectrum_of(const crd_detector* d, const double* y)
         }
         sum += sqrt(re * re + im * im);
     }
-    const double A_w = N / window; // eq. 41
+    const crd_real A_w = N / window; // eq. 41
     return A_w * (2.0 / N) * sum;
 }
 
-double crd_spectrum_above(const double y[CRD_DETECT_WINDOW])
+double crd_spectrum_above(const crd_real y[CRD_DETECT_WINDOW])
 {
     crd_detector d;
     crd_detector_init(&d, CRD_DETECT_SPECTRUM, 0, 0);
     return spectrum_of(&d, y);
 }
 
-static const double* remember(crd_detector* d, double sample, bool real)
+static const crd_real* remember(crd_detector* d, crd_real sample, bool real)
 {
     if (d->count == 0) {
         for (int i = 0; i < 2 * SPAN; i++) {
@@ -86,30 +86,30 @@ static const double* remember(crd_detector* d, double sample, bool real)
     return &d->last[d->at];
 }
 
-void crdi_detector_correct(crd_detector* d, int age, double change)
+void crdi_detector_correct(crd_detector* d, int age, crd_real change)
 {
     d->last[(d->at + age) % SPAN] += change;
     d->last[(d->at + age) % SPAN + SPAN] += change;
 }
 
 // The slope before the jump is taken to go on after it.
-static double bend(const double* y)
+static crd_real bend(const crd_real* y)
 {
     return y[0] - 2 * y[1] + y[2];
 }
 
 // Over a gap it takes more for a jump, as what a smooth signal does there grows with the square of
 // its length.
-static crd_detected push_spectrum(crd_detector* d, double sample, bool real)
+static crd_detected push_spectrum(crd_detector* d, crd_real sample, bool real)
 {
-    const double before = d->spectrum;
-    const double* y = remember(d, sample, real);
+    const crd_real before = d->spectrum;
+    const crd_real* y = remember(d, sample, real);
     d->spectrum = spectrum_of(d, y);
-    double stretch = 1;
+    crd_real stretch = 1;
     for (uint32_t gaps = d->gaps & NEARBY; gaps; gaps &= gaps - 1) {
         stretch++;
     }
-    const double threshold = d->threshold * stretch * stretch;
+    const crd_real threshold = d->threshold * stretch * stretch;
     // both segments have to be of samples only: the first samples of a signal are no jump
     const bool jump = d->count > d->window && d->spectrum > threshold * before;
     return (crd_detected){.jump = jump, .rebase = jump, .height = jump ? bend(y) : 0};
@@ -117,14 +117,14 @@ static crd_detected push_spectrum(crd_detector* d, double sample, bool real)
 
 // The median of an order's differences. On the way it finds a number that the median will stay
 // above for some time.
-CRDI_APART static double median_of(crd_detector* d, int o)
+CRDI_APART static crd_real median_of(crd_detector* d, int o)
 {
     enum { HALF = MEDIAN / 2 + 1, LOW = MEDIAN * 3 / 10 };
     const int n = d->kept < MEDIAN ? (int)d->kept : MEDIAN;
-    double sorted[HALF]; // the smallest
+    crd_real sorted[HALF]; // the smallest
     int filled = 0;
     for (int i = 0; i < n; i++) {
-        const double x = d->ring[o][i];
+        const crd_real x = d->ring[o][i];
         if (filled == HALF && sorted[HALF - 1] <= x) { continue; }
         int j = filled < HALF ? filled++ : HALF - 1;
         for (; j > 0 && sorted[j - 1] > x; j--) {
@@ -143,11 +143,12 @@ CRDI_APART static double median_of(crd_detector* d, int o)
 }
 
 // Is any difference of the size of a jump? Mostly it can be told without the medians.
-static inline bool is_large(crd_detector* d, const double* size, double threshold, double least)
+static inline bool is_large(crd_detector* d, const crd_real* size, crd_real threshold,
+                            crd_real least)
 {
     bool large = false;
     for (int o = 0; o < ORDERS; o++) {
-        const double low = d->low[o] > least ? d->low[o] : least;
+        const crd_real low = d->low[o] > least ? d->low[o] : least;
         if (d->below[o] >= MEDIAN / 2 || size[o] > threshold * low) {
             large |= size[o] > threshold * fmax(median_of(d, o), least);
         }
@@ -155,7 +156,7 @@ static inline bool is_large(crd_detector* d, const double* size, double threshol
     return large;
 }
 
-static void detect_keep(crd_detector* d, const double* size)
+static void detect_keep(crd_detector* d, const crd_real* size)
 {
     const int place = (int)(d->kept % MEDIAN);
     for (int o = 0; o < ORDERS; o++) {
@@ -168,17 +169,17 @@ static void detect_keep(crd_detector* d, const double* size)
 
 // How far a sample is from what polynomials through the newest that arrived expect.
 typedef struct misses {
-    double difference[ORDERS]; // by order, of degree 0, 1, 2
-    double size[ORDERS];       // as if there had been no gap
-    double stretch[ORDERS];    // how much more a smooth signal does across the gaps
-    int known;                 // samples there are for that
+    crd_real difference[ORDERS]; // by order, of degree 0, 1, 2
+    crd_real size[ORDERS];       // as if there had been no gap
+    crd_real stretch[ORDERS];    // how much more a smooth signal does across the gaps
+    int known;                   // samples there are for that
 } misses;
 
-static double detect_polynomial(int n, const double* x, const double* y, double at)
+static crd_real detect_polynomial(int n, const crd_real* x, const crd_real* y, crd_real at)
 {
-    double sum = 0;
+    crd_real sum = 0;
     for (int i = 0; i < n; i++) {
-        double weight = 1;
+        crd_real weight = 1;
         for (int j = 0; j < n; j++) {
             if (j != i) { weight *= (at - x[j]) / (x[i] - x[j]); }
         }
@@ -189,19 +190,19 @@ static double detect_polynomial(int n, const double* x, const double* y, double 
 
 // The newest samples that arrived, from the age `first` on: their ages at a sample that comes
 // `steps` after it.
-static int known_before(const crd_detector* d, int first, int64_t steps, double* age, double* y)
+static int known_before(const crd_detector* d, int first, int64_t steps, crd_real* age, crd_real* y)
 {
     int n = 0;
     for (int i = first; n < ORDERS && i < SPAN && i - first + steps <= SPAN; i++) {
         if (d->gaps >> i & 1) { continue; }
-        age[n] = (double)(i - first + steps);
+        age[n] = (crd_real)(i - first + steps);
         y[n++] = d->last[d->at + i];
     }
     return n;
 }
 
 // Without gaps, the samples before it newest first.
-static void differences_of(double sample, const double* y, double* difference)
+static void differences_of(crd_real sample, const crd_real* y, crd_real* difference)
 {
     difference[0] = sample - y[0];
     difference[1] = sample - 2 * y[0] + y[1];
@@ -210,10 +211,10 @@ static void differences_of(double sample, const double* y, double* difference)
 
 // The remainder of a polynomial through samples of ages a_1 .. a_o is the derivative of order o
 // times a_1 ... a_o / o!, so a smooth signal misses in proportion to that.
-static misses detect_measure(const crd_detector* d, double sample, int first, int64_t steps)
+static misses detect_measure(const crd_detector* d, crd_real sample, int first, int64_t steps)
 {
     misses m = {0};
-    double age[ORDERS], y[ORDERS], stretch = 1;
+    crd_real age[ORDERS], y[ORDERS], stretch = 1;
     m.known = known_before(d, first, steps, age, y);
     const bool in_a_row = m.known == ORDERS && age[ORDERS - 1] == ORDERS;
     if (in_a_row) { differences_of(sample, y, m.difference); }
@@ -229,14 +230,14 @@ static misses detect_measure(const crd_detector* d, double sample, int first, in
 // The order with the smallest median, and the one that expects the least across the gaps.
 typedef struct orders {
     int best, nearest; // -1: there is none
-    double median, expected;
+    crd_real median, expected;
 } orders;
 
 static orders compare_orders(crd_detector* d, const misses* m)
 {
     orders r = {.best = -1, .nearest = -1};
     for (int o = 0; o < m->known; o++) {
-        const double median = median_of(d, o);
+        const crd_real median = median_of(d, o);
         if (o == 0 || median < r.median) {
             r.median = median;
             r.best = o;
@@ -249,18 +250,19 @@ static orders compare_orders(crd_detector* d, const misses* m)
     return r;
 }
 
-static double least_of(const crd_detector* d)
+static crd_real least_of(const crd_detector* d)
 {
-    return 1e-9 * d->scale > d->resolution ? 1e-9 * d->scale : d->resolution;
+    const crd_real rounding = CRDI_OF(1e-9, 1e-6) * d->scale;
+    return rounding > d->resolution ? rounding : d->resolution;
 }
 
 // Of a jump, or of what is missed: the difference to the sample before, but for what slope and
 // curvature explain. They explain no more than slopes of the usual size do, or the polynomial
 // through an outlier would be believed.
-static double height_of(crd_detector* d, const misses* m, int order)
+static crd_real height_of(crd_detector* d, const misses* m, int order)
 {
     if (m->stretch[order] == 1) { return m->difference[order]; } // samples in a row
-    const double most = d->threshold * m->stretch[0] * median_of(d, 0);
+    const crd_real most = d->threshold * m->stretch[0] * median_of(d, 0);
     return m->difference[0] + crdi_clamp(m->difference[order] - m->difference[0], -most, most);
 }
 
@@ -268,13 +270,13 @@ static double height_of(crd_detector* d, const misses* m, int order)
 // smallest median sees a jump best. A jump is a difference far above its usual size.
 CRDI_SELDOM static crd_detected judge(crd_detector* d, const misses* m)
 {
-    const double least = least_of(d);
+    const crd_real least = least_of(d);
     if (d->kept < MEDIAN / 4 || !is_large(d, m->size, d->threshold, least)) {
         return (crd_detected){0};
     }
     const orders o = compare_orders(d, m);
     const bool again = d->since_hit <= 4;
-    const double height = height_of(d, m, o.nearest);
+    const crd_real height = height_of(d, m, o.nearest);
     if (!(m->size[o.best] > d->threshold * fmax(o.median, least)) ||
         !(m->size[o.nearest] > d->threshold * fmax(o.expected / m->stretch[o.nearest], least)) ||
         (again && !(fabs(height) > 0.25 * fabs(d->hit)))) {
@@ -285,7 +287,7 @@ CRDI_SELDOM static crd_detected judge(crd_detector* d, const misses* m)
     return (crd_detected){.jump = true, .rebase = !again || back, .height = height};
 }
 
-static void lift(crd_detector* d, int newer, double height)
+static void lift(crd_detector* d, int newer, crd_real height)
 {
     for (int age = newer + 1; age < SPAN; age++) {
         crdi_detector_correct(d, age, height);
@@ -304,7 +306,7 @@ CRDI_SELDOM static crd_detected take_jump(crd_detector* d, crd_detected found)
 
 // A jump behind a gap may be too small for what is known there, and show with the sample after it,
 // upside down. Then all is smooth again if it is taken out where it was.
-static crd_detected judge_near_gap(crd_detector* d, double sample, int first, int64_t steps)
+static crd_detected judge_near_gap(crd_detector* d, crd_real sample, int first, int64_t steps)
 {
     const misses m = detect_measure(d, sample, first, steps);
     crd_detected found = judge(d, &m);
@@ -316,11 +318,11 @@ static crd_detected judge_near_gap(crd_detector* d, double sample, int first, in
     if (!found.rebase || i >= SPAN) { return found; }
     const misses before = detect_measure(d, d->last[d->at + i], i + 1, 1);
     if (before.known == 0 || before.stretch[0] == 1) { return found; }
-    const double height = height_of(d, &before, compare_orders(d, &before).nearest);
+    const crd_real height = height_of(d, &before, compare_orders(d, &before).nearest);
     crd_detector other = *d;
     lift(&other, i, height);
     const misses after = detect_measure(&other, sample, first, steps);
-    const double left = after.difference[compare_orders(d, &after).nearest];
+    const crd_real left = after.difference[compare_orders(d, &after).nearest];
     if (fabs(left) < 0.5 * fabs(found.height) && !judge(&other, &after).jump) {
         found.height = height;
         found.age = i;
@@ -328,7 +330,7 @@ static crd_detected judge_near_gap(crd_detector* d, double sample, int first, in
     return found;
 }
 
-static void go_on(crd_detector* d, double sample)
+static void go_on(crd_detector* d, crd_real sample)
 {
     d->scale = fabs(sample) > d->scale ? fabs(sample) : d->scale;
     d->since_hit = d->since_hit < (1 << 20) ? d->since_hit + 1 : d->since_hit;
@@ -336,7 +338,7 @@ static void go_on(crd_detector* d, double sample)
 
 // Only what lies between samples in a row tells how the signal is; if there have been none for
 // long, the other differences have to do.
-CRDI_SELDOM static crd_detected push_behind_gap(crd_detector* d, double sample)
+CRDI_SELDOM static crd_detected push_behind_gap(crd_detector* d, crd_real sample)
 {
     const misses m = detect_measure(d, sample, 0, 1);
     go_on(d, sample);
@@ -351,7 +353,7 @@ CRDI_SELDOM static crd_detected push_behind_gap(crd_detector* d, double sample)
 
 // The median keeps the outliers, too: without them a signal that became rougher would be a jump for
 // ever.
-static crd_detected push_guarded(crd_detector* d, double sample, bool real)
+static crd_detected push_guarded(crd_detector* d, crd_real sample, bool real)
 {
     crd_detected found = {0};
     if (!real) {
@@ -359,10 +361,10 @@ static crd_detected push_guarded(crd_detector* d, double sample, bool real)
         return found;
     }
     if (d->gaps & NEARBY >> 1) { return push_behind_gap(d, sample); }
-    const double* y = remember(d, sample, true);
-    double difference[ORDERS];
+    const crd_real* y = remember(d, sample, true);
+    crd_real difference[ORDERS];
     differences_of(sample, y + 1, difference);
-    const double size[ORDERS] = {fabs(difference[0]), fabs(difference[1]), fabs(difference[2])};
+    const crd_real size[ORDERS] = {fabs(difference[0]), fabs(difference[1]), fabs(difference[2])};
     go_on(d, sample);
     if (d->skip > 0) {
         d->skip--;
@@ -375,7 +377,7 @@ static crd_detected push_guarded(crd_detector* d, double sample, bool real)
     return found.jump ? take_jump(d, found) : found;
 }
 
-crd_detected crdi_detector_push(crd_detector* d, double sample, bool real)
+crd_detected crdi_detector_push(crd_detector* d, crd_real sample, bool real)
 {
     switch (d->kind) {
     case CRD_DETECT_SPECTRUM:
@@ -415,7 +417,7 @@ static void keep_completed(crd_detector* d, int age)
     }
 }
 
-crd_detected crdi_detector_arrive(crd_detector* d, int age, double change)
+crd_detected crdi_detector_arrive(crd_detector* d, int age, crd_real change)
 {
     if (age >= SPAN || !(d->gaps >> age & 1)) { return (crd_detected){0}; }
     d->gaps &= ~(UINT32_C(1) << age);
@@ -429,7 +431,8 @@ crd_detected crdi_detector_arrive(crd_detector* d, int age, double change)
 
 // ---- gaps --------------------------------------------------------------------------------------
 
-crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sample, int64_t steps)
+crdi_bridge crdi_detector_bridge(const crd_detector* d, crd_real before, crd_real sample,
+                                 int64_t steps)
 {
     crdi_bridge b = {0};
     crd_detector then = *d;
@@ -442,7 +445,7 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
     b.n = compare_orders(&then, &m).nearest + 1;
     known_before(&then, 0, steps, b.age, b.y);
     if (b.n == 0) { // too few, too long ago: a line
-        b.age[b.n] = (double)steps;
+        b.age[b.n] = (crd_real)steps;
         b.y[b.n++] = before;
     }
     b.first = b.y[0];
@@ -457,13 +460,13 @@ crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sa
     return b;
 }
 
-double crdi_bridge_at(const crdi_bridge* b, double age)
+crd_real crdi_bridge_at(const crdi_bridge* b, crd_real age)
 {
     // A line leaves a curve by half its second derivative times the distances from both ends, a
     // constant by the slope times that from its one: polynomials through an outlier leave them by
     // far more.
-    const double past = b->steps - age;
-    const double most = b->most * past * (b->ends ? 1 : 0.5 * age);
-    const double plain = b->first + b->slope * past;
+    const crd_real past = b->steps - age;
+    const crd_real most = b->most * past * (b->ends ? 1 : 0.5 * age);
+    const crd_real plain = b->first + b->slope * past;
     return plain + crdi_clamp(detect_polynomial(b->n, b->age, b->y, age) - plain, -most, most);
 }

@@ -15,8 +15,19 @@ enum { STALE = INT_MIN };
 
 // A linear algorithm as the step reads it.
 typedef struct weights {
-    const double *w, *end; // (m) a, or (m x 2) a and A
+    const crd_real *w, *end; // (m) a, or (m x 2) a and A
 } weights;
+
+// What of its options is needed after create.
+typedef struct kept_options {
+    double step, start_time, start_value, gain_limit, threshold, resolution, detect_low,
+        detect_high;
+    int k_max, detect_window;
+    crd_reconstruction reconstruction;
+    crd_detection detection;
+    crd_reaction reaction;
+    bool any_gain;
+} kept_options;
 
 struct crd_coupling {
     // What a sample that is in order touches stands together.
@@ -27,7 +38,8 @@ struct crd_coupling {
     double direct_until; // linear without b, stand-ins, smoothing: latency in steps, else -1
     weights* weights;    // (k_max + 1) by k, linear algorithms only
     // The curve: p0 + p1 (t - from)/dT, and as long as it is not zero, gap (1 - (t - gap_from)/dT)
-    double p0, p1, from, gap, gap_from;
+    crd_real p0, p1, gap;
+    double from, gap_from;
     crdi_timeline time;
     crdi_history history;
 
@@ -36,15 +48,15 @@ struct crd_coupling {
     bool jump;      // the newest is
     crd_active active;
     crd_context* ctx;
-    crd_coupling_options opt;      // pointers in it are not followed after create
-    crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k
-    double* pairs;                 // of weights, if sloped
+    kept_options opt;
+    crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k; the last two if they can stand in
+    crd_real* pairs;               // of weights, if sloped
     const crdi_algorithm* algorithm;
-    void* state;             // the algorithm's, NULL if it is linear
-    crdi_networks* networks; // the same if it is a network, else NULL
-    crdi_commands* commands; // NULL: there are none
-    double lowest, highest;  // network: of the samples so far
-    crd_detector detector;
+    void* state;                // the algorithm's, NULL if it is linear
+    crdi_networks* networks;    // the same if it is a network, else NULL
+    crdi_commands* commands;    // NULL: there are none
+    crd_real lowest, highest;   // network: of the samples so far
+    crd_detector* detector;     // NULL: nothing to detect
     crd_coupling_counts counts; // but for the samples
     int64_t samples_beside;     // pushed: these and history.count
 };
@@ -79,20 +91,21 @@ static bool element_is_linear(const crd_coupling* c)
     return c->algorithm->weigh || c->algorithm->linear;
 }
 
-static crd_status make_algorithm(crd_coupling* c)
+static crd_status make_algorithm(crd_coupling* c, const crd_coupling_options* opt)
 {
     extern const crdi_algorithm crdi_algorithm_network;
-    if (element_is_linear(c)) { return crdi_table_make(c->ctx, &c->opt, &c->table); }
+    if (element_is_linear(c)) { return crdi_table_make(c->ctx, opt, &c->table); }
     c->state = crdi_new(c->ctx, c->algorithm->size);
     if (!c->state) { return CRD_E_MEMORY; }
     if (c->algorithm == &crdi_algorithm_network) { c->networks = c->state; }
-    return c->algorithm->init(c->state, c->ctx, &c->opt);
+    return c->algorithm->init(c->state, c->ctx, opt);
 }
 
 // What stands in after a jump.
-static crd_status make_fallbacks(crd_coupling* c)
+static crd_status make_fallbacks(crd_coupling* c, const crd_coupling_options* opt)
 {
-    crd_coupling_options o = c->opt;
+    if (!c->detector || opt->reaction != CRD_REACT_SWITCH) { return CRD_OK; }
+    crd_coupling_options o = *opt;
     o.algorithm = CRD_ALGORITHM_LINEAR;
     o.design = crd_design_defaults(CRD_METHOD_ZOH);
     const crd_status st = crdi_table_make(c->ctx, &o, &c->zoh);
@@ -106,9 +119,8 @@ static int element_reach(const crd_coupling* c)
     return c->state ? c->algorithm->reach(c->state) : crdi_table_taps(c->table, c->opt.k_max);
 }
 
-static crd_status make_weights(crd_coupling* c)
+static crd_status make_weights(crd_coupling* c, const crd_coupling_options* o)
 {
-    const crd_coupling_options* o = &c->opt;
     const bool direct = element_is_linear(c) && o->reconstruction != CRD_RECONSTRUCT_SMOOTH &&
                         (o->reaction != CRD_REACT_SWITCH || o->detection == CRD_DETECT_NONE) &&
                         crdi_table_moderate(c->table, o->k_max) &&
@@ -122,7 +134,7 @@ static crd_status make_weights(crd_coupling* c)
     if (!c->weights || (c->sloped && !c->pairs)) { return CRD_E_MEMORY; }
     for (size_t k = 0; k < ks; k++) {
         const crd_linear* l = &c->table[k];
-        const double* w = c->sloped ? &c->pairs[k * stride] : l->a;
+        const crd_real* w = c->sloped ? &c->pairs[k * stride] : l->a;
         c->weights[k] = (weights){.w = w, .end = w + (c->sloped ? 2 : 1) * l->m};
         for (int i = 0; i < l->m && c->sloped; i++) {
             c->pairs[k * stride + 2 * (size_t)i] = l->a[i];
@@ -140,15 +152,32 @@ crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt
     crd_coupling* c = crdi_new(ctx, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
     c->ctx = ctx;
-    c->opt = *opt;
+    c->opt = (kept_options){.step = opt->step,
+                            .start_time = opt->start_time,
+                            .start_value = opt->start_value,
+                            .gain_limit = opt->gain_limit,
+                            .threshold = opt->threshold,
+                            .resolution = opt->resolution,
+                            .detect_low = opt->detect_low,
+                            .detect_high = opt->detect_high,
+                            .k_max = opt->k_max,
+                            .detect_window = opt->detect_window,
+                            .reconstruction = opt->reconstruction,
+                            .detection = opt->detection,
+                            .reaction = opt->reaction,
+                            .any_gain = opt->any_gain};
     c->algorithm = crdi_algorithm_of(opt);
     if (!c->algorithm) { CRD_TRY(crd_linear_make(ctx, &opt->design, 0, NULL)); } // which says why
     if (c->algorithm->alone) { c->algorithm = c->algorithm->alone; }
-    CRD_TRY(make_algorithm(c));
+    if (opt->detection != CRD_DETECT_NONE) {
+        c->detector = crdi_new(ctx, sizeof *c->detector);
+        if (!c->detector) { CRD_TRY(CRD_E_MEMORY); }
+    }
+    CRD_TRY(make_algorithm(c, opt));
     if (opt->commands > 0) { CRD_TRY(crdi_commands_create(ctx, opt, &c->commands)); }
-    CRD_TRY(make_fallbacks(c));
+    CRD_TRY(make_fallbacks(c, opt));
     CRD_TRY(crdi_history_init(&c->history, ctx, element_reach(c) + opt->late + CRD_DETECT_WINDOW));
-    CRD_TRY(make_weights(c));
+    CRD_TRY(make_weights(c, opt));
     crd_coupling_reset(c);
     *out = c;
     return CRD_OK;
@@ -167,6 +196,7 @@ void crd_coupling_destroy(crd_coupling* c)
     crdi_table_free(c->ctx, c->foh, c->opt.k_max);
     if (c->state) { c->algorithm->clear(c->state, c->ctx); }
     crd_free(c->ctx, c->state);
+    crd_free(c->ctx, c->detector);
     crdi_commands_destroy(c->commands);
     crdi_history_clear(&c->history, c->ctx);
     crd_free(c->ctx, c);
@@ -179,10 +209,11 @@ static void element_forget(crd_coupling* c)
 
 static void init_detector(crd_coupling* c)
 {
-    const crd_coupling_options* o = &c->opt;
-    crd_detector_init(&c->detector, o->detection, o->threshold, o->resolution);
+    const kept_options* o = &c->opt;
+    if (!c->detector) { return; }
+    crd_detector_init(c->detector, o->detection, o->threshold, o->resolution);
     if (o->detection == CRD_DETECT_SPECTRUM) {
-        crd_detector_set_spectrum(&c->detector, o->detect_window, o->detect_low, o->detect_high);
+        crd_detector_set_spectrum(c->detector, o->detect_window, o->detect_low, o->detect_high);
     }
 }
 
@@ -213,13 +244,13 @@ void crd_coupling_reset(crd_coupling* c)
 
 // ---- push --------------------------------------------------------------------------------------
 
-static void widen(crd_coupling* c, double value)
+static void widen(crd_coupling* c, crd_real value)
 {
     c->lowest = value < c->lowest ? value : c->lowest;
     c->highest = value > c->highest ? value : c->highest;
 }
 
-static void element_start(crd_coupling* c, double value, double stamp, int64_t sequence)
+static void element_start(crd_coupling* c, crd_real value, double stamp, int64_t sequence)
 {
     element_begin(c);
     c->started = true;
@@ -227,25 +258,25 @@ static void element_start(crd_coupling* c, double value, double stamp, int64_t s
     widen(c, value);
     crdi_timeline_start(&c->time, stamp, sequence);
     crdi_history_start(&c->history, value);
-    crd_detector_push(&c->detector, value);
+    if (c->detector) { crd_detector_push(c->detector, value); }
     if (c->commands) { crdi_commands_start(c->commands, value, c->time.stamp); }
 }
 
 // Returns what a re-based jump has added to all older samples.
-static double detect(crd_coupling* c, double value, bool real)
+static crd_real detect(crd_coupling* c, crd_real value, bool real)
 {
-    const crd_detected found = crdi_detector_push(&c->detector, value, real);
+    const crd_detected found = crdi_detector_push(c->detector, value, real);
     c->counts.jumps += found.jump;
     c->since_jump = found.jump                   ? found.age
                     : c->since_jump < CRDI_NEVER ? c->since_jump + 1
                                                  : CRDI_NEVER;
     c->jump = found.jump && found.age == 0;
-    const double lift = found.rebase && c->opt.reaction == CRD_REACT_REBASE ? found.height : 0;
+    const crd_real lift = found.rebase && c->opt.reaction == CRD_REACT_REBASE ? found.height : 0;
     if (lift != 0) { crdi_history_lift(&c->history, found.age, lift); }
     return lift;
 }
 
-static void compare_networks(crd_coupling* c, double lift)
+static void compare_networks(crd_coupling* c, crd_real lift)
 {
     if (c->jump && lift == 0) { crdi_networks_forget(c->networks); } // nobody could tell
     const bool real[2] = {crdi_history_is_real(&c->history, 0),
@@ -254,11 +285,11 @@ static void compare_networks(crd_coupling* c, double lift)
                                                c->history.count, lift);
 }
 
-static void element_append(crd_coupling* c, double value, bool real)
+static void element_append(crd_coupling* c, crd_real value, bool real)
 {
     crdi_history_append(&c->history, value, real);
     c->counts.filled += !real;
-    const double lift = c->opt.detection == CRD_DETECT_NONE ? 0 : detect(c, value, real);
+    const crd_real lift = c->opt.detection == CRD_DETECT_NONE ? 0 : detect(c, value, real);
     if (c->networks) {
         widen(c, value);
         if (c->networks->trial > 0) { compare_networks(c, lift); }
@@ -268,13 +299,13 @@ static void element_append(crd_coupling* c, double value, bool real)
 }
 
 // As published there is no curve but the line: is it what the signal could have done?
-static bool line_is_smooth(const crd_coupling* c, double slope, int64_t steps)
+static bool line_is_smooth(const crd_coupling* c, crd_real slope, int64_t steps)
 {
-    crd_detector d = c->detector;
-    const double before = *crdi_history_newest(&c->history);
+    crd_detector d = *c->detector;
+    const crd_real before = *crdi_history_newest(&c->history);
     bool jump = false;
     for (int64_t j = 1; j <= steps; j++) {
-        jump |= crdi_detector_push(&d, before + slope * (double)j, j == steps).jump;
+        jump |= crdi_detector_push(&d, before + slope * (crd_real)j, j == steps).jump;
     }
     return !jump;
 }
@@ -282,25 +313,25 @@ static bool line_is_smooth(const crd_coupling* c, double slope, int64_t steps)
 // Samples are missing before this one. They lie on a line to it or, if the detector knows how
 // smooth the signal is, on a curve. If there was a jump among them, what was before the gap goes on
 // as it did, so that the jump is where the sample is.
-static void fill_gap(crd_coupling* c, double value, int64_t steps)
+static void fill_gap(crd_coupling* c, crd_real value, int64_t steps)
 {
-    const double* y = crdi_history_newest(&c->history);
+    const crd_real* y = crdi_history_newest(&c->history);
     if (c->opt.detection == CRD_DETECT_GUARDED) {
-        const crdi_bridge b = crdi_detector_bridge(&c->detector, y[0], value, steps);
+        const crdi_bridge b = crdi_detector_bridge(c->detector, y[0], value, steps);
         for (int64_t j = 1; j < steps; j++) {
-            element_append(c, crdi_bridge_at(&b, (double)(steps - j)), false);
+            element_append(c, crdi_bridge_at(&b, (crd_real)(steps - j)), false);
         }
         return;
     }
-    const double before = y[0], trend = (y[0] - y[2]) / 2;
-    double slope = (value - before) / (double)steps;
+    const crd_real before = y[0], trend = (y[0] - y[2]) / 2;
+    crd_real slope = (value - before) / (crd_real)steps;
     if (c->opt.detection != CRD_DETECT_NONE && !line_is_smooth(c, slope, steps)) { slope = trend; }
     for (int64_t j = 1; j < steps; j++) {
-        element_append(c, before + slope * (double)j, false);
+        element_append(c, before + slope * (crd_real)j, false);
     }
 }
 
-static void push_new(crd_coupling* c, double value, double stamp, int64_t steps, bool real)
+static void push_new(crd_coupling* c, crd_real value, double stamp, int64_t steps, bool real)
 {
     if (steps > 1) { fill_gap(c, value, steps); }
     element_append(c, value, real);
@@ -310,15 +341,15 @@ static void push_new(crd_coupling* c, double value, double stamp, int64_t steps,
 }
 
 // The detector learns of a late sample, too.
-static void detect_late(crd_coupling* c, int age, const double* before, int count)
+static void detect_late(crd_coupling* c, int age, const crd_real* before, int count)
 {
-    const double* y = crdi_history_newest(&c->history);
+    const crd_real* y = crdi_history_newest(&c->history);
     for (int i = 0; i < count; i++) {
-        crdi_detector_correct(&c->detector, i, y[i] - before[i]);
+        crdi_detector_correct(c->detector, i, y[i] - before[i]);
     }
     if (age >= count) { return; }
-    const double change = c->opt.reaction == CRD_REACT_REBASE ? 0 : y[age] - before[age];
-    const crd_detected found = crdi_detector_arrive(&c->detector, age, change);
+    const crd_real change = c->opt.reaction == CRD_REACT_REBASE ? 0 : y[age] - before[age];
+    const crd_detected found = crdi_detector_arrive(c->detector, age, change);
     if (!found.jump) { return; }
     c->counts.jumps++;
     if (found.age <= c->since_jump) {
@@ -330,9 +361,9 @@ static void detect_late(crd_coupling* c, int age, const double* before, int coun
     }
 }
 
-static void push_old(crd_coupling* c, double value, int age)
+static void push_old(crd_coupling* c, crd_real value, int age)
 {
-    double before[CRD_DETECT_SPAN];
+    crd_real before[CRD_DETECT_SPAN];
     const ptrdiff_t room = c->history.capacity;
     const int count = room < CRD_DETECT_SPAN ? (int)room : CRD_DETECT_SPAN;
     memcpy(before, crdi_history_newest(&c->history), (size_t)count * sizeof *before);
@@ -354,7 +385,7 @@ static void push_any(crd_coupling* c, double value, double stamp, int64_t sequen
         if (usable) { element_start(c, value, stamp, sequence); }
         return;
     }
-    const double held = usable ? value : *crdi_history_newest(&c->history);
+    const crd_real held = usable ? value : *crdi_history_newest(&c->history);
     int64_t steps = 0;
     switch (crdi_timeline_place(&c->time, stamp, sequence, c->history.count, c->history.capacity,
                                 &steps)) {
@@ -374,7 +405,7 @@ static void push_any(crd_coupling* c, double value, double stamp, int64_t sequen
     }
 }
 
-CRDI_APART static void push_in_order(crd_coupling* c, double value, double stamp)
+CRDI_APART static void push_in_order(crd_coupling* c, crd_real value, double stamp)
 {
     element_append(c, value, true);
     crdi_timeline_next(&c->time, stamp);
@@ -418,20 +449,20 @@ static const crd_linear* fallback_for(const crd_coupling* c, int k)
 
 // |estimate - y_0| <= gain_limit max |y_i - y_{i+1}|: what a sum of weights on changes can reach
 // whose absolute values are gain_limit together (analysis/small_gain.c needs no more of it).
-static double limit_gain(crd_coupling* c, const double* y, double estimate)
+static crd_real limit_gain(crd_coupling* c, const crd_real* y, crd_real estimate)
 {
     const int reach = element_reach(c);
-    double most = 0;
+    crd_real most = 0;
     for (int i = 0; i + 1 < reach; i++) {
         most = fmax(most, fabs(y[i] - y[i + 1]));
     }
     most *= c->opt.gain_limit;
-    const double kept = crdi_clamp(estimate, y[0] - most, y[0] + most);
+    const crd_real kept = crdi_clamp(estimate, y[0] - most, y[0] + most);
     c->counts.limited += kept != estimate;
     return kept;
 }
 
-static void element_predict(crd_coupling* c, const double* y, int k)
+static void element_predict(crd_coupling* c, const crd_real* y, int k)
 {
     const crd_linear* l = fallback_for(c, k);
     c->active = !l ? CRD_ACTIVE_ALGORITHM : c->since_jump == 0 ? CRD_ACTIVE_ZOH : CRD_ACTIVE_FOH;
@@ -452,23 +483,23 @@ static void element_predict(crd_coupling* c, const double* y, int k)
     if (c->opt.reconstruction == CRD_RECONSTRUCT_HOLD) { c->p1 = 0; }
 }
 
-static double curve_at(const crd_coupling* c, double t)
+static crd_real curve_at(const crd_coupling* c, double t)
 {
-    double value = c->p0;
+    crd_real value = c->p0;
     if (c->p1 != 0) { // a curve is not continued for more than a step beyond its own
-        value += c->p1 * crdi_clamp((t - c->from) * c->time.per_step, -1, 2);
+        value += c->p1 * crdi_clamp((crd_real)((t - c->from) * c->time.per_step), -1, 2);
     }
     if (c->gap != 0) {
-        value += c->gap * crdi_clamp(1 - (t - c->gap_from) * c->time.per_step, 0, 1);
+        value += c->gap * crdi_clamp((crd_real)(1 - (t - c->gap_from) * c->time.per_step), 0, 1);
     }
     return value;
 }
 
 // The networks change: what the one before would have said now is left gradually.
-static void fade(crd_coupling* c, const double* y, double t)
+static void fade(crd_coupling* c, const crd_real* y, double t)
 {
-    const double before = crd_network_eval(&c->networks->slot[c->networks->leaving], y);
-    const double rest = curve_at(c, t) - c->p0; // of a change that has not faded yet
+    const crd_real before = crd_network_eval(&c->networks->slot[c->networks->leaving], y);
+    const crd_real rest = curve_at(c, t) - c->p0; // of a change that has not faded yet
     c->networks->arriving = false;
     c->gap = crdi_is_prediction(before, 0) && c->planned ? before - c->p0 + rest : 0;
     c->gap_from = t;
@@ -477,9 +508,9 @@ static void fade(crd_coupling* c, const double* y, double t)
 // A new curve from the newest samples for latency k.
 CRDI_APART static void plan(crd_coupling* c, int k, double t)
 {
-    const double* y = crdi_history_newest(&c->history);
+    const crd_real* y = crdi_history_newest(&c->history);
     const bool smooth = c->opt.reconstruction == CRD_RECONSTRUCT_SMOOTH && c->planned;
-    const double before = smooth ? curve_at(c, t) : 0;
+    const crd_real before = smooth ? curve_at(c, t) : 0;
     const int in_table = k <= c->opt.k_max ? k : c->opt.k_max;
     element_predict(c, y, in_table);
     if (c->commands) {
@@ -512,14 +543,14 @@ CRDI_APART static void plan(crd_coupling* c, int k, double t)
     c->planned = true;
 }
 
-CRDI_SELDOM static double look_back(crd_coupling* c, double age)
+CRDI_SELDOM static crd_real look_back(crd_coupling* c, double age)
 {
     if (!c->started || isnan(age)) { return *crdi_history_newest(&c->history); }
     c->counts.rewound++;
     return crdi_history_at(&c->history, -age);
 }
 
-CRDI_APART static double eval_any(crd_coupling* c, double t, double age)
+CRDI_APART static crd_real eval_any(crd_coupling* c, double t, double age)
 {
     if (!(age > -CRDI_GRID_TOLERANCE)) { return look_back(c, age); } // also t = NaN
     const int k = crdi_timeline_k(age);
@@ -529,11 +560,11 @@ CRDI_APART static double eval_any(crd_coupling* c, double t, double age)
 
 // Ways for linear algorithms that are shorter, where nothing odd can happen.
 
-CRDI_APART static double eval_sloped(crd_coupling* c, double age, int k)
+CRDI_APART static crd_real eval_sloped(crd_coupling* c, double age, int k)
 {
-    const double *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
-                 *end = c->weights[k].end;
-    double p0 = 0, p1 = 0;
+    const crd_real *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
+                   *end = c->weights[k].end;
+    crd_real p0 = 0, p1 = 0;
     do { // there is one tap at least
         p0 += w[0] * *y;
         p1 += w[1] * *y;
@@ -543,14 +574,14 @@ CRDI_APART static double eval_sloped(crd_coupling* c, double age, int k)
     c->p0 = p0;
     c->p1 = p1;
     c->k = k;
-    return p0 + p1 * (age - k);
+    return p0 + p1 * (crd_real)(age - k);
 }
 
-CRDI_APART static double eval_short(crd_coupling* c, int k)
+CRDI_APART static crd_real eval_short(crd_coupling* c, int k)
 {
-    const double *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
-                 *end = c->weights[k].end;
-    double p0 = 0;
+    const crd_real *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
+                   *end = c->weights[k].end;
+    crd_real p0 = 0;
     do {
         p0 += *w++ * *y++;
     } while (w != end);
@@ -558,7 +589,7 @@ CRDI_APART static double eval_short(crd_coupling* c, int k)
     return c->p0 = p0;
 }
 
-CRDI_APART static double eval_long(crd_coupling* c, int k)
+CRDI_APART static crd_real eval_long(crd_coupling* c, int k)
 {
     const weights w = c->weights[k];
     c->k = k;
@@ -570,7 +601,7 @@ double crd_coupling_eval(crd_coupling* c, double t)
     const double age = crdi_timeline_age(&c->time, t);
     if (!(age > -CRDI_GRID_TOLERANCE && age < c->direct_until)) { return eval_any(c, t, age); }
     const int k = (int)(age + CRDI_GRID_TOLERANCE);
-    if (k == c->k) { return c->p0 + c->p1 * (age - k); }
+    if (k == c->k) { return c->p0 + c->p1 * (crd_real)(age - k); }
     if (c->sloped) { return eval_sloped(c, age, k); }
     const ptrdiff_t m = c->weights[k].end - c->weights[k].w;
     if (m > 1) { return m < CRDI_DOT_SHORT ? eval_short(c, k) : eval_long(c, k); }
@@ -583,7 +614,7 @@ double crd_coupling_slope(const crd_coupling* c, double t)
     const double theta = c->direct_until > 0 ? crdi_timeline_age(&c->time, t) - (c->k & ~STALE)
                                              : (t - c->from) * c->time.per_step;
     const double faded = (t - c->gap_from) * c->time.per_step;
-    double slope = theta >= -1 && theta < 2 ? c->p1 : 0; // as in curve_at
+    crd_real slope = theta >= -1 && theta < 2 ? c->p1 : 0; // as in curve_at
     if (c->gap != 0 && faded >= 0 && faded < 1) { slope -= c->gap; }
     return slope * c->time.per_step;
 }
@@ -622,11 +653,11 @@ bool crd_coupling_get_weights(const crd_coupling* c, crd_command_weights* out)
 static bool passes_constants(const crd_coupling* c, const crd_network* n)
 {
     const bool known = c->lowest < c->highest || (c->lowest == c->highest && c->lowest != 0);
-    const double low = known ? c->lowest : -1, high = known ? c->highest : 1;
-    const double size = fmax(fabs(low), fabs(high));
-    const double level[3] = {low, high, 0.5 * low + 0.5 * high};
+    const crd_real low = known ? c->lowest : -1, high = known ? c->highest : 1;
+    const crd_real size = fmax(fabs(low), fabs(high));
+    const crd_real level[3] = {low, high, 0.5 * low + 0.5 * high};
     for (int i = 0; i < 3; i++) {
-        double y[CRD_TAPS_MAX];
+        crd_real y[CRD_TAPS_MAX];
         for (int j = 0; j < n->m; j++) {
             y[j] = level[i];
         }

@@ -20,18 +20,18 @@ typedef struct error_curves {
     crd_family family;
     crd_fit fit;
     int errors, k_max, count;
-    double p[CRD_POINTS_MAX];
-    double* w; // ((k_max + 1) x errors) continuation of the errors
+    crd_real p[CRD_POINTS_MAX];
+    crd_real* w; // ((k_max + 1) x errors) continuation of the errors
 } error_curves;
 
 // f_p, `tau` steps after y[0]. `size`: unit of p where it is a slope.
-static double curve_at(crd_family family, double p, double size, const double* y, int tau)
+static crd_real curve_at(crd_family family, crd_real p, crd_real size, const crd_real* y, int tau)
 {
-    double value = y[0], change = y[0] - y[1], before = y[1] - y[2];
+    crd_real value = y[0], change = y[0] - y[1], before = y[1] - y[2];
     if (family == CRD_FAMILY_LINE) { return value + p * size * tau; }
-    const double turn = 2 * cos(p);
+    const crd_real turn = 2 * cos(p);
     for (int j = 0; j < tau; j++) {
-        const double next = family == CRD_FAMILY_DECAY ? p * change : turn * change - before;
+        const crd_real next = family == CRD_FAMILY_DECAY ? p * change : turn * change - before;
         before = change;
         change = next;
         value += change;
@@ -39,16 +39,17 @@ static double curve_at(crd_family family, double p, double size, const double* y
     return value;
 }
 
-static double error_at(const error_curves* c, double p, double size, const double* y, int k, int i)
+static crd_real error_at(const error_curves* c, crd_real p, crd_real size, const crd_real* y, int k,
+                         int i)
 {
     return curve_at(c->family, p, size, y + i + k + 1, k + 1) - y[i];
 }
 
 // The largest change among the newest k + 3 samples; the slope that EROS finds is at most 2 k + 3
 // times that.
-static double size_of(const double* y, int k)
+static crd_real size_of(const crd_real* y, int k)
 {
-    double most = 0;
+    crd_real most = 0;
     for (int i = 0; i < k + 2; i++) {
         most = fmax(most, fabs(y[i] - y[i + 1]));
     }
@@ -56,33 +57,34 @@ static double size_of(const double* y, int k)
 }
 
 // Zero between points j and j + 1, whose errors differ in sign.
-static double zero_between(const error_curves* c, const double* E, int j)
+static crd_real zero_between(const error_curves* c, const crd_real* E, int j)
 {
-    const double *p = c->p, p0 = p[j], p1 = p[j + 1];
-    const double slope = (E[j + 1] - E[j]) / (p1 - p0);
-    const double line = slope != 0 ? p0 - E[j] / slope : p0;
+    const crd_real *p = c->p, p0 = p[j], p1 = p[j + 1];
+    const crd_real slope = (E[j + 1] - E[j]) / (p1 - p0);
+    const crd_real line = slope != 0 ? p0 - E[j] / slope : p0;
     if (c->fit == CRD_FIT_LINEAR || c->count < 3) { return line; }
     const int third = j + 2 < c->count ? j + 2 : j - 1;
     // Newton's form: E_j + slope (p - p0) + bend (p - p0)(p - p1)
-    const double bend = ((E[third] - E[j]) / (p[third] - p0) - slope) / (p[third] - p1);
-    const double half = 0.5 * (slope - bend * (p1 - p0)); // of the linear coefficient, from p0
-    const double root = half * half - bend * E[j];
+    const crd_real bend = ((E[third] - E[j]) / (p[third] - p0) - slope) / (p[third] - p1);
+    const crd_real half = 0.5 * (slope - bend * (p1 - p0)); // of the linear coefficient, from p0
+    const crd_real root = half * half - bend * E[j];
     if (!(root >= 0)) { return line; }
-    const double q = -(half + copysign(sqrt(root), half));
-    const double zeros[2] = {q != 0 ? E[j] / q : 0, bend != 0 ? q / bend : INFINITY};
+    const crd_real q = -(half + copysign(sqrt(root), half));
+    const crd_real zeros[2] = {q != 0 ? E[j] / q : 0, bend != 0 ? q / bend : INFINITY};
     for (int i = 0; i < 2; i++) {
         if (zeros[i] >= 0 && zeros[i] <= p1 - p0) { return p0 + zeros[i]; }
     }
     return line;
 }
 
-static double choose(const error_curves* c, const double* E, double size, const double* y, int k)
+static crd_real choose(const error_curves* c, const crd_real* E, crd_real size, const crd_real* y,
+                       int k)
 {
-    double best = NAN, least = INFINITY;
+    crd_real best = NAN, least = INFINITY;
     for (int j = 0; j + 1 < c->count; j++) {
         if (!((E[j] <= 0 && E[j + 1] >= 0) || (E[j] >= 0 && E[j + 1] <= 0))) { continue; }
-        const double p = zero_between(c, E, j);
-        double past = 0;
+        const crd_real p = zero_between(c, E, j);
+        crd_real past = 0;
         for (int i = 0; i < c->errors; i++) {
             past += fabs(error_at(c, p, size, y, k, i));
         }
@@ -101,12 +103,12 @@ static double choose(const error_curves* c, const double* E, double size, const 
     return best;
 }
 
-static double error_curves_predict(void* self, const double* y, int k)
+static crd_real error_curves_predict(void* self, const crd_real* y, int k)
 {
     const error_curves* c = self;
-    const double* w = c->w + (size_t)k * (size_t)c->errors;
-    const double size = c->family == CRD_FAMILY_LINE ? size_of(y, k) : 0;
-    double E[CRD_POINTS_MAX];
+    const crd_real* w = c->w + (size_t)k * (size_t)c->errors;
+    const crd_real size = c->family == CRD_FAMILY_LINE ? size_of(y, k) : 0;
+    crd_real E[CRD_POINTS_MAX];
     for (int j = 0; j < c->count; j++) {
         E[j] = 0;
         for (int i = 0; i < c->errors; i++) {
@@ -131,7 +133,7 @@ static crd_status error_curves_check(crd_context* ctx, const crd_coupling_option
             crdi_coupling_check_int(ctx, "number of points", d->point_count, 2, CRD_POINTS_MAX));
     }
     for (int j = 0; j < d->point_count && !isnan(d->points[0]); j++) {
-        const double p = d->points[j];
+        const crd_real p = d->points[j];
         if (!isfinite(p) || fabs(p) > 1e3 || (j > 0 && !(p > d->points[j - 1]))) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "coupling: point %d = %g, expected ascending numbers from -1000 to "
@@ -146,7 +148,7 @@ fail:
 static crd_status error_curves_init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
     static const struct {
-        double low, high;
+        crd_real low, high;
         int count;
     } ranges[] = {[CRD_FAMILY_LINE] = {-1, 1, 3},
                   [CRD_FAMILY_DECAY] = {0, 1, 9},
@@ -157,14 +159,18 @@ static crd_status error_curves_init(void* self, crd_context* ctx, const crd_coup
     const bool given = d->point_count > 0 && !isnan(d->points[0]);
     *c = (error_curves){.family = d->family, .fit = d->fit, .errors = d->errors, .k_max = o->k_max};
     c->count = d->point_count > 0 ? d->point_count : ranges[d->family].count;
-    const double low = ranges[d->family].low, high = ranges[d->family].high;
+    const crd_real low = ranges[d->family].low, high = ranges[d->family].high;
     for (int j = 0; j < c->count; j++) {
         c->p[j] = given ? d->points[j] : low + (high - low) * j / (c->count - 1);
     }
     c->w = crdi_new_array(ctx, ((size_t)o->k_max + 1) * (size_t)c->errors, sizeof *c->w);
     if (!c->w) { return CRD_E_MEMORY; }
     for (int k = 0; k <= o->k_max; k++) {
-        crdi_least_norm(c->errors, k + 1, d->order, moments, c->w + (ptrdiff_t)k * c->errors);
+        double w[ERRORS_MAX];
+        crdi_least_norm(c->errors, k + 1, d->order, moments, w);
+        for (int i = 0; i < c->errors; i++) {
+            c->w[k * c->errors + i] = (crd_real)w[i];
+        }
     }
     return CRD_OK;
 }
@@ -179,7 +185,7 @@ static void error_curves_forget(void* self)
     (void)self; // it has no memory of its own
 }
 
-static void error_curves_push(void* self, const double* y, double lift)
+static void error_curves_push(void* self, const crd_real* y, crd_real lift)
 {
     (void)self, (void)y, (void)lift;
 }
@@ -190,6 +196,7 @@ static int error_curves_reach(const void* self)
     return c->errors + c->k_max + REACH;
 }
 
+#ifndef CRDI_SMALL
 // ---- in descriptions ---------------------------------------------------------------------------
 
 // Their number, or all of them.
@@ -228,6 +235,7 @@ static const crdi_element_option keys[] = {
     {"points", .read = read_points, .write = write_points}, // behind those it is checked with
     {0},
 };
+#endif
 
 const crdi_algorithm crdi_algorithm_error_curves = {
     .name = "error-curves",

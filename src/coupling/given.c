@@ -25,6 +25,7 @@ static crd_status given_check_options(crd_context* ctx, const crd_coupling_optio
     return crdi_coupling_check_number(ctx, "given_count", n, n > 0, "at least one set of weights");
 }
 
+#ifndef CRDI_SMALL
 // ---- in descriptions ---------------------------------------------------------------------------
 
 static crd_status read_one_weights(crdi_element_reader* r, const crdi_json* n, bool needs_k,
@@ -41,7 +42,7 @@ static crd_status read_one_weights(crdi_element_reader* r, const crdi_json* n, b
     }
     if (k) { CRD_TRY(crdi_element_read_int(r, k, 0, CRD_LATENCY_MAX, &out->k)); }
     const int m = a->kind == CRDI_JSON_LIST && a->count > 0 ? a->count : 1;
-    double* w = crdi_arena_new(r->arena, 2 * (size_t)m, sizeof *w);
+    crd_real* w = crdi_arena_new(r->arena, 2 * (size_t)m, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     CRD_TRY(crdi_element_read_numbers(r, a, 1, CRD_TAPS_MAX, w));
     if (A) { CRD_TRY(crdi_element_read_numbers(r, A, m, m, w + m)); }
@@ -112,6 +113,7 @@ static const crdi_element_option keys[] = {
     {"weights", .read = read_weights, .write = write_weights},
     {0},
 };
+#endif
 
 const crdi_algorithm crdi_algorithm_given = {
     .name = "linear",

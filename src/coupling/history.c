@@ -26,14 +26,14 @@ static ptrdiff_t history_place_of(const crdi_history* h, ptrdiff_t age)
     return place < h->capacity ? place : place - h->capacity;
 }
 
-static void history_set(crdi_history* h, ptrdiff_t age, double value)
+static void history_set(crdi_history* h, ptrdiff_t age, crd_real value)
 {
     const ptrdiff_t place = history_place_of(h, age);
     h->y[place] = value;
     h->y[place + h->capacity] = value;
 }
 
-void crdi_history_start(crdi_history* h, double value)
+void crdi_history_start(crdi_history* h, crd_real value)
 {
     h->newest = h->y;
     h->count = 1;
@@ -55,7 +55,7 @@ void crdi_history_mark(crdi_history* h)
     h->marked = h->count;
 }
 
-void crdi_history_lift(crdi_history* h, int age, double height)
+void crdi_history_lift(crdi_history* h, int age, crd_real height)
 {
     for (ptrdiff_t i = age + 1; i < h->capacity; i++) {
         const ptrdiff_t place = history_place_of(h, i);
@@ -68,9 +68,9 @@ void crdi_history_lift(crdi_history* h, int age, double height)
 }
 
 // Sum of the jumps after the sample of that age.
-static double lifted(const crdi_history* h, int age)
+static crd_real lifted(const crdi_history* h, int age)
 {
-    double sum = 0;
+    crd_real sum = 0;
     for (int64_t j = h->jump_count - 1; j >= 0 && j >= h->jump_count - CRDI_JUMPS; j--) {
         if (h->jumps[j % CRDI_JUMPS].at > h->count - age) {
             sum += h->jumps[j % CRDI_JUMPS].height;
@@ -81,7 +81,7 @@ static double lifted(const crdi_history* h, int age)
 
 // A jump is taken to be where the first sample after it is. One from the gap before that sample may
 // show that it was earlier.
-static void move_jump(crdi_history* h, int age, double value)
+static void move_jump(crdi_history* h, int age, crd_real value)
 {
     for (int64_t j = h->jump_count - 1; j >= 0 && j >= h->jump_count - CRDI_JUMPS; j--) {
         const int64_t after = h->count - h->jumps[j % CRDI_JUMPS].at; // its age
@@ -90,7 +90,7 @@ static void move_jump(crdi_history* h, int age, double value)
             i--;
         }
         if (i != after) { continue; }
-        const double off = value + lifted(h, age) - crdi_history_newest(h)[age];
+        const crd_real off = value + lifted(h, age) - crdi_history_newest(h)[age];
         if (fabs(off - h->jumps[j % CRDI_JUMPS].height) < fabs(off)) {
             h->jumps[j % CRDI_JUMPS].at = h->count - age;
         }
@@ -101,14 +101,14 @@ static void move_jump(crdi_history* h, int age, double value)
 // Interpolate the filled samples between two that arrived, ages `from` < `to`.
 static void history_fill(crdi_history* h, int from, int to)
 {
-    const double* y = crdi_history_newest(h);
-    const double newer = y[from], older = y[to];
+    const crd_real* y = crdi_history_newest(h);
+    const crd_real newer = y[from], older = y[to];
     for (int i = from + 1; i < to; i++) {
         history_set(h, i, newer + (older - newer) * (i - from) / (to - from));
     }
 }
 
-bool crdi_history_replace(crdi_history* h, int age, double value)
+bool crdi_history_replace(crdi_history* h, int age, crd_real value)
 {
     if (h->real[history_place_of(h, age)]) { return false; }
     h->real[history_place_of(h, age)] = true;
@@ -126,12 +126,12 @@ bool crdi_history_replace(crdi_history* h, int age, double value)
     return true;
 }
 
-double crdi_history_at(const crdi_history* h, double age)
+crd_real crdi_history_at(const crdi_history* h, double age)
 {
-    const double* y = crdi_history_newest(h);
+    const crd_real* y = crdi_history_newest(h);
     if (!(age < (double)(h->capacity - 1))) { return y[h->capacity - 1]; }
     const int i = (int)age;
-    return y[i] + (age - i) * (y[i + 1] - y[i]);
+    return y[i] + (crd_real)(age - i) * (y[i + 1] - y[i]);
 }
 
 void crdi_history_resample(crdi_history* h, double ratio)

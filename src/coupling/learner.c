@@ -14,13 +14,13 @@ enum {
 };
 // Differences above this multiple of their usual size are cut: a fast shift of level, which nothing
 // in the past could tell, would rule the sums for as long as they remember.
-static const double outlier = 2.5;
-static const double early = 30;
-static const double rest = 0.03; // of the usual power: after a pause, a signal may move again
-static const double largest = 1e280;
+static const crd_real outlier = 2.5;
+static const crd_real early = 30;
+static const crd_real rest = 0.03; // of the usual power: after a pause, a signal may move again
+static const crd_real largest = CRDI_OF(1e280, 1e35);
 
 crd_status crdi_learner_init(crdi_learner* r, crd_context* ctx, int m, int few, int k_max,
-                             double window, double ridge, const crd_linear* to)
+                             crd_real window, crd_real ridge, const crd_linear* to)
 {
     const size_t n = (size_t)m - 1, ks = (size_t)k_max + 1;
     *r = (crdi_learner){.m = m,
@@ -59,9 +59,9 @@ void crdi_learner_clear(crdi_learner* r, crd_context* ctx)
 }
 
 // The weight of difference i in sum_j a_j y_j = y_0 + sum_i c_i (y_i - y_{i+1}), if sum a = 1.
-static void to_differences(const crd_linear* l, int n, double* c)
+static void to_differences(const crd_linear* l, int n, crd_real* c)
 {
-    double sum = 0;
+    crd_real sum = 0;
     for (int i = l->m - 1; i > n; i--) {
         sum += l->a[i];
     }
@@ -71,7 +71,7 @@ static void to_differences(const crd_linear* l, int n, double* c)
     }
 }
 
-static void from_differences(const double* c, int n, double* a)
+static void from_differences(const crd_real* c, int n, crd_real* a)
 {
     a[0] = 1 + c[0];
     for (int i = 1; i < n; i++) {
@@ -97,16 +97,16 @@ void crdi_learner_reset(crdi_learner* r)
     }
 }
 
-static const double* learner_row_of(const crdi_learner* r, int age)
+static const crd_real* learner_row_of(const crdi_learner* r, int age)
 {
     const int row = r->head + age;
     return &r->R[(row < r->rows ? row : row - r->rows) * r->lags];
 }
 
-static void next_row(int lags, double mu, const double* restrict before, const double* restrict d,
-                     double* restrict now)
+static void next_row(int lags, crd_real mu, const crd_real* restrict before,
+                     const crd_real* restrict d, crd_real* restrict now)
 {
-    const double newest = d[0];
+    const crd_real newest = d[0];
     for (int l = 0; l < lags; l += BLOCK) {
         for (int c = l; c < l + BLOCK; c++) {
             now[c] = mu * before[c] + newest * d[c];
@@ -114,20 +114,20 @@ static void next_row(int lags, double mu, const double* restrict before, const d
     }
 }
 
-void crdi_learner_push(crdi_learner* r, const double* y)
+void crdi_learner_push(crdi_learner* r, const crd_real* y)
 {
-    const double d = y[0] - y[1], count = (double)r->count;
+    const crd_real d = y[0] - y[1], count = (crd_real)r->count;
     if (!(d * d < largest)) {
         crdi_learner_reset(r);
         return;
     }
-    const double power = r->power > rest * r->usual ? r->power : rest * r->usual;
+    const crd_real power = r->power > rest * r->usual ? r->power : rest * r->usual;
     if (r->count >= SETTLED) { r->limit = outlier * sqrt(power); }
     memmove(&r->d[1], &r->d[0], (size_t)(r->lags - 1) * sizeof *r->d);
     r->d[0] = crdi_clamp(d, -r->limit, r->limit);
     r->power += (r->d[0] * r->d[0] - r->power) / (count < POWER_WINDOW ? count + 1 : POWER_WINDOW);
     r->usual += (d * d - r->usual) / (count < USUAL_WINDOW ? count + 1 : USUAL_WINDOW);
-    const double* before = learner_row_of(r, 0);
+    const crd_real* before = learner_row_of(r, 0);
     r->head = r->head > 0 ? r->head - 1 : r->rows - 1;
     next_row(r->lags, r->mu, before, r->d, &r->R[r->head * r->lags]);
     r->count++;
@@ -137,23 +137,23 @@ void crdi_learner_push(crdi_learner* r, const double* y)
 static bool refresh_begin(crdi_learner* r, int k)
 {
     const int n = r->m - 1;
-    double trace = 0;
+    crd_real trace = 0;
     for (int i = 0; i < n; i++) {
-        const double* row = learner_row_of(r, k + i);
+        const crd_real* row = learner_row_of(r, k + i);
         trace += row[0];
         memcpy(&r->matrix[i * n + i], row, (size_t)(n - i) * sizeof *row);
     }
     // Few samples say little: in the beginning the pull is strong.
-    const double count = (double)r->count;
-    const double pull = (r->ridge + early * r->m / (count * count)) * trace / n;
-    if (!(pull > 1e-280)) { return false; }
+    const crd_real count = (crd_real)r->count;
+    const crd_real pull = (r->ridge + early * r->m / (count * count)) * trace / n;
+    if (!(pull > CRDI_OF(1e-280, 1e-35))) { return false; }
     to_differences(&r->to[k], n, r->c);
     for (int i = 0; i < n; i++) {
         r->matrix[i * n + i] += pull;
         r->c[i] *= pull;
     }
     for (int l = 0; l < k; l++) {
-        const double* row = learner_row_of(r, l) + k - l;
+        const crd_real* row = learner_row_of(r, l) + k - l;
         for (int i = 0; i < n; i++) {
             r->c[i] += row[i];
         }
@@ -167,7 +167,7 @@ static void refresh_end(crdi_learner* r, int k)
     const int n = r->m - 1, few = r->few - 1;
     crdi_cholesky_forward(n, r->matrix, r->c);
     if (few > 0) {
-        double* c = r->c + n;
+        crd_real* c = r->c + n;
         memcpy(c, r->c, (size_t)few * sizeof *c);
         crdi_cholesky_back(few, n, r->matrix, c);
         from_differences(c, few, &r->a_few[k * r->few]);
@@ -201,7 +201,7 @@ static void refresh_a_part(crdi_learner* r, int k)
 }
 
 // If the latency varies, its filters take turns, so that a step does not become dear.
-const double* crdi_learner_weights(crdi_learner* r, int k)
+const crd_real* crdi_learner_weights(crdi_learner* r, int k)
 {
     const bool due = r->count >= r->solved[k] + CRDI_REFRESH;
     if (r->spread != CRDI_AT_ONCE) {
@@ -215,15 +215,15 @@ const double* crdi_learner_weights(crdi_learner* r, int k)
 
 // What lies behind a fast shift of level would be taken for a swing that comes back. So outliers
 // among the older differences are cut as they are for learning, and those far out at any age.
-const double* crdi_learner_tame(crdi_learner* r, const double* y)
+const crd_real* crdi_learner_tame(crdi_learner* r, const crd_real* y)
 {
-    const double limit = r->limit, far_out = 6 * limit;
-    double lift = 0;
+    const crd_real limit = r->limit, far_out = 6 * limit;
+    crd_real lift = 0;
     r->tame[0] = y[0];
     for (int i = 0; i + 1 < r->m; i++) {
-        const double d = y[i] - y[i + 1], size = fabs(d);
+        const crd_real d = y[i] - y[i + 1], size = fabs(d);
         if (size > limit) {
-            const double cut = size > far_out ? 1 : crdi_clamp((i - 2) / 6.0, 0, 1);
+            const crd_real cut = size > far_out ? 1 : crdi_clamp((i - 2) / 6.0, 0, 1);
             lift += cut * (d - copysign(limit, d));
         }
         r->tame[i + 1] = y[i + 1] + lift;
@@ -260,13 +260,13 @@ static void ridge_forget(void* self)
     crdi_learner_reset(&((ridge*)self)->learner);
 }
 
-static void ridge_push(void* self, const double* y, double lift)
+static void ridge_push(void* self, const crd_real* y, crd_real lift)
 {
     (void)lift;
     crdi_learner_push(&((ridge*)self)->learner, y);
 }
 
-static double ridge_predict(void* self, const double* y, int k)
+static crd_real ridge_predict(void* self, const crd_real* y, int k)
 {
     crdi_learner* r = &((ridge*)self)->learner;
     return crdi_dot(r->m, crdi_learner_weights(r, k), crdi_learner_tame(r, y));

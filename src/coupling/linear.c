@@ -22,9 +22,9 @@ crd_design crd_design_defaults(crd_method method)
     return d;
 }
 
-double crd_linear_eval(const crd_linear* l, const double* y, double theta)
+double crd_linear_eval(const crd_linear* l, const crd_real* y, double theta)
 {
-    const double value = crdi_dot(l->m, l->a, y) + l->b;
+    const crd_real value = crdi_dot(l->m, l->a, y) + l->b;
     return l->A ? value + theta * crdi_dot(l->m, l->A, y) : value;
 }
 
@@ -34,10 +34,22 @@ void crd_linear_clear(crd_context* ctx, crd_linear* l)
     *l = (crd_linear){0};
 }
 
-// Zeroed a and, behind it, A.
-static double* new_weights(crd_context* ctx, int m)
+crd_status crdi_linear_begin(crd_context* ctx, int m, int k, crd_linear* out, double** w)
 {
-    return crdi_new_array(ctx, 2 * (size_t)m, sizeof(double));
+    crd_real* a = crdi_new_array(ctx, 2 * (size_t)m, sizeof *a);
+    *out = (crd_linear){.m = m, .k = k, .a = a, .A = a ? a + m : NULL};
+    *w = a ? crdi_new_array(ctx, 2 * (size_t)m, sizeof **w) : NULL;
+    return *w ? CRD_OK : CRD_E_MEMORY;
+}
+
+void crdi_linear_end(crd_context* ctx, crd_status st, crd_linear* out, double* w)
+{
+    crd_real* a = (crd_real*)out->a;
+    for (int i = 0; i < 2 * out->m && st == CRD_OK; i++) {
+        a[i] = (crd_real)w[i];
+    }
+    crd_free(ctx, w);
+    if (st < 0) { crd_linear_clear(ctx, out); }
 }
 
 crd_status crdi_coupling_check_int(crd_context* ctx, const char* what, int x, int low, int high)
@@ -52,24 +64,23 @@ crd_status crd_linear_make(crd_context* ctx, const crd_design* design, int k, cr
 {
     crd_status st = CRD_OK;
     const crdi_algorithm* row = crdi_design_at((int)design->method);
-    double* a = NULL;
     CRD_TRY(crdi_coupling_check_int(ctx, "k", k, 0, CRD_LATENCY_MAX));
     CRD_TRY(
         crdi_coupling_check_int(ctx, "method", (int)design->method, 0, crdi_design_count() - 1));
     if (row->check) { CRD_TRY(row->check(ctx, design)); }
     const int m = row->taps ? row->taps(design, k) : design->taps;
-    a = new_weights(ctx, m);
-    if (!a) { return CRD_E_MEMORY; }
-    CRD_TRY(row->weigh(ctx, design, k, m, a, a + m));
-    *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
-    return CRD_OK;
+    crd_linear l;
+    double* w;
+    st = crdi_linear_begin(ctx, m, k, &l, &w);
+    if (st == CRD_OK) { st = row->weigh(ctx, design, k, m, w, w + m); }
+    crdi_linear_end(ctx, st, &l, w);
+    if (st == CRD_OK) { *out = l; }
 fail:
-    crd_free(ctx, a);
     return st;
 }
 
-static crd_status check_sum(crd_context* ctx, const char* name, const double* w, int m, double want,
-                            bool any_gain)
+static crd_status check_sum(crd_context* ctx, const char* name, const crd_real* w, int m,
+                            double want, bool any_gain)
 {
     double sum = 0;
     for (int i = 0; i < m; i++) {
@@ -79,7 +90,7 @@ static crd_status check_sum(crd_context* ctx, const char* name, const double* w,
         }
         sum += w[i];
     }
-    if (!any_gain && !(fabs(sum - want) <= 1e-6)) {
+    if (!any_gain && !(fabs(sum - want) <= CRDI_OF(1e-6, 1e-5))) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "coupling: the weights %s sum to %.9g, expected %g: constants would be "
                          "distorted (any-gain allows it)",
@@ -103,8 +114,8 @@ crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, bool any_ga
                              : "coupling: b = %g, expected a finite number",
                          from->b);
     }
-    const size_t bytes = (size_t)from->m * sizeof(double);
-    double* a = new_weights(ctx, from->m);
+    const size_t bytes = (size_t)from->m * sizeof(crd_real);
+    crd_real* a = crdi_new_array(ctx, 2 * (size_t)from->m, sizeof *a);
     if (!a) { return CRD_E_MEMORY; }
     memcpy(a, from->a, bytes);
     if (from->A) { memcpy(a + from->m, from->A, bytes); }

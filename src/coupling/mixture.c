@@ -14,14 +14,15 @@ typedef struct sizes {
     crdi_spread spread;
 } sizes;
 static const sizes full = {9, 25, 60, CRDI_AT_ONCE}, compact = {5, 9, 12, CRDI_IN_PANELS};
-static const double window = 400, ridge = 1e-3; // of what learns
-static const double forget = 0.95;              // of an expert's errors, per step
-static const double forget_record = 0.99;
-static const double forget_products = 0.997;
-static const double sharpness = 2; // how much better an expert has to be to count alone
-static const double room = 2;      // nobody may say more than this multiple of the largest swing,
-static const double forget_swing = 0.99; // whose memory is this long
-static const double credit = 10;         // in usual squared errors of the hold
+static const crd_real largest = CRDI_OF(1e280, 1e35);
+static const crd_real window = 400, ridge = 1e-3; // of what learns
+static const crd_real forget = 0.95;              // of an expert's errors, per step
+static const crd_real forget_record = 0.99;
+static const crd_real forget_products = 0.997;
+static const crd_real sharpness = 2; // how much better an expert has to be to count alone
+static const crd_real room = 2;      // nobody may say more than this multiple of the largest swing,
+static const crd_real forget_swing = 0.99; // whose memory is this long
+static const crd_real credit = 10;         // in usual squared errors of the hold
 
 // Experts whose predictions are weighted by how well they did lately, and a judge who compares
 // what they say together with the hold.
@@ -30,26 +31,29 @@ typedef struct mixture {
     const sizes* taps;
     crd_linear *short_wiener, *long_wiener; // (k_max + 1)
     crdi_learner learner;
-    double* swing;          // (k_max + 1) largest recent change over so many steps
-    double* said;           // (rows x EXPERTS) predictions by the sample they were for
-    double* together;       // (rows x ESTIMATES)
-    int64_t* said_for;      // (rows) that sample
-    double loss[EXPERTS];   // sum of squared errors with forgetting
-    double record[EXPERTS]; // the same over a longer time
-    double products[6];     // sums of products of signal, hold and experts, for the judge
-    double share;           // of the experts in the result, the rest is the hold's
-    int64_t newest, judged; // count of samples; of those that were predicted
-    crdi_account account;   // against the hold: outliers on a link with losses fool every expert
+    crd_real* swing;          // (k_max + 1) largest recent change over so many steps
+    crd_real* said;           // (rows x EXPERTS) predictions by the sample they were for
+    crd_real* together;       // (rows x ESTIMATES)
+    int64_t* said_for;        // (rows) that sample
+    crd_real loss[EXPERTS];   // sum of squared errors with forgetting
+    crd_real record[EXPERTS]; // the same over a longer time
+    crd_real products[6];     // sums of products of signal, hold and experts, for the judge
+    crd_real share;           // of the experts in the result, the rest is the hold's
+    int64_t newest, judged;   // count of samples; of those that were predicted
+    crdi_account account;     // against the hold: outliers on a link with losses fool every expert
 } mixture;
 
 static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear** out)
 {
-    crd_coupling_options o = crd_coupling_defaults();
-    o.algorithm = CRD_ALGORITHM_LINEAR;
-    o.k_max = k_max;
-    o.design = crd_design_defaults(CRD_METHOD_WIENER);
-    o.design.taps = taps;
-    return crdi_table_make(ctx, &o, out);
+    crd_design d = crd_design_defaults(CRD_METHOD_WIENER);
+    d.taps = taps;
+    crd_linear* table = crdi_new_array(ctx, (size_t)k_max + 1, sizeof *table);
+    crd_status st = table ? CRD_OK : CRD_E_MEMORY;
+    for (int k = 0; k <= k_max && st == CRD_OK; k++) {
+        st = crd_linear_make(ctx, &d, k, &table[k]);
+    }
+    *out = table; // also half of it: clear comes
+    return st;
 }
 
 static void mixture_forget_all(void* self);
@@ -120,26 +124,26 @@ enum { YY, HH, EE, YH, YE, HE }; // signal, hold, experts
 // Square of the combined error of Sprague and Geers that the mixture would have had with this share
 // of the experts. Least squares alone is a bad advisor: where there is little to predict it says
 // little, and that is a loss of amplitude.
-static double combined_error(const double* s, double share)
+static crd_real combined_error(const crd_real* s, crd_real share)
 {
-    const double pi = 3.14159265358979323846, hold = 1 - share;
-    const double ee = hold * hold * s[HH] + 2 * hold * share * s[HE] + share * share * s[EE];
-    const double ye = hold * s[YH] + share * s[YE];
+    const crd_real pi = 3.14159265358979323846, hold = 1 - share;
+    const crd_real ee = hold * hold * s[HH] + 2 * hold * share * s[HE] + share * share * s[EE];
+    const crd_real ye = hold * s[YH] + share * s[YE];
     if (!(ee > 0)) { return HUGE_VAL; }
-    const double M = sqrt(s[YY] / ee) - 1;
-    const double P = acos(crdi_clamp(ye / sqrt(s[YY] * ee), -1, 1)) / pi;
+    const crd_real M = sqrt(s[YY] / ee) - 1;
+    const crd_real P = acos(crdi_clamp(ye / sqrt(s[YY] * ee), -1, 1)) / pi;
     return M * M + P * P;
 }
 
 static void review(mixture* x)
 {
     enum { PARTS = 8 };
-    const double bonus = 0.04; // for the experts: chance shall not decide
-    const double follow = 0.67;
-    double best = HUGE_VAL, share = 0;
+    const crd_real bonus = 0.04; // for the experts: chance shall not decide
+    const crd_real follow = 0.67;
+    crd_real best = HUGE_VAL, share = 0;
     for (int i = 0; i <= PARTS; i++) {
-        const double s = (double)i / PARTS;
-        const double error = combined_error(x->products, s) * (1 + bonus * (1 - s));
+        const crd_real s = (crd_real)i / PARTS;
+        const crd_real error = combined_error(x->products, s) * (1 + bonus * (1 - s));
         if (error <= best) {
             best = error;
             share = s;
@@ -148,10 +152,10 @@ static void review(mixture* x)
     x->share += follow * (share - x->share);
 }
 
-static void remember_products(mixture* x, double y, double hold, double experts)
+static void remember_products(mixture* x, crd_real y, crd_real hold, crd_real experts)
 {
-    const double product[] = {y * y,    hold * hold, experts * experts,
-                              y * hold, y * experts, hold * experts};
+    const crd_real product[] = {y * y,    hold * hold, experts * experts,
+                                y * hold, y * experts, hold * experts};
     for (int i = 0; i < 6; i++) {
         x->products[i] = forget_products * x->products[i] + product[i];
     }
@@ -159,29 +163,29 @@ static void remember_products(mixture* x, double y, double hold, double experts)
 
 // ---- the account -------------------------------------------------------------------------------
 
-static const double slack = 0.01, clip = 9;
+static const crd_real slack = 0.01, clip = 9;
 enum { USUAL = 100 }; // samples
 
-void crdi_account_keep(crdi_account* x, double safe, double result)
+void crdi_account_keep(crdi_account* x, crd_real safe, crd_real result)
 {
-    const double e = safe * safe, n = x->count < USUAL ? (double)x->count + 1 : USUAL;
+    const crd_real e = safe * safe, n = x->count < USUAL ? (crd_real)x->count + 1 : USUAL;
     x->gained += (1 + slack) * e - result * result;
     x->usual += ((x->usual > 0 ? fmin(e, clip * x->usual) : e) - x->usual) / n;
     x->count++;
 }
 
-double crdi_account_affords(const crdi_account* x, double e, double lent, int k)
+crd_real crdi_account_affords(const crdi_account* x, crd_real e, crd_real lent, int k)
 {
-    const double stake = fmax(x->gained + lent * x->usual, 0) / k;
+    const crd_real stake = fmax(x->gained + lent * x->usual, 0) / k;
     return sqrt(e + stake) - sqrt(e);
 }
 
 // ---- the experts -------------------------------------------------------------------------------
 
-static void mixture_push(void* self, const double* y, double lift)
+static void mixture_push(void* self, const crd_real* y, crd_real lift)
 {
     mixture* x = self;
-    if (!(y[0] * y[0] < 1e280 && lift * lift < 1e280)) { // squares would be no numbers
+    if (!(y[0] * y[0] < largest && lift * lift < largest)) { // squares would be no numbers
         mixture_forget_all(x);
         return;
     }
@@ -193,72 +197,72 @@ static void mixture_push(void* self, const double* y, double lift)
         }
     }
     for (int k = 1; k <= x->k_max; k++) {
-        const double change = fabs(y[0] - y[k]), before = forget_swing * x->swing[k];
+        const crd_real change = fabs(y[0] - y[k]), before = forget_swing * x->swing[k];
         x->swing[k] = change > before ? change : before;
     }
     const int row = (int)(x->newest % x->rows);
     if (x->said_for[row] != x->newest) { return; }
     for (int e = 0; e < EXPERTS; e++) {
-        const double error = y[0] - x->said[row * EXPERTS + e];
+        const crd_real error = y[0] - x->said[row * EXPERTS + e];
         x->loss[e] = forget * x->loss[e] + error * error;
         x->record[e] = forget_record * x->record[e] + error * error;
     }
     // The judge gets what was really said: where jumps are frequent, that they cannot be foreseen
     // is a property of the signal.
-    const double* estimate = &x->together[ESTIMATES * row];
+    const crd_real* estimate = &x->together[ESTIMATES * row];
     remember_products(x, y[0], estimate[HELD], estimate[EXPECTED]);
     crdi_account_keep(&x->account, y[0] - estimate[HELD], y[0] - estimate[RESULT]);
     if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
-static double worse_by(double loss, double best)
+static crd_real worse_by(crd_real loss, crd_real best)
 {
     return loss > best ? fmin((loss - best) / best, 1e3) : 0; // best = 0: infinitely
 }
 
 // Returns how far the experts together are from the hold.
-static double mixture_weigh(const mixture* x, const double* said)
+static crd_real mixture_weigh(const mixture* x, const crd_real* said)
 {
-    double best = x->loss[0], best_record = x->record[0], sum = 0, weights = 0;
+    crd_real best = x->loss[0], best_record = x->record[0], sum = 0, weights = 0;
     for (int e = 1; e < EXPERTS; e++) {
         best = x->loss[e] < best ? x->loss[e] : best;
         best_record = x->record[e] < best_record ? x->record[e] : best_record;
     }
     for (int e = 0; e < EXPERTS; e++) {
-        double doubt = worse_by(x->loss[e], best);
+        crd_real doubt = worse_by(x->loss[e], best);
         // The hold is right at every turn of a signal, which is luck: its long record counts, too.
         if (e == HOLD) { doubt += worse_by(x->record[e], best_record); }
-        const double w = exp(-sharpness * doubt);
+        const crd_real w = exp(-sharpness * doubt);
         sum += w * (said[e] - said[HOLD]);
         weights += w;
     }
     return weights > 0 ? sum / weights : 0;
 }
 
-static double mixture_predict(void* self, const double* y, int k)
+static crd_real mixture_predict(void* self, const crd_real* y, int k)
 {
     mixture* x = self;
     if (k == 0) { return y[0]; }
     const sizes* taps = x->taps;
-    const double* v = crdi_learner_tame(&x->learner, y);
-    const double* learned = crdi_learner_weights(&x->learner, k);
-    double said[EXPERTS] = {
+    const crd_real* v = crdi_learner_tame(&x->learner, y);
+    const crd_real* learned = crdi_learner_weights(&x->learner, k);
+    crd_real said[EXPERTS] = {
         y[0],
         crdi_dot(taps->short_wiener, x->short_wiener[k].a, v),
         crdi_dot(taps->few, x->long_wiener[k].a, v),
         crdi_dot(taps->few, &x->learner.a_few[k * taps->few], v),
         crdi_dot(taps->many, learned, v),
     };
-    const double far_out = room * x->swing[k];
+    const crd_real far_out = room * x->swing[k];
     for (int e = 1; e < EXPERTS; e++) {
         said[e] = crdi_clamp(said[e], y[0] - far_out, y[0] + far_out);
     }
-    const double change = mixture_weigh(x, said);
+    const crd_real change = mixture_weigh(x, said);
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
-    double* estimate = &x->together[ESTIMATES * row];
-    const double most = crdi_account_affords(&x->account, x->account.usual, credit, k);
+    crd_real* estimate = &x->together[ESTIMATES * row];
+    const crd_real most = crdi_account_affords(&x->account, x->account.usual, credit, k);
     estimate[HELD] = y[0];
     estimate[EXPECTED] = y[0] + change;
     estimate[RESULT] = y[0] + crdi_clamp(x->share * change, -most, most);

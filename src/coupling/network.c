@@ -11,12 +11,12 @@
 enum { MOST = CRD_NETWORK_NEURONS };
 
 // u = b + W y. Four sums at a time do not wait for each other; each runs over y in order.
-static void layer(int rows, int columns, const double* restrict W, const double* restrict b,
-                  const double* restrict y, double* restrict u)
+static void layer(int rows, int columns, const crd_real* restrict W, const crd_real* restrict b,
+                  const crd_real* restrict y, crd_real* restrict u)
 {
     int i = 0;
     for (; i + 4 <= rows; i += 4, W += 4 * columns) {
-        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        crd_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         for (int j = 0; j < columns; j++) {
             s0 += W[j] * y[j];
             s1 += W[columns + j] * y[j];
@@ -33,16 +33,16 @@ static void layer(int rows, int columns, const double* restrict W, const double*
     }
 }
 
-static void bend(int n, double alpha, double* x)
+static void bend(int n, crd_real alpha, crd_real* x)
 {
     for (int j = 0; j < n; j++) {
         x[j] = x[j] >= 0 ? x[j] : alpha * x[j];
     }
 }
 
-double crd_network_eval(const crd_network* n, const double* y)
+double crd_network_eval(const crd_network* n, const crd_real* y)
 {
-    double u[MOST], x[MOST];
+    crd_real u[MOST], x[MOST];
     if (n->n1 > 0) {
         layer(n->n1, n->m, n->W1, n->b1, y, u);
         y = u;
@@ -55,9 +55,10 @@ double crd_network_eval(const crd_network* n, const double* y)
         layer(n->n_more[h], last, n->W_more[h], n->b_more[h], u, x);
         last = n->n_more[h];
     }
-    double out = n->b3;
+    const crd_real alpha = n->alpha;
+    crd_real out = n->b3;
     for (int j = 0; j < last; j++) {
-        out += n->W3[j] * (x[j] >= 0 ? x[j] : n->alpha * x[j]);
+        out += n->W3[j] * (x[j] >= 0 ? x[j] : alpha * x[j]);
     }
     return out;
 }
@@ -99,7 +100,7 @@ size_t crdi_network_weights(const crd_network* n)
     return sum;
 }
 
-static bool is_alpha(double alpha)
+static bool is_alpha(crd_real alpha)
 {
     return alpha > -1 && alpha <= 1;
 }
@@ -140,14 +141,14 @@ const char* crd_network_shape(const crd_network* n, char* out, size_t size)
     return out;
 }
 
-void crdi_network_place(crd_network* n, const double* weights)
+void crdi_network_place(crd_network* n, const crd_real* weights)
 {
     const int columns = crdi_network_columns(n);
     n->W1 = weights;
     n->b1 = n->W1 + n->n1 * n->m;
     n->W2 = n->b1 + n->n1;
     n->b2 = n->W2 + n->n2 * columns;
-    const double* next = n->b2 + n->n2;
+    const crd_real* next = n->b2 + n->n2;
     for (int h = 0, before = n->n2; h < n->more; before = n->n_more[h], h++) {
         n->W_more[h] = next;
         n->b_more[h] = next + n->n_more[h] * before;
@@ -157,7 +158,7 @@ void crdi_network_place(crd_network* n, const double* weights)
     n->b3 = n->W3[crdi_network_last(n)];
 }
 
-void crdi_network_flatten(const crd_network* n, double* weights)
+void crdi_network_flatten(const crd_network* n, crd_real* weights)
 {
     crdi_network_part parts[CRDI_NETWORK_PARTS];
     const int count = crdi_network_parts(n, parts);
@@ -186,7 +187,7 @@ static crd_status check_shape(crd_context* ctx, const crd_network* n)
     return CRD_OK;
 }
 
-static crd_status check_finite(crd_context* ctx, const char* name, const double* w, int n)
+static crd_status check_finite(crd_context* ctx, const char* name, const crd_real* w, int n)
 {
     for (int i = 0; i < n; i++) {
         if (!isfinite(w[i])) {
@@ -229,7 +230,7 @@ crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, size_t r
     const crd_status st = crdi_network_check(ctx, from);
     if (st < 0) { return st; }
     const size_t own = crdi_network_weights(from);
-    double* w = crdi_new_array(ctx, room > own ? room : own, sizeof *w);
+    crd_real* w = crdi_new_array(ctx, room > own ? room : own, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     crdi_network_flatten(from, w);
     *out = *from;
@@ -239,7 +240,7 @@ crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, size_t r
 
 void crdi_network_set(crd_network* to, const crd_network* from)
 {
-    double* w = (double*)to->W1; // one block
+    crd_real* w = (crd_real*)to->W1; // one block
     crdi_network_flatten(from, w);
     *to = *from;
     crdi_network_place(to, w);
@@ -251,43 +252,43 @@ void crdi_network_set(crd_network* to, const crd_network* from)
 // a plus there, which gives a multiple of |x|. Of an odd number the last one is idle. What a layer
 // behind them reads: neuron j of it weighs the pairs differently, so that neurons do not train
 // alike, 1 in sum.
-static void read_pairs(int n, double alpha, int j, double* row)
+static void read_pairs(int n, crd_real alpha, int j, crd_real* row)
 {
     const int pairs = n / 2;
-    const double total = 0.5 * pairs * (pairs + 1);
+    const crd_real total = 0.5 * pairs * (pairs + 1);
     for (int i = 0; i < 2 * pairs; i++) {
-        const double share = j < 0 ? 1.0 / pairs : ((i / 2 + j / 2) % pairs + 1) / total;
+        const crd_real share = j < 0 ? 1.0 / pairs : ((i / 2 + j / 2) % pairs + 1) / total;
         row[i] = (i % 2 ? -1 : 1) * share / (1 + alpha);
     }
     if (pairs == 0) { row[0] = 1; } // alpha = 1: it is linear by itself
 }
 
 // Pairs of neurons that see the input itself have different sizes, which the output has to know.
-static double pair_size(int j, int pairs)
+static crd_real pair_size(int j, int pairs)
 {
     const int number = j / 2 + 1;
     return 2.0 * number / (pairs + 1.0);
 }
 
 // Neuron j of the first layer of leaky ReLUs: a itself, or neurons that all have it, mixed.
-static void read_linear(const crd_network* n, int j, const double* a, double* row)
+static void read_linear(const crd_network* n, int j, const crd_real* a, crd_real* row)
 {
     const int sign = j % 2 ? -1 : 1, pairs = n->n2 / 2;
     if (n->n1 == 0) {
-        const double size = pairs > 0 ? pair_size(j, pairs) : 1;
+        const crd_real size = pairs > 0 ? pair_size(j, pairs) : 1;
         for (int i = 0; i < n->m; i++) {
             row[i] = sign * size * a[i];
         }
         return;
     }
-    const double total = 0.5 * n->n1 * (n->n1 + 1);
+    const crd_real total = 0.5 * n->n1 * (n->n1 + 1);
     for (int i = 0; i < n->n1; i++) {
         const int place = (j % 2 ? n->n1 - 1 - i : i) + j / 2;
         row[i] = sign * ((place % n->n1 + 1) / total);
     }
 }
 
-bool crdi_network_make_linear(crd_network* n, const double* a, double b, double* weights)
+bool crdi_network_make_linear(crd_network* n, const crd_real* a, crd_real b, crd_real* weights)
 {
     int before = n->n2;
     bool possible = n->alpha == 1 || n->n2 >= 2;
@@ -298,21 +299,21 @@ bool crdi_network_make_linear(crd_network* n, const double* a, double b, double*
     memset(weights, 0, crdi_network_weights(n) * sizeof *weights);
     crdi_network_place(n, weights);
     for (int i = 0; i < n->n1; i++) {
-        memcpy((double*)n->W1 + i * n->m, a, (size_t)n->m * sizeof *a);
+        memcpy((crd_real*)n->W1 + i * n->m, a, (size_t)n->m * sizeof *a);
     }
     for (int j = 0; j < n->n2; j++) {
-        read_linear(n, j, a, (double*)n->W2 + j * crdi_network_columns(n));
+        read_linear(n, j, a, (crd_real*)n->W2 + j * crdi_network_columns(n));
     }
     for (int h = 0; h < n->more; before = n->n_more[h], h++) {
         for (int j = 0; j < n->n_more[h]; j++) {
-            double* row = (double*)n->W_more[h] + j * before;
+            crd_real* row = (crd_real*)n->W_more[h] + j * before;
             read_pairs(before, n->alpha, j, row);
             for (int i = 0; i < before && j % 2; i++) {
                 row[i] = -row[i];
             }
         }
     }
-    double* W3 = (double*)n->W3;
+    crd_real* W3 = (crd_real*)n->W3;
     read_pairs(before, n->alpha, -1, W3);
     for (int i = 0; n->n1 == 0 && i < 2 * (before / 2); i++) {
         W3[i] /= pair_size(i, before / 2);
@@ -338,7 +339,7 @@ crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double al
     }
     CRD_TRY(check_shape(ctx, &n));
     CRD_TRY(check_finite(ctx, "a", l->a, l->m));
-    CRD_TRY(check_finite(ctx, "b", &l->b, 1));
+    CRD_TRY(check_finite(ctx, "b", &(crd_real){(crd_real)l->b}, 1));
     for (int h = layers > 1; h < layers; h++) {
         if (neurons[h] % 2 == 0) { continue; }
         return crdi_fail(ctx, CRD_E_RANGE,
@@ -346,9 +347,9 @@ crd_status crd_network_morph_to(crd_context* ctx, const crd_linear* l, double al
                          "linear neuron",
                          neurons[h]);
     }
-    double* w = crdi_new_array(ctx, crdi_network_weights(&n), sizeof *w);
+    crd_real* w = crdi_new_array(ctx, crdi_network_weights(&n), sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
-    (void)crdi_network_make_linear(&n, l->a, l->b, w);
+    (void)crdi_network_make_linear(&n, l->a, (crd_real)l->b, w);
     *out = n;
 fail:
     return st;
@@ -383,7 +384,7 @@ static void network_forget(void* self)
     crdi_networks_forget(self);
 }
 
-static double network_predict(void* self, const double* y, int k)
+static crd_real network_predict(void* self, const crd_real* y, int k)
 {
     (void)k;
     const crdi_networks* x = self;
@@ -400,11 +401,12 @@ static crd_status network_check_options(crd_context* ctx, const crd_coupling_opt
     return o->network ? CRD_OK : crdi_fail(ctx, CRD_E_RANGE, "coupling: no network, expected one");
 }
 
+#ifndef CRDI_SMALL
 // ---- in descriptions ---------------------------------------------------------------------------
 
 // (rows x columns) by rows; columns 0: as the first row has.
 static crd_status network_read_rows(crdi_element_reader* r, const crdi_json* n, int* rows,
-                                    int* columns, double** out)
+                                    int* columns, crd_real** out)
 {
     const char* what = "a list of rows such as [[1, 0], [0, 1]]";
     if (n->kind != CRDI_JSON_LIST || n->count == 0 || n->first->kind != CRDI_JSON_LIST ||
@@ -421,7 +423,7 @@ static crd_status network_read_rows(crdi_element_reader* r, const crdi_json* n, 
         }
         if (m->kind != CRDI_JSON_LIST) { return crdi_element_expected(r, n, what); }
     }
-    double* w = crdi_arena_new(r->arena, (size_t)*rows * (size_t)*columns, sizeof *w);
+    crd_real* w = crdi_arena_new(r->arena, (size_t)*rows * (size_t)*columns, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     *out = w;
     for (const crdi_json* m = n->first; m; m = m->next, w += *columns) {
@@ -433,9 +435,9 @@ static crd_status network_read_rows(crdi_element_reader* r, const crdi_json* n, 
 
 // A vector that may be missing: zeros then.
 static crd_status read_bias(crdi_element_reader* r, const crdi_json* n, int count,
-                            const double** out)
+                            const crd_real** out)
 {
-    double* w = crdi_arena_new(r->arena, (size_t)count, sizeof *w);
+    crd_real* w = crdi_arena_new(r->arena, (size_t)count, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     *out = w;
     return n ? crdi_element_read_numbers(r, n, count, count, w) : CRD_OK;
@@ -446,7 +448,7 @@ static crd_status read_layers(crdi_element_reader* r, const crdi_json* n, crd_ne
 {
     static const char* const W[] = {"W1", "W2", "W3", "W4", "W5"};
     static const char* const b[] = {"b1", "b2", "b3", "b4", "b5"};
-    const double *rows[CRD_NETWORK_LAYERS], *biases[CRD_NETWORK_LAYERS];
+    const crd_real *rows[CRD_NETWORK_LAYERS], *biases[CRD_NETWORK_LAYERS];
     int widths[CRD_NETWORK_LAYERS], layers = 0, before = 0;
     crd_status st = CRD_OK;
     for (;; layers++) {
@@ -460,7 +462,7 @@ static crd_status read_layers(crdi_element_reader* r, const crdi_json* n, crd_ne
             (layers > 0 && is_list && w->first->kind == CRDI_JSON_NUMBER)) {
             break;
         }
-        double* weights = NULL;
+        crd_real* weights = NULL;
         CRD_TRY(network_read_rows(r, w, &widths[layers], &before, &weights));
         rows[layers] = weights;
         if (layers == 0) { net->m = before; }
@@ -520,7 +522,7 @@ fail:
 static crd_status read_neurons(crdi_element_reader* r, const crdi_json* n,
                                int shape[CRD_NETWORK_LAYERS], int* layers)
 {
-    double x[CRD_NETWORK_LAYERS];
+    crd_real x[CRD_NETWORK_LAYERS];
     const crd_status st = crdi_element_read_numbers(r, n, 1, CRD_NETWORK_LAYERS, x);
     if (st < 0) { return st; }
     *layers = n->count;
@@ -561,7 +563,7 @@ static crd_status make_network(crdi_element_reader* r, const crdi_json* n, const
     CRD_TRY(crdi_element_placed(r, n, crd_element_linear(&start, e->step, k, &l)));
     if (neurons) { CRD_TRY(read_neurons(r, neurons, shape, &layers)); }
     CRD_TRY(crdi_element_placed(r, n, crd_network_morph_to(r->ctx, &l, 0.01, shape, layers, &net)));
-    double* w = crdi_arena_new(r->arena, crdi_network_weights(&net), sizeof *w);
+    crd_real* w = crdi_arena_new(r->arena, crdi_network_weights(&net), sizeof *w);
     crd_network* kept = w ? crdi_arena_new(r->arena, 1, sizeof *kept) : NULL;
     CRD_TRY(kept ? CRD_OK : CRD_E_MEMORY);
     crdi_network_flatten(&net, w);
@@ -625,8 +627,8 @@ static void write_network(crdi_element_writer* w, const crd_element* e)
     crdi_element_put_number(&inner, "alpha", n->alpha);
     int at = 1, before = n->m;
     const int widths[] = {n->n1, n->n2, n->n_more[0], n->n_more[1]};
-    const double* const W[] = {n->W1, n->W2, n->W_more[0], n->W_more[1]};
-    const double* const b[] = {n->b1, n->b2, n->b_more[0], n->b_more[1]};
+    const crd_real* const W[] = {n->W1, n->W2, n->W_more[0], n->W_more[1]};
+    const crd_real* const b[] = {n->b1, n->b2, n->b_more[0], n->b_more[1]};
     char key[16];
     for (int h = n->n1 == 0; h < 2 + n->more; before = widths[h], h++, at++) {
         snprintf(key, sizeof key, "W%d", at);
@@ -649,6 +651,7 @@ static const crdi_element_option keys[] = {
     {"learn", .read = read_learn},
     {0},
 };
+#endif
 
 const crdi_algorithm crdi_algorithm_network = {
     .name = "network",

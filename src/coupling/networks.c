@@ -82,13 +82,13 @@ void crdi_networks_take(crdi_networks* x, const crd_network* n, int trial, bool*
 }
 
 // What would have come out of an element with this network.
-static double networks_predict(const crd_network* n, const double* y)
+static crd_real networks_predict(const crd_network* n, const crd_real* y)
 {
-    const double p = crd_network_eval(n, y);
+    const crd_real p = crd_network_eval(n, y);
     return crdi_is_prediction(p, 0) ? p : y[0];
 }
 
-void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target)
+void crdi_networks_predict(crdi_networks* x, const crd_real* y, int64_t target)
 {
     const int row = (int)(target % x->rows);
     // An FMU is asked at the end of a step, and once more, a sample younger, at the start of the
@@ -99,8 +99,8 @@ void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target)
     x->said_for[row] = target;
 }
 
-bool crdi_networks_score(crdi_networks* x, const double* y, const bool real[2], int64_t count,
-                         double lift)
+bool crdi_networks_score(crdi_networks* x, const crd_real* y, const bool real[2], int64_t count,
+                         crd_real lift)
 {
     for (int i = 0; i < 2 * x->rows && lift != 0; i++) {
         x->said[i] += lift; // it was said of the level before the jump
@@ -111,7 +111,7 @@ bool crdi_networks_score(crdi_networks* x, const double* y, const bool real[2], 
         if (x->said_for[row] != count - age) { continue; }
         x->said_for[row] = -1;
         if (!real[age]) { continue; }
-        const double error = y[age] - x->said[2 * row], rival = y[age] - x->said[2 * row + 1];
+        const crd_real error = y[age] - x->said[2 * row], rival = y[age] - x->said[2 * row + 1];
         x->loss += error * error;
         x->rival_loss += rival * rival;
         x->trial--;

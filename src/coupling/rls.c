@@ -8,19 +8,19 @@ enum {
     IN_USE = 256, // samples since a filter was asked for which it goes on learning
     SETTLED = 2,  // samples per tap until it is better than the hold
 };
-static const double largest = 1e280;
+static const crd_real largest = CRDI_OF(1e280, 1e35);
 
 // Recursive least squares over the samples themselves, as usually published:
 //     y_s = sum_i a_i y_{s-k-i}
 // with exponential forgetting, one filter for each latency that is in use.
 typedef struct rls {
     int m, k_max;
-    double forget, ridge; // ridge: weight of the start, the hold, in mean squares of the signal
-    double *a, *P;        // (k_max + 1 x m), (k_max + 1 x m x m) by latency
-    int64_t* learned;     // (k_max + 1) samples that the filter has learned from, -1: none
-    int64_t* used;        // (k_max + 1) count of samples when the filter was last asked
-    double* g;            // (m) gain, workspace of an update
-    double power;         // mean square of the first samples
+    crd_real forget, ridge; // ridge: weight of the start, the hold, in mean squares of the signal
+    crd_real *a, *P;        // (k_max + 1 x m), (k_max + 1 x m x m) by latency
+    int64_t* learned;       // (k_max + 1) samples that the filter has learned from, -1: none
+    int64_t* used;          // (k_max + 1) count of samples when the filter was last asked
+    crd_real* g;            // (m) gain, workspace of an update
+    crd_real power;         // mean square of the first samples
     int64_t count;
 } rls;
 
@@ -66,15 +66,15 @@ static void rls_forget(void* self)
 }
 
 // P at the start: 1 / (ridge times the mean square of the signal), so that scales do not matter.
-static double first_P(const rls* r)
+static crd_real first_P(const rls* r)
 {
-    const double p = 1 / (r->ridge * r->power);
+    const crd_real p = 1 / (r->ridge * r->power);
     return p < largest ? p : 0; // 0: the signal is zero so far
 }
 
 static void rls_start(rls* r, int k)
 {
-    double *a = &r->a[k * r->m], *P = &r->P[(size_t)k * (size_t)(r->m * r->m)];
+    crd_real *a = &r->a[k * r->m], *P = &r->P[(size_t)k * (size_t)(r->m * r->m)];
     memset(a, 0, (size_t)r->m * sizeof *a);
     memset(P, 0, (size_t)(r->m * r->m) * sizeof *P);
     a[0] = 1;
@@ -89,26 +89,26 @@ static void rls_start(rls* r, int k)
 // without bound. So while its trace is above that of the start, only the direction of x is
 // forgotten (Kulhavy 1987): a += P x e / (1 + r), P -= P x x^T P (forget - (1 - forget) / r) /
 // (forget (1 + r)).
-static void rls_learn(rls* r, int k, const double* y)
+static void rls_learn(rls* r, int k, const crd_real* y)
 {
     const int m = r->m;
-    const double *x = y + k, forget = r->forget;
-    double *a = &r->a[k * m], *P = &r->P[(size_t)k * (size_t)(m * m)], *g = r->g;
-    double xPx = 0, trace = 0;
+    const crd_real *x = y + k, forget = r->forget;
+    crd_real *a = &r->a[k * m], *P = &r->P[(size_t)k * (size_t)(m * m)], *g = r->g;
+    crd_real xPx = 0, trace = 0;
     for (int i = 0; i < m; i++) {
         g[i] = crdi_dot(m, &P[i * m], x);
         xPx += g[i] * x[i];
         trace += P[i * m + i];
     }
-    const double e = y[0] - crdi_dot(m, a, x);
+    const crd_real e = y[0] - crdi_dot(m, a, x);
     if (!(xPx >= 0 && xPx < largest && fabs(e) < largest)) { // rounding has won
         rls_start(r, k);
         return;
     }
-    double gain = 1 / (forget + xPx), down = gain, grow = 1 / forget;
+    crd_real gain = 1 / (forget + xPx), down = gain, grow = 1 / forget;
     if (!(trace < m * first_P(r))) {
         gain = 1 / (1 + xPx);
-        down = xPx > 1e-280 ? (forget - (1 - forget) / xPx) / forget * gain : 0;
+        down = xPx > CRDI_OF(1e-280, 1e-35) ? (forget - (1 - forget) / xPx) / forget * gain : 0;
         grow = 1;
     }
     for (int i = 0; i < m; i++) {
@@ -120,7 +120,7 @@ static void rls_learn(rls* r, int k, const double* y)
     r->learned[k]++;
 }
 
-static void rls_push(void* self, const double* y, double lift)
+static void rls_push(void* self, const crd_real* y, crd_real lift)
 {
     (void)lift;
     rls* r = self;
@@ -130,7 +130,7 @@ static void rls_push(void* self, const double* y, double lift)
     }
     r->count++;
     if (r->count <= SETTLED * r->m || r->power == 0) {
-        r->power += (y[0] * y[0] - r->power) / (double)r->count;
+        r->power += (y[0] * y[0] - r->power) / (crd_real)r->count;
     }
     for (int k = 1; k <= r->k_max && first_P(r) > 0; k++) {
         if (r->count - r->used[k] >= IN_USE) { continue; }
@@ -139,7 +139,7 @@ static void rls_push(void* self, const double* y, double lift)
     }
 }
 
-static double rls_predict(void* self, const double* y, int k)
+static crd_real rls_predict(void* self, const crd_real* y, int k)
 {
     rls* r = self;
     r->used[k] = r->count;

@@ -137,25 +137,13 @@ bool crdi_table_has_constant(const crd_linear* table, int k_max)
 
 bool crdi_table_moderate(const crd_linear* table, int k_max)
 {
-    double largest = 0;
+    crd_real largest = 0;
     for (int k = 0; k <= k_max; k++) {
-        double sum = 0;
+        crd_real sum = 0;
         for (int i = 0; i < table[k].m; i++) {
             sum += fabs(table[k].a[i]) + fabs(table[k].A[i]);
         }
         largest = fmax(largest, sum);
     }
-    return largest < 1e40; // samples are below 1e250, re-based ones a few powers above
-}
-
-double crdi_dot_tail(int n, const double* a, const double* y)
-{
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (int i = 0; i < n; i += 4) {
-        s0 += a[i] * y[i];
-        s1 += a[i + 1] * y[i + 1];
-        s2 += a[i + 2] * y[i + 2];
-        s3 += a[i + 3] * y[i + 3];
-    }
-    return (s0 + s1) + (s2 + s3);
+    return largest < CRDI_OF(1e40, 1e5); // samples are usable, re-based ones a few powers above
 }

@@ -18,9 +18,9 @@ static double mean_cos(const crd_band* b, double n)
 static crd_status wiener_solve(crd_context* ctx, const crd_band* bands, int n, double noise, int k,
                                int m, bool free, double* a)
 {
-    double one[CRD_TAPS_MAX], lag[CRD_TAPS_MAX] = {0};
-    double* r = crdi_new_array(ctx, (size_t)m * (size_t)m, sizeof *r);
+    double* r = crdi_new_array(ctx, (size_t)m * (size_t)(m + 2), sizeof *r); // stacks may be short
     if (!r) { return CRD_E_MEMORY; }
+    double *one = r + m * m, *lag = one + m;
     for (int b = 0; b < n; b++) {
         for (int i = 0; i < m; i++) {
             lag[i] += bands[b].power * mean_cos(&bands[b], i);
@@ -78,26 +78,29 @@ fail:
 }
 
 static crd_status make_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
-                              double noise, bool free, crd_linear* out)
+                              double noise, bool free, double mean, crd_linear* out)
 {
     crd_status st = CRD_OK;
-    double* a = NULL;
     CRD_TRY(crdi_coupling_check_int(ctx, "k", k, 0, CRD_LATENCY_MAX));
     CRD_TRY(check_wiener(ctx, m, bands, n, noise));
-    a = crdi_new_array(ctx, 2 * (size_t)m, sizeof *a);
-    if (!a) { return CRD_E_MEMORY; }
-    CRD_TRY(wiener_solve(ctx, bands, n, noise, k, m, free, a));
-    *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
-    return CRD_OK;
+    crd_linear l;
+    double* w;
+    st = crdi_linear_begin(ctx, m, k, &l, &w);
+    if (st == CRD_OK) { st = wiener_solve(ctx, bands, n, noise, k, m, free, w); }
+    l.b = mean;
+    for (int i = 0; i < m && st == CRD_OK; i++) {
+        l.b -= mean * w[i];
+    }
+    crdi_linear_end(ctx, st, &l, w);
+    if (st == CRD_OK) { *out = l; }
 fail:
-    crd_free(ctx, a);
     return st;
 }
 
 crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
                              double noise, crd_linear* out)
 {
-    return make_wiener(ctx, k, m, bands, n, noise, false, out);
+    return make_wiener(ctx, k, m, bands, n, noise, false, 0, out);
 }
 
 crd_status crd_linear_affine(crd_context* ctx, int k, int m, const crd_band* bands, int n,
@@ -106,13 +109,7 @@ crd_status crd_linear_affine(crd_context* ctx, int k, int m, const crd_band* ban
     if (!isfinite(mean)) {
         return crdi_fail(ctx, CRD_E_RANGE, "coupling: mean = %g, expected a finite number", mean);
     }
-    const crd_status st = make_wiener(ctx, k, m, bands, n, noise, true, out);
-    if (st < 0) { return st; }
-    out->b = mean;
-    for (int i = 0; i < m; i++) {
-        out->b -= mean * out->a[i];
-    }
-    return CRD_OK;
+    return make_wiener(ctx, k, m, bands, n, noise, true, mean, out);
 }
 
 static crd_status wiener_check(crd_context* ctx, const crd_design* d)

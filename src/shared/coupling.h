@@ -7,7 +7,7 @@
 /// The weights of a network in the order W1 b1 W2 b2, those of `more` layers, W3 b3.
 typedef struct crdi_network_part {
     const char* name;
-    const double* w;
+    const crd_real* w;
     int count;
 } crdi_network_part;
 enum { CRDI_NETWORK_PARTS = 10 };
@@ -22,11 +22,11 @@ static inline int crdi_network_columns(const crd_network* n) ///< of W2
 bool crdi_network_has_shape(const crd_network* n); ///< one that is allowed, with alpha
 bool crdi_network_same_shape(const crd_network* a, const crd_network* b);
 /// One after the other in `weights` (crdi_network_weights), and a network that points there.
-void crdi_network_flatten(const crd_network* n, double* weights);
-void crdi_network_place(crd_network* n, const double* weights);
+void crdi_network_flatten(const crd_network* n, crd_real* weights);
+void crdi_network_place(crd_network* n, const crd_real* weights);
 /// The network of crd_network_morph_to into `weights` (crdi_network_weights), for the shape of `n`.
 /// false: a layer has a single leaky ReLU.
-bool crdi_network_make_linear(crd_network* n, const double* a, double b, double* weights);
+bool crdi_network_make_linear(crd_network* n, const crd_real* a, crd_real b, crd_real* weights);
 
 /// An element that stands within a larger description; `root` outlives it.
 crd_status crdi_element_read(crd_context* ctx, const crdi_json* root, const char* file,

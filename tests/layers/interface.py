@@ -55,6 +55,8 @@ class Types:
             return self.function(e, "()")
         if kind == "array-type-def":
             return self.name(e.get("type-id")) + "".join(f"[{s.get('length')}]" for s in e.findall("subrange"))
+        if e.get("name") == "crd_real": # double, but on controllers
+            return self.name(e.get("type-id"))
         return e.get("name") or kind
 
     def function(self, e, name):

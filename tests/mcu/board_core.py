@@ -18,38 +18,54 @@ class OnBoards(unittest.TestCase):
         self.folder = tempfile.mkdtemp(dir=os.environ["CARDAN_TMP"])
         self.addCleanup(shutil.rmtree, self.folder)
 
+    def elements(self, target, single, own=False):
+        program = os.path.join(self.folder, "elements_" + target)
+        core.build_elements(target, program, own=own, single=single)
+        return core.rows(boards.run(target, program))
+
     def test_elements_have_the_bits_of_the_host(self):
-        found = {}
-        for target in ("host", "m4", "m7"):
-            program = os.path.join(self.folder, "elements_" + target)
-            core.build_elements(target, program)
-            found[target] = core.rows(boards.run(target, program))
-        for m4, m7, host in zip(found["m4"], found["m7"], found["host"], strict=True):
-            with self.subTest(element=m4.name):
-                self.assertEqual(m4.said, host.said)
-                self.assertEqual(m7.said, host.said)
+        for single in (False, True):
+            for m4, m7, host in zip(*(self.elements(target, single) for target in ("m4", "m7", "host")), strict=True):
+                with self.subTest(element=m4.name, single=single):
+                    self.assertEqual(m4.said, host.said)
+                    self.assertEqual(m7.said, host.said)
 
     def test_what_elements_cost(self):
-        found = {}
-        for target in ("m4", "m7"):
-            program = os.path.join(self.folder, "elements_" + target)
-            core.build_elements(target, program, own=True)
-            found[target] = core.rows(boards.run(target, program))
-        for m4, m7 in zip(found["m4"], found["m7"], strict=True):
-            print("\n| %s | %d | %d | %d |" % (m4.name, m4.memory, m4.instructions, m7.instructions), end="", flush=True)
+        found = [self.elements(target, single, own=True) for target in ("m4", "m7") for single in (False, True)]
+        for m4, m4_single, m7, m7_single in zip(*found, strict=True):
+            print("\n| %s | %d | %d | %d | %d | %d | %d |" % (m4.name, m4.memory, m4.instructions, m7.instructions, m4_single.memory,
+                  m4_single.instructions, m7_single.instructions), end="", flush=True)
             with self.subTest(element=m4.name):
-                # A fifth of what 168 MHz have for a sample at 1 kHz; of what learns, docs/how-to/controllers.md has the numbers
+                # A fifth of what 168 MHz have for a sample at 1 kHz; of the others, docs/how-to/controllers.md has the numbers
                 if m4.name in ("zoh", "foh", "eros", "error-space", "moment", "savitzky-golay", "wiener", "network", "error-curves"):
                     self.assertLess(m4.instructions, 168000 // 5)
+                    self.assertLess(m4_single.instructions, 168000 // 5)
+                if "compact" in m4.name or m4.name == "eros+rebase":
+                    self.assertLess(m4_single.instructions, 168000 // 5)
 
     def test_auto_with_commands_a_wave_pair_and_a_slave_fit_into_128_kb_of_flash(self):
         for target in ("m4", "m7"):
             program = core.build_whole(target, self.folder)
-            _, memory, refused = boards.numbers(boards.run(target, program))
+            _, memory, refused, _, _ = boards.numbers(boards.run(target, program))
             flash, _ = boards.sizes(program)
             print("\nauto with two commands, wave pair and slave, %s: %d bytes of flash, %d of memory" % (target, flash, memory), flush=True)
             self.assertLess(flash, 128 << 10)
             self.assertEqual(refused, 0)
+
+    def test_compact_in_single_precision_they_fit_into_32_kb_of_memory_and_a_fifth_of_the_time(self):
+        flags = ["-DCOMMANDS=2", "-DMEMORY=25088"]
+        want = boards.numbers(boards.run("host", core.build_whole("host", self.folder, ["-DCOMMANDS=2", "-DMEMORY=60000"])))[0]
+        for target in ("m4", "m7"):
+            # The linker refuses what needs more flash or memory, its stack included.
+            program = core.build_whole(target, self.folder, flags, single=True, flash=128 << 10, ram=32 << 10, stack=4608)
+            x, memory, refused, most, stack = boards.numbers(boards.run(target, program))
+            flash, ram = boards.sizes(program)
+            print("\ncompact, single precision, %s: %d bytes of flash, %d of memory with a stack of 4608, of which %d were used; the core took %d; "
+                  "%d instructions" % (target, flash, ram, stack, memory, most), flush=True)
+            self.assertEqual(refused, 0)
+            self.assertLess(stack, 4608)
+            self.assertLess(most, 168000 // 5)
+            self.assertLess(abs(x - want), 1e-6 * abs(want))
 
     def test_exported_twins_have_the_bits_of_the_host(self):
         functions = [os.path.join(boards.HERE, "functions.c")]

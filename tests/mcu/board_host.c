@@ -17,3 +17,8 @@ uint32_t board_ticks(void)
 {
     return 0;
 }
+
+uint32_t board_stack(void)
+{
+    return 0;
+}

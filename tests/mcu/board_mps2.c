@@ -35,6 +35,15 @@ uint32_t board_ticks(void)
     return *(volatile uint32_t*)0xe000e018;
 }
 
+uint32_t board_stack(void)
+{
+    const uint32_t* unused = stack_bottom;
+    while (unused < stack_top && *unused == BOARD_UNUSED) {
+        unused++;
+    }
+    return (uint32_t)(stack_top - unused) * 4;
+}
+
 static void reset(void)
 {
     for (volatile uint32_t* p = stack_bottom; p < (uint32_t*)__builtin_frame_address(0) - 16; p++) {

@@ -14,11 +14,12 @@ LAN9118 = {"m4": "0x40200000u", "m7": "0xa0000000u"}
 CARDAN = os.environ.get("CARDAN", "cardan")
 
 
-def library(target):
+def library(target, single=False):
     """Built where the last one was: the archive and its one object."""
-    folder = os.path.join(os.environ["CARDAN_TMP"], "core_" + target)
+    folder = os.path.join(os.environ["CARDAN_TMP"], "core_" + target + "_single" * single)
     options = ["-DCMAKE_C_COMPILER=" + os.environ.get("CC", "cc")] if target == "host" else [
         "-DCMAKE_TOOLCHAIN_FILE=" + os.path.join(ROOT, "cmake", "cortex.cmake"), "-DCPU=" + CPUS[target]]
+    options.append("-DCARDAN_CORE_SINGLE=%d" % single)
     boards.checked(["cmake", "-G", "Ninja", "-S", os.path.join(ROOT, "src", "core"), "-B", folder, "-DCMAKE_C_FLAGS=-Werror", *options]
                    if target == "host" else
                    ["cmake", "-G", "Ninja", "-S", os.path.join(ROOT, "src", "core"), "-B", folder, *options])
@@ -26,11 +27,15 @@ def library(target):
     return os.path.join(folder, "libcardan-core.a"), os.path.join(folder, "cardan_core.o")
 
 
-def build_elements(target, output, own=False):
+def flags_of(single):
+    return ["-I", os.path.join(ROOT, "include")] + ["-DCARDAN_CORE_SINGLE"] * single
+
+
+def build_elements(target, output, own=False, single=False):
     """With the same functions of <math.h> on all machines: then bits can be compared. own: with those of the C library."""
-    archive, _ = library(target)
+    archive, _ = library(target, single)
     math = [] if own else [os.path.join(boards.HERE, "functions.c"), "-fno-builtin"]
-    boards.build(target, [os.path.join(boards.HERE, "elements.c"), archive, *math], output, ["-I", os.path.join(ROOT, "include")])
+    boards.build(target, [os.path.join(boards.HERE, "elements.c"), archive, *math], output, flags_of(single))
 
 
 class Row:
@@ -43,6 +48,16 @@ class Row:
         self.instructions = int(boards.numbers(cost)[0])
 
 
+def apart(row, other):
+    """The largest difference of what two say, of the largest value."""
+    ours, theirs = boards.numbers(" ".join(row.said)), boards.numbers(" ".join(other.said))
+    return max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / max(map(abs, theirs))
+
+
+# How far elements in single precision may be from those in double, of the largest value. What learns adds up what it rounds.
+SINGLE = {"rls": 1e-3, "auto, 1 command": 1e-5, "auto, 2 commands": 1e-4, "auto, compact": 1e-5}
+
+
 def rows(text):
     return [Row(line) for line in text.splitlines()]
 
@@ -53,23 +68,24 @@ def free_port():
         return s.getsockname()[1]
 
 
-def export_drive(folder):
-    boards.checked([CARDAN, "export", "c", os.path.join(CONTROLLER, "drive.dcpx"), "--name", "drive", "-o", os.path.join(folder, "drive.c")])
-    return os.path.join(folder, "drive.c")
+def export_slave(folder, path):
+    name = os.path.splitext(os.path.basename(path))[0]
+    boards.checked([CARDAN, "export", "c", path, "--name", name, "-o", os.path.join(folder, name + ".c")])
+    return os.path.join(folder, name + ".c")
 
 
-def build_whole(target, folder):
+def build_whole(target, folder, flags=(), single=False, **sizes):
     program = os.path.join(folder, "whole_" + target)
-    boards.build(target, [os.path.join(boards.HERE, "whole.c"), export_drive(folder), library(target)[0]], program,
-                 ["-I", os.path.join(ROOT, "include"), "-I", folder])
+    slave = export_slave(folder, os.path.join(boards.HERE, "data", "rotor.dcpx"))
+    boards.build(target, [os.path.join(boards.HERE, "whole.c"), slave, library(target, single)[0]], program,
+                 [*flags_of(single), "-I", folder, *flags], **sizes)
     return program
 
 
 def build_drive(target, folder, port, memory=24 << 10):
     """The drive of examples/controller for a board, or for the host with its own port."""
     archive, _ = library(target)
-    export_drive(folder)
-    sources = [os.path.join(CONTROLLER, "main.c"), os.path.join(folder, "drive.c")]
+    sources = [os.path.join(CONTROLLER, "main.c"), export_slave(folder, os.path.join(CONTROLLER, "drive.dcpx"))]
     flags = ["-I", os.path.join(ROOT, "include"), "-I", CONTROLLER, "-I", folder, "-DDRIVE_MEMORY=%d" % memory]
     program = os.path.join(folder, "drive_" + target)
     if target == "host":

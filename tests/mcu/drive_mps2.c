@@ -225,7 +225,6 @@ void board_say(const char* text)
 // Ends with the session, and says what it took.
 bool board_goes_on(const crd_core* core, const crd_dcp_slave* slave)
 {
-    extern uint32_t stack_bottom[], stack_top[];
     static bool met;
     static uint32_t before, most;
     const uint32_t now = board_ticks(), ticks = (before - now) & 0xffffff;
@@ -237,15 +236,11 @@ bool board_goes_on(const crd_core* core, const crd_dcp_slave* slave)
         met = true;
     }
     if (state != CRD_DCP_ALIVE) { return true; }
-    const uint32_t* unused = stack_bottom;
-    while (unused < stack_top && *unused == BOARD_UNUSED) {
-        unused++;
-    }
     const crd_core_state s = crd_core_get_state(core);
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(slave);
     board_number((double)s.most);
     board_number((double)s.refused);
-    board_number((double)(stack_top - unused) * 4);
+    board_number((double)board_stack());
     board_number((double)most * BOARD_TICK);
     board_number((double)c.steps);
     board_write("\n");

@@ -48,6 +48,20 @@ class Core(unittest.TestCase):
         for row in ours:
             self.assertGreater(len(set(row.said)), 10, row.name)
 
+    def test_elements_in_single_precision_are_near_those_in_double(self):
+        _, obj = core.library("host", single=True)
+        self.assertLessEqual(core.undefined(obj), FUNCTIONS | {name + "f" for name in FUNCTIONS} | COMPILER)
+        program = os.path.join(self.folder, "elements")
+        core.build_elements("host", program, single=True)
+        double = core.rows(boards.checked([os.environ["ELEMENTS"]]))
+        for one, two in zip(core.rows(boards.run("host", program)), double, strict=True):
+            with self.subTest(element=one.name):
+                self.assertLessEqual(core.apart(one, two), core.SINGLE.get(one.name, 1e-6))
+                self.assertLessEqual(one.memory, two.memory)
+        # A program for the other precision does not link.
+        with self.assertRaisesRegex(AssertionError, "crd_core_start"):
+            boards.build("host", [os.path.join(boards.HERE, "elements.c"), core.library("host", single=True)[0]], program, core.flags_of(False))
+
     def test_a_drive_is_a_slave_of_cardan_run(self):
         port = core.free_port()
         program = core.build_drive("host", self.folder, port)

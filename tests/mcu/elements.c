@@ -46,6 +46,15 @@ static double signal(int n)
     return 3 * a * a * (3 - 2 * a) + b * b * (3 - 2 * b) + 1e-3 * noise() + (n > 400 ? 2 : 0);
 }
 
+// What comes from commands, a tenth of a second behind the first of them
+static double answer;
+
+static double with_answer(double y, double u)
+{
+    answer += 0.01 * (u - answer);
+    return y + 4 * answer;
+}
+
 // ---- rows --------------------------------------------------------------------------------------
 
 enum { LATENCY = 5, K_MAX = 8, SAMPLES = 700, EVERY = 20, NEURONS = 9 };
@@ -56,26 +65,31 @@ typedef struct element_row {
     crd_method method;
     int taps, commands;
     crd_detection detection;
+    bool compact;
 } element_row;
 
 static const element_row rows[] = {
-    {"zoh", CRD_ALGORITHM_LINEAR, CRD_METHOD_ZOH, 0, 0, CRD_DETECT_NONE},
-    {"foh", CRD_ALGORITHM_LINEAR, CRD_METHOD_FOH, 0, 0, CRD_DETECT_NONE},
-    {"eros", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE},
-    {"eros+rebase", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_GUARDED},
-    {"eros+spectrum", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_SPECTRUM},
-    {"error-space", CRD_ALGORITHM_LINEAR, CRD_METHOD_ERROR_SPACE, 0, 0, CRD_DETECT_NONE},
-    {"moment", CRD_ALGORITHM_LINEAR, CRD_METHOD_MOMENT, 9, 0, CRD_DETECT_NONE},
-    {"savitzky-golay", CRD_ALGORITHM_LINEAR, CRD_METHOD_SAVITZKY_GOLAY, 9, 0, CRD_DETECT_NONE},
-    {"wiener", CRD_ALGORITHM_LINEAR, CRD_METHOD_WIENER, 25, 0, CRD_DETECT_NONE},
-    {"network", CRD_ALGORITHM_NETWORK, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE},
-    {"ridge", CRD_ALGORITHM_LEARNING, CRD_METHOD_EROS, 25, 0, CRD_DETECT_GUARDED},
-    {"rls", CRD_ALGORITHM_RLS, CRD_METHOD_EROS, 9, 0, CRD_DETECT_GUARDED},
-    {"error-curves", CRD_ALGORITHM_ERROR_CURVES, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE},
-    {"smith", CRD_ALGORITHM_SMITH, CRD_METHOD_EROS, 0, 1, CRD_DETECT_NONE},
-    {"auto", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 0, CRD_DETECT_GUARDED},
-    {"auto, 1 command", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 1, CRD_DETECT_GUARDED},
-    {"auto, 2 commands", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 2, CRD_DETECT_GUARDED},
+    {"zoh", CRD_ALGORITHM_LINEAR, CRD_METHOD_ZOH, 0, 0, CRD_DETECT_NONE, false},
+    {"foh", CRD_ALGORITHM_LINEAR, CRD_METHOD_FOH, 0, 0, CRD_DETECT_NONE, false},
+    {"eros", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE, false},
+    {"eros+rebase", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_GUARDED, false},
+    {"eros+spectrum", CRD_ALGORITHM_LINEAR, CRD_METHOD_EROS, 0, 0, CRD_DETECT_SPECTRUM, false},
+    {"error-space", CRD_ALGORITHM_LINEAR, CRD_METHOD_ERROR_SPACE, 0, 0, CRD_DETECT_NONE, false},
+    {"moment", CRD_ALGORITHM_LINEAR, CRD_METHOD_MOMENT, 9, 0, CRD_DETECT_NONE, false},
+    {"savitzky-golay", CRD_ALGORITHM_LINEAR, CRD_METHOD_SAVITZKY_GOLAY, 9, 0, CRD_DETECT_NONE,
+     false},
+    {"wiener", CRD_ALGORITHM_LINEAR, CRD_METHOD_WIENER, 25, 0, CRD_DETECT_NONE, false},
+    {"network", CRD_ALGORITHM_NETWORK, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE, false},
+    {"ridge", CRD_ALGORITHM_LEARNING, CRD_METHOD_EROS, 25, 0, CRD_DETECT_GUARDED, false},
+    {"rls", CRD_ALGORITHM_RLS, CRD_METHOD_EROS, 9, 0, CRD_DETECT_GUARDED, false},
+    {"error-curves", CRD_ALGORITHM_ERROR_CURVES, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE, false},
+    {"smith", CRD_ALGORITHM_SMITH, CRD_METHOD_EROS, 0, 1, CRD_DETECT_NONE, false},
+    {"auto", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 0, CRD_DETECT_GUARDED, false},
+    {"auto, 1 command", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 1, CRD_DETECT_GUARDED, false},
+    {"auto, 2 commands", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 2, CRD_DETECT_GUARDED, false},
+    {"auto, compact", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 0, CRD_DETECT_NONE, true},
+    {"auto, compact, 1 command", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 1, CRD_DETECT_NONE, true},
+    {"auto, compact, 2 commands", CRD_ALGORITHM_AUTO, CRD_METHOD_EROS, 0, 2, CRD_DETECT_NONE, true},
 };
 
 static crd_coupling_options options_of(const element_row* r)
@@ -93,6 +107,11 @@ static crd_coupling_options options_of(const element_row* r)
                  : r->detection == CRD_DETECT_GUARDED ? CRD_REACT_REBASE
                                                       : CRD_REACT_SWITCH;
     o.commands = r->commands;
+    o.compact = r->compact;
+    if (r->compact) {
+        o.k_max = LATENCY;
+        o.late = 4;
+    }
     return o;
 }
 
@@ -146,9 +165,11 @@ static bool run_element(const element_row* r)
     const double h = 1.0 / 1024;
     uint32_t most = 0;
     state_of_noise = 1;
+    answer = 0;
     for (int n = LATENCY; n < SAMPLES; n++) {
         const int taken = n - LATENCY;
-        const double y = signal(taken), u[2] = {triangle(n, 90), n / 50 % 2};
+        const double u[2] = {triangle(n, 90), n / 50 % 2}, alone = signal(taken);
+        const double y = r->commands ? with_answer(alone, triangle(taken, 90)) : alone;
         const bool lost = taken % 97 == 96;
         const uint32_t start = board_ticks();
         if (r->commands) { crd_coupling_command(c, u, (double)n * h); }

@@ -59,6 +59,22 @@ double cos(double x)
     return sin(x + 1.5707963267948966);
 }
 
+// Of libcardan-core in single precision
+float expf(float x)
+{
+    return (float)exp(x);
+}
+
+float sinf(float x)
+{
+    return (float)sin(x);
+}
+
+float cosf(float x)
+{
+    return (float)cos(x);
+}
+
 double tanh(double x)
 {
     const double e = expm1(2 * fmin(x, 20));
