@@ -258,7 +258,9 @@ crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
                          "by the estimate %s is wrong by %.2g %% of its RMS: %s spoilt the result; "
                          "a shorter step or another %s would help",
                          r->worst_part_of, 100 * r->worst_part,
-                         solvers ? "the units' own solvers have" : "the coupling has",
+                         solvers               ? "the units' own solvers have"
+                         : r->advice_count > 0 ? "the coupling has"
+                                               : "the coupling, or units' own solvers, have",
                          solvers ? "solver" : "prediction");
     }
     return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);
