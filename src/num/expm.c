@@ -1,15 +1,30 @@
 #include <math.h>
+#include <string.h>
 
 #include "shared/num.h"
 
+// Four at once, as a sum by itself waits for each of its additions.
 static void multiply_square(int n, const double* a, const double* b, double* out)
 {
     const size_t m = (size_t)n;
     for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < m; j++) {
+        const double* row = a + i * m;
+        size_t j = 0;
+        for (; j + 4 <= m; j += 4) {
+            double sum[4] = {0};
+            for (size_t l = 0; l < m; l++) {
+                const double *x = row + l, *y = b + l * m + j;
+                sum[0] += *x * y[0];
+                sum[1] += *x * y[1];
+                sum[2] += *x * y[2];
+                sum[3] += *x * y[3];
+            }
+            memcpy(out + i * m + j, sum, sizeof sum);
+        }
+        for (; j < m; j++) {
             double sum = 0;
             for (size_t l = 0; l < m; l++) {
-                sum += a[i * m + l] * b[l * m + j];
+                sum += row[l] * b[l * m + j];
             }
             out[i * m + j] = sum;
         }
@@ -51,8 +66,10 @@ crd_status crdi_num_expm(int n, double* a, double* work)
     // Horner: I + a (I + a/2 (I + a/3 (...)))
     for (int term = 17; term >= 1; term--) {
         multiply_square(n, a, sum, next);
-        for (size_t i = 0; i < all; i++) {
-            sum[i] = next[i] / term + (i / m == i % m ? 1 : 0);
+        for (size_t i = 0; i < m; i++) {
+            for (size_t j = 0; j < m; j++) {
+                sum[i * m + j] = next[i * m + j] / term + (i == j ? 1 : 0);
+            }
         }
     }
     for (; s > 0; s--) {
