@@ -479,11 +479,8 @@ static void end_of(crdi_study_worker* w, crd_master* m, crd_status st, crdi_stud
 // What `cardan run` would not let pass.
 static void look_at_verdict(crdi_study_worker* w, crd_master* m, crdi_study_run* r)
 {
-    if (r->state != CRDI_RUN_DONE || crdi_check_guard(w->ctx, crdi_master_get_numbers(m)) >= 0) {
-        return;
-    }
-    const crd_master_report* report = crd_master_get_report(m); // who has spoilt it
-    (void)crdi_check_guard(w->ctx, report);
+    const crd_master_report* report = crdi_master_get_numbers(m);
+    if (r->state != CRDI_RUN_DONE || crdi_check_guard(w->ctx, m) >= 0) { return; }
     r->state = report->guard.exploded ? CRDI_RUN_DIVERGED : CRDI_RUN_LIMIT;
     snprintf(r->reason, sizeof r->reason, "%s", crd_error_text(w->ctx));
 }

@@ -109,12 +109,12 @@ static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
 }
 
 // What the end of a run that did not fail is worth.
-static crd_status run_judge(crd_context* ctx, const crd_system* s, const crd_master_report* r,
-                            bool by_page, const run_options* o)
+static crd_status run_judge(crd_context* ctx, const crd_system* s, const crd_master* m,
+                            const crd_master_report* r, bool by_page, const run_options* o)
 {
     if (r->end == CRD_END_INTERRUPTED && !by_page) { return interrupted(ctx, r); }
     if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
-    crd_status st = crdi_check_guard(ctx, r);
+    crd_status st = crdi_check_guard(ctx, m);
     if (st >= 0) { st = crdi_check_limits(ctx, r, &s->run.guard); }
     return st < 0 ? st : crdi_check_pace(ctx, r, o->with.max_overruns, o->with.max_lateness);
 }
@@ -237,7 +237,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const crd_system* s,
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
     const bool whole = st == CRD_OK && r->end != CRD_END_GUARD;
-    if (st == CRD_OK) { st = run_judge(cli->ctx, s, r, by_page, o); }
+    if (st == CRD_OK) { st = run_judge(cli->ctx, s, m, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     crdi_put_report(out, r, &end, o->common.quiet || !began);

@@ -100,21 +100,11 @@ static void say_broken(crdi_judge* j, const crd_master_report* r)
         r->flows[0].from, r->flows[0].to);
 }
 
-static const char by_solvers[] = "units' own solvers";
-
-bool crdi_verdict_blames_solvers(const crd_master_report* r)
-{
-    for (int i = 0; i < r->advice_count; i++) {
-        if (strstr(r->advice[i], by_solvers)) { return true; }
-    }
-    return false;
-}
-
-// Most of the worst error comes of what solvers miss.
-static bool is_by_solvers(const crd_master* m, const crd_master_report* r)
+bool crdi_verdict_blames_solvers(const crd_master* m)
 {
     const crdi_judge* j = m->verdict.judge;
-    for (int i = 0; i < r->flow_count; i++) {
+    const crd_master_report* r = crdi_verdict_last(m);
+    for (int i = 0; j && i < r->flow_count; i++) {
         if (strcmp(r->flows[i].from, r->worst_part_of) != 0) { continue; }
         const crdi_end* from = &j->links[j->order[i]]->from;
         return crdi_estimate_blames_solvers(m, from->member, from->slot);
@@ -154,12 +144,12 @@ static void say_error(const crd_master* m, crdi_judge* j, const crd_master_repor
                                   : "step would tell (cardan compare --richardson)");
         return;
     }
-    if (is_by_solvers(m, r)) {
+    if (crdi_verdict_blames_solvers(m)) {
         say(j,
-            "the estimated error of %s is %s of its RMS: what %s miss has added up, most of all "
+            "the estimated error of %s is %s of its RMS: what units' own solvers miss has added "
+            "up, most of all "
             "that of '%s'; shorter steps of theirs, or another solver, would help",
-            r->worst_part_of, advice_percent(r->worst_part).text, by_solvers,
-            crdi_estimate_worst_solver(m));
+            r->worst_part_of, advice_percent(r->worst_part).text, crdi_estimate_worst_solver(m));
         return;
     }
     say(j,

@@ -242,8 +242,9 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     return &m->verdict.report;
 }
 
-crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
+crd_status crdi_check_guard(crd_context* ctx, const crd_master* m)
 {
+    const crd_master_report* r = crdi_verdict_last(m);
     const crd_guard_report* g = &r->guard;
     if (g->exploded) {
         return crdi_fail(ctx, CRD_E_LIMIT,
@@ -253,14 +254,12 @@ crd_status crdi_check_guard(crd_context* ctx, const crd_master_report* r)
     }
     if (g->state < CRD_GUARD_DIVERGED && r->end != CRD_END_GUARD) {
         if (r->trust < CRD_TRUST_SPOILT) { return CRD_OK; }
-        const bool solvers = crdi_verdict_blames_solvers(r);
+        const bool solvers = crdi_verdict_blames_solvers(m);
         return crdi_fail(ctx, CRD_E_LIMIT,
                          "by the estimate %s is wrong by %.2g %% of its RMS: %s spoilt the result; "
                          "a shorter step or another %s would help",
                          r->worst_part_of, 100 * r->worst_part,
-                         solvers               ? "the units' own solvers have"
-                         : r->advice_count > 0 ? "the coupling has"
-                                               : "the coupling, or units' own solvers, have",
+                         solvers ? "the units' own solvers have" : "the coupling has",
                          solvers ? "solver" : "prediction");
     }
     return crdi_fail(ctx, CRD_E_LIMIT, "%s%s%s", g->text, *g->help ? "; " : "", g->help);

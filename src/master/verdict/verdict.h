@@ -42,8 +42,8 @@ const char* crdi_estimate_worst_solver(const crd_master* m);
 double crdi_estimate_growth(crd_master* m);
 /// Why there are no estimates, a sentence; "" if there are.
 const char* crdi_estimate_note(const crd_master* m);
-/// advice.c: the worst error is mostly that of units' own solvers.
-bool crdi_verdict_blames_solvers(const crd_master_report* r);
+/// advice.c: the worst error of the last report is mostly that of units' own solvers.
+bool crdi_verdict_blames_solvers(const crd_master* m);
 // judge.c: the verdict
 void crdi_judge_coupled(const crd_master* m, const crdi_coupled* c, crd_coupling_report* r);
 void crdi_verdict_report(crd_master* m);
