@@ -2,6 +2,7 @@
 #include "check.h"
 #include "circuit/chain.h"
 
+#include <float.h>
 #include <stdio.h>
 
 typedef struct problem {
@@ -67,6 +68,12 @@ static void reference(problem* q)
     }
 }
 
+// Where long double is double the reference is no better than what it judges.
+static void needs_more_than_double(void)
+{
+    if (LDBL_MANT_DIG == DBL_MANT_DIG) { skip(); }
+}
+
 static void compare(problem* q, crd_context* ctx, double tolerance)
 {
     crdi_chain* c = NULL;
@@ -94,6 +101,7 @@ static void compare(problem* q, crd_context* ctx, double tolerance)
 
 static void every_length_up_to_200_gives_the_exact_solution(void** state)
 {
+    needs_more_than_double();
     for (int32_t n = 1; n <= 200; n++) {
         problem q = make(n);
         for (int kind = 0; kind < 4; kind++) {
@@ -120,6 +128,7 @@ static void long_chains_give_the_exact_solution(void** state)
 // One volt is felt over 1/sqrt(ground) rows: lanes, blocks, and everything must not be cut off.
 static void chains_that_hardly_hang_on_ground_are_not_truncated(void** state)
 {
+    needs_more_than_double();
     static const double ground[] = {1e-3, 1e-5, 1e-7, 1e-10};
     problem q = make(30000);
     for (int j = 0; j < 4; j++) {

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "circuit/chain.h"
 
+#include <float.h>
 #include <stdio.h>
 
 #define STEPS 6
@@ -368,6 +369,8 @@ static void ladders_of_every_length_take_the_exact_steps(void** state)
 
 static void ladders_of_many_blocks_take_the_exact_steps(void** state)
 {
+    // Where long double is double the reference is no better than what it judges.
+    if (LDBL_MANT_DIG == DBL_MANT_DIG) { skip(); }
     static const int32_t lengths[] = {4115, 9001, 15000};
     for (int j = 0; j < 3; j++) {
         ladder q = make(lengths[j]);

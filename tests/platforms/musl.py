@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 TESTS = ["coupling/" + name for name in ("linear", "error_curves", "element", "detect", "network", "bank", "commands", "score", "outliers")]
-TESTS += ["base/" + name for name in ("json", "map", "quantity", "text")]
+TESTS += ["base/" + name for name in ("json", "quantity", "text")]
 
 
 def main():
@@ -32,7 +32,7 @@ def main():
         module, base = name.split("/")
         program = os.path.join(folder, "test_" + base)
         wrong = call("-std=gnu17", "-w", "-O0", "-static", f"-I{here}", f"-I{root}/tests", *flags, "-D_GNU_SOURCE", "-U_XOPEN_SOURCE",
-                     f'-DTEST_SOURCE_DIR="{root}/tests"', f'-DTEST_BUILD_DIR="{folder}"', f"{root}/tests/{module}/test_{base}.c", *objects,
+                     f'-DTEST_SOURCE_DIR="{root}/tests"', f'-DTEST_BUILD_DIR="{folder}"', f"{root}/tests/{module}/test_{base}.c", library,
                      "-lm", "-o", program)
         if wrong:
             return name, False, wrong
@@ -43,7 +43,10 @@ def main():
     good = True
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = list(pool.map(compile_source, sources))
-        objects = [target for target, _ in made]
+        library = os.path.join(folder, "libcore.a")  # as in the build: a test may have a source of its own copy
+        if os.path.exists(library):
+            os.remove(library)
+        subprocess.run(["ar", "rcs", library, *(target for target, wrong in made if not wrong)], check=True)
         for _, wrong in made:
             if wrong:
                 print(wrong)
