@@ -13,14 +13,17 @@
 
 #include "cardan/base.h"
 
-// Sweeps have all their cases in the release. Under a sanitizer each case takes many times as long,
-// and a tenth of them goes through the same code.
+// Sweeps have all their cases in the release, and on arm64 under emulation. Under a sanitizer, and
+// on armhf, each case takes many times as long, and a tenth of them goes through the same code.
 #if defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CHECK_SANITIZED
+#define CHECK_TENTH
 #endif
 #endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || defined CHECK_SANITIZED
+#if defined TEST_EMULATED && UINTPTR_MAX == UINT32_MAX
+#define CHECK_TENTH
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || defined CHECK_TENTH
 enum { CHECK_SHARE = 10 };
 #else
 enum { CHECK_SHARE = 1 };
