@@ -1,4 +1,5 @@
-"""make docs: the search of the site also works from the disk, where browsers let workers read nothing."""
+"""make docs: the search of the site also works from the disk, where browsers let workers read nothing, and its switch of
+themes without the style sheets of a highlighter, which it expects."""
 
 import json
 import os
@@ -21,6 +22,10 @@ LOADER = """if (location.protocol === "file:") {
     document.write('<script src="' + base_url + '/search/worker_inline.js"></' + "script>");
 }
 """
+
+
+def on_post_page(output, **_):
+    return output.replace("</head>", '<link id="hljs-light"><link id="hljs-dark"></head>', 1)
 
 
 def on_post_build(config, **_):
